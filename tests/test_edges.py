@@ -119,6 +119,7 @@ USES = {
     "diff": lambda: not hlotool.diff(hlotool.parse(TEXT), hlotool.parse(TEXT)),
     "optimize": lambda: hlotool.optimize(hlotool.parse(TEXT)).entry is not None,
     "VerifyModes": lambda: hlotool.verify(hlotool.parse(TEXT), hlotool.VerifyModes(layout_sensitive=True)) == [],
+    "compile": lambda: hlotool.compile(hlotool.parse(TEXT))(VALUES).shape == (4,),
     "evaluate": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES]).shape == (4,),
     "evaluate_replicas": replicas,
     "extract": lambda: hlotool.extract("I0101 a log\nHloModule m\n\n" + TEXT.strip() + "\n") != [],

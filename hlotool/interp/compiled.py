@@ -6,7 +6,7 @@ from typing import Any
 
 from hlotool.interp.evaluator import evaluate
 from hlotool.interp.options import RunOptions
-from hlotool.interp.plan.cache import plan_for
+from hlotool.interp.plan.cache import known_module
 from hlotool.interp.values import Value
 from hlotool.ir.model import Module
 
@@ -25,14 +25,14 @@ class CompiledModule:
     def __init__(self, module: Module, options: RunOptions) -> None:
         self.module = module
         self.options = options
-        plan_for(module, options, "plan")
+        known_module(module, options).plan(module, "plan")
 
     def __call__(self, *arguments: Any) -> Value:
         return evaluate(self.module, arguments, executor="plan", options=self.options)
 
     @property
     def source(self) -> str | None:
-        plan = plan_for(self.module, self.options, "plan")
+        plan = known_module(self.module, self.options).plan(self.module, "plan")
         return None if plan is None else plan.source
 
 

@@ -18,7 +18,7 @@ from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
 from hlotool.interp.placement import part_hint
-from hlotool.interp.plan.cache import plan_for
+from hlotool.interp.plan.cache import known_module
 from hlotool.interp.plan.errors import CannotPlan, Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
@@ -120,14 +120,19 @@ def _evaluate(
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
         # The module of a tolerant parse is not what a text with errors means.
         raise EvaluationError(errors)
-    if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(module, options.max_memory, count):
-        raise EvaluationError(diagnostics)
+    known = known_module(module, options)
+    if not (known.is_checked and count == 1):
+        if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options) or too_much_memory(
+            module, options.max_memory, count
+        ):
+            raise EvaluationError(diagnostics)
+        known.is_checked = True
     queues = options.queues or ()
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
     needs_reference = count > 1 or not all(observer.is_optional for observer in observers)
-    plan = None if needs_reference else plan_for(module, options, executor)
+    plan = None if needs_reference else known.plan(module, executor)
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
         results = _results(module, grid, options, observers, values, plan)

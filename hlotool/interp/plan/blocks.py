@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from math import prod
 
-import numpy as np
-
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.fusing import Cluster
 from hlotool.interp.plan.graph import Axes, Operation, Variable
 from hlotool.interp.plan.writer import Lines, Writer
 
-__all__ = ["write_cluster"]
+__all__ = ["BLOCK_ELEMENTS", "write_cluster"]
 
-_BLOCK_ELEMENTS = 1 << 15
+BLOCK_ELEMENTS = 1 << 15
 """Of four bytes, so that the buffers of a few operations fit into the second cache; smaller blocks show the time of calls."""
 
 
@@ -35,7 +33,7 @@ class _ClusterWriter:
         self.domain = cluster.dimensions
         self.axis = self._chunked_axis()
         rest = prod(self.domain[self.axis + 1 :])
-        blocks = -(-self.domain[self.axis] * rest // _BLOCK_ELEMENTS)
+        blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         # Expressions for what is in the block: variables of the cluster, and those from outside by the axes that they span.
         self.names: dict[Variable, str] = {}
@@ -54,7 +52,7 @@ class _ClusterWriter:
     def _chunked_axis(self) -> int:
         """The axis that blocks divide; those before it are taken one by one, those after it as a whole."""
         axis = 0
-        while axis < self.cluster.inner - 1 and prod(self.domain[axis + 1 :]) > _BLOCK_ELEMENTS:
+        while axis < self.cluster.inner - 1 and prod(self.domain[axis + 1 :]) > BLOCK_ELEMENTS:
             axis += 1
         return axis
 
@@ -177,7 +175,7 @@ class _ClusterWriter:
         return name
 
     def _write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
-        self.writer.current = operation.instruction
+        self.writer.comment(operation.instruction)
         (result,) = operation.results
         form, target = self.cluster.forms[operation], targets.get(result)
         keys = self._keys(operation)
@@ -254,11 +252,9 @@ class _ClusterWriter:
         writer, axes = self.writer, self.cluster.axes[result]
         number = NUMBERS[result.shape.element_type]
         is_narrow = number.held != number.computed
-        function = writer.bind(form.function, form.function.__name__ if isinstance(form.function, np.ufunc) else None)
-        arguments = ", ".join(operands)
 
         def write(into: str) -> None:
-            writer.line(f"{function}({arguments}, {into})" if form.fills else f"{into}[...] = {function}({arguments})")
+            writer.line(form.call(writer, operands, into) if form.fills else f"{into}[...] = {form.call(writer, operands)}")
 
         if target is not None and not is_narrow:
             self.names[result] = target
@@ -269,7 +265,7 @@ class _ClusterWriter:
             write(value)
         else:
             value = writer.local("r")
-            writer.line(f"{value} = {function}({arguments})")
+            writer.line(f"{value} = {form.call(writer, operands)}")
         self.names[result] = value
         if target is not None:
             writer.line(f"{target}[...] = {value}")

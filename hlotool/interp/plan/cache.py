@@ -6,12 +6,14 @@ once, for others when they are evaluated a second time.
 
 from __future__ import annotations
 
-from itertools import chain
+import warnings
+from importlib import import_module
 from math import prod
-from operator import attrgetter, is_
+from operator import attrgetter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from hlotool.errors import HlotoolError
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
@@ -20,68 +22,75 @@ from hlotool.opdefs.traits import COMMUNICATES
 if TYPE_CHECKING:
     from hlotool.interp.plan.plan import Plan
 
-__all__ = ["plan_for"]
+__all__ = ["KnownModule", "known_module"]
 
 _LARGE = 1 << 18
 """The number of elements that a module computes from which on a plan pays at once."""
 
 
-class _Entry:
-    """What is known about a module: how it was when it was last evaluated, and its plan, None if there is none yet or cannot be one."""
+class KnownModule:
+    """What is known about a module as it is now, for runs with the same options.
 
-    __slots__ = ("options", "plan", "state")
+    `is_checked` is set when it has been found out that nothing prevents a run on one device.
+    """
+
+    __slots__ = ("_has_plan", "_is_new", "_plan", "_state", "is_checked", "options")
 
     def __init__(self, state: list[object], options: RunOptions) -> None:
-        self.state = state
+        self._state = state
         self.options = options
-        self.plan: Plan | None = None
+        self.is_checked = False
+        self._is_new = True
+        self._has_plan: bool | None = None
+        self._plan: Plan | None = None
+
+    def is_of(self, state: list[object], options: RunOptions) -> bool:
+        """Whether it is about a module in this state."""
+        # Lists compare the same objects without looking into them.
+        return self._state == state and self.options == options
+
+    def plan(self, module: Module, executor: str) -> Plan | None:
+        """The plan to run the module with; None if the reference executor shall do it. Compiles it if need be."""
+        is_new, self._is_new = self._is_new, False
+        if executor == "reference" or (executor == "auto" and is_new and not _is_large(module)):
+            return None
+        if self._has_plan is None:
+            self._plan = _compiled(module, self.options)
+            self._has_plan = self._plan is not None
+        return self._plan
 
 
-_ENTRIES: WeakKeyDictionary[Module, _Entry] = WeakKeyDictionary()
-
-
-def plan_for(module: Module, options: RunOptions, executor: str) -> Plan | None:
-    """The plan to run a module with; None if the reference executor shall do it."""
-    if executor == "reference":
-        return None
-    state = _state(module)
-    entry = _ENTRIES.get(module)
-    if entry is not None and _is_same(entry.state, state) and entry.options == options:
-        if entry.plan is not None:
-            return entry.plan
-        is_known = True
-    else:
-        entry = _ENTRIES[module] = _Entry(state, options)
-        is_known = False
-    if executor == "auto" and not is_known and not _is_large(module):
-        return None
-    if any(COMMUNICATES in x.op.traits for x in module.all_instructions()):
-        return None
-    # On use, since a small module that is run once needs no compiler.
-    from hlotool.interp.plan.plan import Plan  # noqa: PLC0415
-
-    try:
-        entry.plan = Plan(module, options)
-    except CannotPlan:
-        return None
-    return entry.plan
-
-
+_KNOWN: WeakKeyDictionary[Module, KnownModule] = WeakKeyDictionary()
 _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 
 
-def _state(module: Module) -> list[object]:
-    """The objects that a module consists of; those of instructions are immutable, and are replaced when the module is edited."""
-    state: list[object] = [module.entry]
+def known_module(module: Module, options: RunOptions) -> KnownModule:
+    """What is known about a module; nothing yet if it has been edited since it was last run, or was run with other options."""
+    # Instructions are immutable but for the Rewriter, which replaces these fields.
+    state: list[object] = [module.entry, module.attributes, *module.diagnostics]
     for computation in module.computations:
-        state.append(computation.root)
-        state += computation.instructions
-        state += chain.from_iterable(map(_FIELDS, computation.instructions))
-    return state
+        state += (computation.root, computation.instructions.copy(), list(map(_FIELDS, computation.instructions)))
+    known = _KNOWN.get(module)
+    if known is None or not known.is_of(state, options):
+        known = _KNOWN[module] = KnownModule(state, options)
+    return known
 
 
-def _is_same(one: list[object], other: list[object]) -> bool:
-    return len(one) == len(other) and all(map(is_, one, other))
+def _compiled(module: Module, options: RunOptions) -> Plan | None:
+    if any(COMMUNICATES in x.op.traits for x in module.all_instructions()):
+        return None
+    # On use, since a small module that is run once needs no compiler.
+    compiler = import_module("hlotool.interp.plan.plan")
+    try:
+        plan: Plan = compiler.Plan(module, options)
+    except (CannotPlan, MemoryError, ValueError, HlotoolError):
+        # Constants that cannot be read are among the reasons; the reference executor says which.
+        return None
+    except Exception as error:
+        message = f"hlotool cannot compile module '{module.name}', and runs it instruction by instruction; please report this: {error!r}"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        return None
+    return plan
 
 
 def _is_large(module: Module) -> bool:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
 from hlotool.interp.monoids import monoid_of
 from hlotool.interp.plan.graph import UNKNOWN, Operation
+from hlotool.interp.plan.writer import Writer
 from hlotool.record import Record
 
 __all__ = ["Form", "Reduction", "form_of", "reduction_of"]
@@ -34,6 +36,15 @@ class Form(Record):
     rounds: bool = False
     copies: bool = False
     is_narrow: bool = False
+
+    def call(self, writer: Writer, operands: Sequence[str], target: str | None = None) -> str:
+        """The call of the function; with a target, which it must fill, into that array."""
+        name = self.function.__name__ if isinstance(self.function, np.ufunc) else None
+        arguments = ", ".join(operands)
+        if target is not None:
+            # NumPy has reasons to want a name here for these two alone; for all others, the position is faster.
+            arguments += f", out={target}" if self.function in (np.maximum, np.minimum) else f", {target}"
+        return f"{writer.bind(self.function, name)}({arguments})"
 
 
 class Reduction(Record):
@@ -90,8 +101,13 @@ def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberTyp
     if len({number.computed for number in operands}) != 1:
         return None
     widest = max(operands, key=lambda number: number.bits)
+    try:
+        function = row.of_kind(widest)
+    except Violation:
+        # The kernel says so when it is called.
+        return None
     is_exact = row.exact and all(number.held == result.held or number.held == number.computed == result.held for number in operands)
-    return _of_function(row.of_kind(widest), result, is_exact)
+    return _of_function(function, result, is_exact)
 
 
 def _compare_form(direction: str | None, comparison: str | None, operands: Sequence[NumberType]) -> Form | None:

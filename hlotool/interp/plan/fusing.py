@@ -16,11 +16,11 @@ from math import prod
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.graph import Axes, Operation, Region, Variable
 
-__all__ = ["Cluster", "Forms", "schedule"]
+__all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "schedule"]
 
 Forms = Callable[[Operation], Form | Reduction | None]
 
-_SMALLEST = 1 << 14
+SMALLEST_DOMAIN = 1 << 14
 """The number of elements from which on blocks are worth their overhead."""
 _LONGEST_ROW = 1 << 18
 """The most elements of a row that is reduced in a block."""
@@ -55,7 +55,7 @@ class Cluster:
 
 def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
     """The operations in an order in which they can run, those of each cluster in its place."""
-    if all(prod(result.shape.dimensions) < _SMALLEST for operation in region.operations for result in operation.results):
+    if all(prod(result.shape.dimensions) < SMALLEST_DOMAIN for operation in region.operations for result in operation.results):
         return list(region.operations)
     return _ordered(_Clustering(region, forms).items())
 
@@ -123,7 +123,7 @@ class _Clustering:
         latest = [(source, axes) for source, axes in sources if source in self.cluster and self.level[source] == level]
         joined = self._common_axes(latest, sizes)
         if joined is None:
-            if prod(sizes) < _SMALLEST:
+            if prod(sizes) < SMALLEST_DOMAIN:
                 return False
             self._join(operation, form, level + bool(latest), sizes, full, [])
         else:
@@ -156,7 +156,7 @@ class _Clustering:
         spanned = whole if cluster is None else cluster.axes[source]
         reduced = [spanned[k] for k in form.axes]
         inner = min(reduced)
-        if inner == 0 or prod(domain) < _SMALLEST or prod(domain[inner:]) > _LONGEST_ROW:
+        if inner == 0 or prod(domain) < SMALLEST_DOMAIN or prod(domain[inner:]) > _LONGEST_ROW:
             return False
         kept = tuple([k for k in spanned if k not in reduced])
         self._join(operation, form, self.level.get(source, 0), domain, kept, [source] if cluster is not None else [], inner)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
@@ -90,12 +88,9 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
         writer.line(f"{name} = {operands[0]}")
         reusable.discard(sources[0])
         return
-    function = writer.bind(form.function, form.function.__name__ if isinstance(form.function, np.ufunc) else None)
     target = next((source for source in sources if form.fills and source in reusable and source in dying and source.shape == result.shape), None)
-    if target is not None:
-        operands.append(writer.name(target))
     reusable.add(result)
-    writer.line(f"{name} = {function}({', '.join(operands)})")
+    writer.line(f"{name} = {form.call(writer, operands, None if target is None else writer.name(target))}")
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------------------

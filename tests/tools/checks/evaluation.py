@@ -23,9 +23,10 @@ __all__ = ["evaluated", "evaluated_on_devices"]
 
 def evaluated(path: Path, case: Case) -> None:
     module = parsed(case.text)
-    values = _values_unless_refused(case, module, lambda: [hlotool.evaluate(module, [])])
-    if values is not None:
-        _same_leaves(module.entry.root.shape, values[0], expected_values(case.text))
+    for executor in ("reference", "plan"):
+        values = _values_unless_refused(case, module, lambda executor=executor: [hlotool.evaluate(module, [], executor=executor)])
+        if values is not None:
+            _same_leaves(module.entry.root.shape, values[0], expected_values(case.text))
 
 
 def evaluated_on_devices(path: Path, case: Case) -> None:

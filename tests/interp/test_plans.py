@@ -1,0 +1,240 @@
+"""Compiled modules: what users see of them beyond the same results as without."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from fuzz_plans import disagreement, outcome, small_blocks
+
+import hlotool
+
+CHAIN = """HloModule chain
+add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+ENTRY e { x = f32[300,200] parameter(0) zero = f32[] constant(0) n = f32[] constant(200) sums = f32[300] reduce(x, zero), dimensions={1}, to_apply=add
+  all = f32[300] broadcast(n), dimensions={} means = f32[300] divide(sums, all) rows = f32[300,200] broadcast(means), dimensions={0}
+  centered = f32[300,200] subtract(x, rows) square = f32[300,200] multiply(centered, centered)
+  vars = f32[300] reduce(square, zero), dimensions={1}, to_apply=add scale = f32[300] rsqrt(vars)
+  wide = f32[300,200] broadcast(scale), dimensions={0} ROOT r = f32[300,200] multiply(centered, wide) }"""
+
+COUNT = """HloModule count
+more { s = (s32[], f32[4096]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(LIMIT)
+  ROOT go_on = pred[] compare(k, n), direction=LT }
+step { s = (s32[], f32[4096]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[4096] get-tuple-element(s), index=1
+  one = s32[] constant(STEP) next = s32[] add(k, one) v = f32[1] constant({7}) y = f32[4096] dynamic-update-slice(x, v, k)
+  ROOT t = tuple(next, y) }
+ENTRY e { x = f32[4096] parameter(0) zero = s32[] constant(0) s = tuple(zero, x)
+  ROOT w = (s32[], f32[4096]) while(s), condition=more, body=step }"""
+
+
+def counting(limit: int, step: int = 1) -> hlotool.ir.model.Module:
+    return hlotool.parse(COUNT.replace("LIMIT", str(limit)).replace("STEP", str(step)))
+
+
+# ---- the code ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_chain_is_one_loop_over_blocks():
+    source = hlotool.compile(hlotool.parse(CHAIN)).source
+    assert source is not None
+    assert source.count("for i in range") == 1
+    # The only array of the size of the operand is the result.
+    assert source.count("= empty(") - source.count("w = empty(") == 1
+
+
+def test_names_are_comments_and_nothing_else():
+    text = 'ENTRY e { x.__import__ = f32[2] parameter(0) ROOT os.system = f32[2] custom-call(x.__import__), custom_call_target="\\n1/0" }'
+    module = hlotool.parse(text)
+    options = hlotool.RunOptions(custom_calls={"\n1/0": lambda x: x + 1})
+    run = hlotool.compile(module, options=options)
+    assert run([1.0, 2.0]).tolist() == [2.0, 3.0]
+    assert run.source is not None
+    lines = [line.partition("#")[0] for line in run.source.splitlines()]
+    assert not any("os" in line.split() or "1/0" in line or "import" in line for line in lines)
+
+
+def test_a_module_with_other_devices_has_no_plan_but_runs():
+    text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+    ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] all-reduce(x), to_apply=add }"""
+    run = hlotool.compile(hlotool.parse(text))
+    assert run.source is None
+    assert run([1.0, 2.0]).tolist() == [1.0, 2.0]
+
+
+def test_deep_nesting_is_left_to_the_reference_executor():
+    text = "level0 { ROOT x = f32[] parameter(0) }\n"
+    for k in range(1, 200):
+        text += f"level{k} {{ a = f32[] parameter(0) b = f32[] call(a), to_apply=level{k - 1} ROOT c = f32[] negate(b) }}\n"
+    module = hlotool.parse(text + "ENTRY e { a = f32[] parameter(0) ROOT b = f32[] call(a), to_apply=level199 }")
+    run = hlotool.compile(module)
+    assert run.source is None
+    assert float(run(2.0)) == -2.0
+
+
+def test_calls_that_double_at_every_level_do_not_grow_the_code():
+    text = "level0 { x = f32[] parameter(0) ROOT y = f32[] negate(x) }\n"
+    for k in range(1, 40):
+        calls = f"b = f32[] call(a), to_apply=level{k - 1} c = f32[] call(b), to_apply=level{k - 1}"
+        text += f"level{k} {{ a = f32[] parameter(0) {calls} ROOT d = f32[] maximum(c, a) }}\n"
+    run = hlotool.compile(hlotool.parse(text + "ENTRY e { a = f32[] parameter(0) ROOT b = f32[] call(a), to_apply=level39 }"))
+    assert run.source is not None
+    assert len(run.source) < 20_000
+
+
+# ---- results ----------------------------------------------------------------------------------------------------------
+
+
+def test_layer_norm_in_blocks_of_any_size():
+    assert disagreement(CHAIN, inputs=4) is None
+    with small_blocks():
+        assert disagreement(CHAIN, inputs=4) is None
+
+
+NARROW = """ENTRY e {{ x = {0}[70,300] parameter(0) y = {0}[300] parameter(1) b = {0}[70,300] broadcast(y), dimensions={{1}}
+  p = {0}[70,300] multiply(x, b) q = {0}[70,300] add(p, x) e = {0}[70,300] exponential(q) w = f32[70,300] convert(e)
+  m = {0}[70,300] maximum(q, b) s = {0}[70,300] select(c, m, e) c = pred[70,300] compare(x, b), direction=GT
+  t = {0}[70,300] tanh(s) n = {0}[70,300] negate(t) back = {0}[70,300] convert(w) ROOT r = tuple(n, w, back, q) }}"""
+
+
+@pytest.mark.parametrize("element_type", ["f16", "bf16", "f32", "f64"])
+def test_narrow_floats_are_rounded_after_each_operation(element_type):
+    text = NARROW.format(element_type)
+    assert disagreement(text, inputs=4) is None
+    with small_blocks():
+        assert disagreement(text, inputs=4) is None
+
+
+def test_arguments_are_never_overwritten():
+    x = np.zeros(4096, np.float32)
+    for executor in ("plan", "reference"):
+        count, updated = hlotool.evaluate(counting(100), [x], executor=executor)
+        assert (int(count), updated[:101].tolist()) == (100, [7.0] * 100 + [0.0])
+        assert not x.any()
+
+
+def test_loops_update_their_state_in_place():
+    run = hlotool.compile(counting(4000))
+    x = np.zeros(4096, np.float32)
+    run(x)
+    tracemalloc.start()
+    started = time.process_time()
+    run(x)
+    seconds, peak = time.process_time() - started, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 5 * x.nbytes
+    # Copies of the state would take several times as long.
+    assert seconds < 2
+
+
+def test_results_belong_to_the_caller():
+    text = "ENTRY e { x = f32[3] parameter(0) c = f32[3] constant({1, 2, 3}) b = f32[3] add(x, c) ROOT t = tuple(b, b, c, x) }"
+    run = hlotool.compile(hlotool.parse(text))
+    first = run([0.0, 0.0, 0.0])
+    for leaf in first:
+        leaf += 1
+    assert [leaf.tolist() for leaf in run([0.0, 0.0, 0.0])] == [[1, 2, 3], [1, 2, 3], [1, 2, 3], [0, 0, 0]]
+
+
+def test_an_operand_that_occurs_twice_is_not_lost():
+    text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+    ENTRY e { p = f32[3] parameter(0) x = f32[3] negate(p) i = s32[3,1] constant({{2}, {0}, {1}})
+    ROOT r = f32[3] scatter(x, i, x), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1,
+      to_apply=add }"""
+    assert disagreement(text) is None
+
+
+@pytest.mark.parametrize("executor", ["plan", "reference"])
+def test_both_branches(executor):
+    text = """double { x = f32[3] parameter(0) ROOT y = f32[3] add(x, x) }
+    same { ROOT x = f32[3] parameter(0) }
+    third { x = f32[3] parameter(0) c = f32[3] constant({1, 2, 3}) ROOT y = f32[3] multiply(x, c) }
+    ENTRY e { k = s32[] parameter(0) x = f32[3] parameter(1) n = f32[3] negate(x)
+      ROOT r = f32[3] conditional(k, n, n, x), branch_computations={double, same, third} }"""
+    module = hlotool.parse(text)
+    values = [hlotool.evaluate(module, [k, [1.0, 2.0, 3.0]], executor=executor).tolist() for k in (0, 1, 2, 9, -1)]
+    assert values == [[-2, -4, -6], [-1, -2, -3], [1, 4, 9], [1, 4, 9], [1, 4, 9]]
+
+
+def test_errors_are_at_the_same_place():
+    text = "ENTRY e {\n  x = f32[2] parameter(0)\n  i = s32[] parameter(1)\n  ROOT r = f32[<=2] set-dimension-size(x, i), dimensions={0}\n}"
+    module = hlotool.parse(text)
+    messages = [outcome(module, [[1.0, 2.0], 5], executor, hlotool.RunOptions())[1] for executor in ("plan", "reference")]
+    assert messages[0] == messages[1]
+    assert ":4:" in messages[0]
+
+
+# ---- limits -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", ["plan", "reference"])
+def test_iterations_are_limited(executor):
+    for limit in (5, 63, 64, 99):
+        options = hlotool.RunOptions(max_iterations=limit)
+        count, _ = hlotool.evaluate(counting(limit), [np.zeros(4096)], executor=executor, options=options)
+        assert int(count) == limit
+        with pytest.raises(hlotool.EvaluationError, match=f"did not end after {limit} iterations"):
+            hlotool.evaluate(counting(limit + 1), [np.zeros(4096)], executor=executor, options=options)
+
+
+def test_a_loop_that_changes_nothing_any_more_ends():
+    module = counting(1, step=0)
+    count, _ = hlotool.evaluate(module, [np.zeros(4096)], executor="plan")
+    assert int(count) == 0
+
+
+def test_a_loop_is_stopped_in_time():
+    module = counting(2_000_000_000)
+    started = time.monotonic()
+    with pytest.raises(hlotool.EvaluationError, match="took longer than"):
+        hlotool.evaluate(module, [np.zeros(4096)], executor="plan", options=hlotool.RunOptions(timeout_seconds=0.3))
+    assert time.monotonic() - started < 20
+
+
+# ---- plans that are kept ----------------------------------------------------------------------------------------------
+
+
+def test_an_edited_module_is_compiled_again():
+    module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = f32[2] negate(x) ROOT r = f32[2] abs(y) }")
+    run = hlotool.compile(module)
+    assert run([1.0, 2.0]).tolist() == [1.0, 2.0]
+    _, y, r = module.entry.instructions
+    with hlotool.Rewriter(module) as rewriter:
+        rewriter.replace_all_uses(r, y)
+    assert run([1.0, 2.0]).tolist() == [-1.0, -2.0]
+
+
+def test_other_options_have_another_plan():
+    module = hlotool.parse("ENTRY e { ROOT c = f32[9] constant({...}) }")
+    for fill, number in (("zeros", 0), ("ones", 1), ("zeros", 0)):
+        value = hlotool.evaluate(module, [], executor="plan", options=hlotool.RunOptions(elided_fill=fill))
+        assert value.tolist() == [number] * 9
+
+
+def test_threads_may_run_one_plan():
+    run = hlotool.compile(hlotool.parse(CHAIN))
+    arguments = [np.random.default_rng(k).standard_normal((300, 200), np.float32) for k in range(8)]
+    alone = [run(argument) for argument in arguments]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(run, arguments))
+    assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
+
+
+def test_small_loops_are_much_faster_than_without_a_plan():
+    module = hlotool.parse(
+        """more { s = (s32[], s32[]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(20000)
+      ROOT go_on = pred[] compare(k, n), direction=LT }
+    step { s = (s32[], s32[]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = s32[] get-tuple-element(s), index=1
+      one = s32[] constant(1) next = s32[] add(k, one) three = s32[] constant(3) a = s32[] multiply(x, three) b = s32[] add(a, k)
+      ROOT t = tuple(next, b) }
+    ENTRY e { x = s32[] parameter(0) zero = s32[] constant(0) s = tuple(zero, x) ROOT w = (s32[], s32[]) while(s), condition=more, body=step }"""
+    )
+    seconds = {}
+    for executor in ("reference", "plan"):
+        hlotool.evaluate(module, [1], executor=executor)
+        started = time.process_time()
+        hlotool.evaluate(module, [1], executor=executor)
+        seconds[executor] = time.process_time() - started
+    assert seconds["plan"] < seconds["reference"] / 5

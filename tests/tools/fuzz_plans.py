@@ -1,0 +1,111 @@
+"""Plans against the reference executor, by hand: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
+
+Random operations, and the modules in files, give the same bits with both executors on random and on special numbers, and the same errors; once with
+the plan's own sizes, and once with blocks of a few elements, so that small arrays take the paths of large ones.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fuzz_optimizer import operations, texts_of
+from generator import random_module
+
+import hlotool
+from hlotool.errors import EvaluationError, HlotoolError
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.options import RunOptions
+from hlotool.interp.plan import blocks, fusing
+from hlotool.interp.values import leaves
+from hlotool.ir.model import Module
+from hlotool.optimizer.checking import same_bits, special_arguments
+
+INPUTS = 2
+LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
+
+
+@contextmanager
+def small_blocks() -> Iterator[None]:
+    """Inside, arrays of two elements are computed in blocks, and blocks have five elements."""
+    before = fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS
+    fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS = 2, 5
+    try:
+        yield
+    finally:
+        fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS = before
+
+
+def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) -> tuple[list[Any], str]:
+    """The arrays of the result and no message, or none and that of the error."""
+    try:
+        return list(leaves(hlotool.evaluate(module, arguments, executor=executor, options=options))), ""
+    except EvaluationError as error:
+        return [], str(error)
+
+
+def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) -> str | None:
+    """How the executors differ on a module; None if they do not, or if it does not parse."""
+    try:
+        module = hlotool.parse(text)
+    except HlotoolError:
+        return None
+    is_valid = not any(d.severity == "error" for d in hlotool.verify(module))
+    for k in range(inputs):
+        try:
+            arguments = random_arguments(module, k) if k % 2 == 0 else special_arguments(module, k)
+        except (HlotoolError, KeyError, ValueError, MemoryError):
+            # A module with errors may have parameters that no array fits.
+            return None
+        expected, message = outcome(module, arguments, "reference", options)
+        actual, other = outcome(module, arguments, "plan", options)
+        if message and other:
+            # Which of several is found first is left open.
+            continue
+        if message and not is_valid:
+            # Nothing needs what has failed, so a plan leaves it out.
+            continue
+        if message != other:
+            return f"input {k}: {message or 'no error'!r} without a plan, {other or 'no error'!r} with one"
+        arrays = [(np.asarray(a), np.asarray(b)) for a, b in zip(expected, actual, strict=True) if isinstance(a, np.ndarray)]
+        for number, (a, b) in enumerate(arrays):
+            if not same_bits(a, b):
+                return f"input {k}: result {number} is {a} without a plan, {b} with one"
+    return None
+
+
+def texts(count: int, seed: int, files: list[Path]) -> Iterator[str]:
+    yield from operations(count, seed)
+    for number in range(count):
+        yield random_module(seed * 1_000_000 + number, instructions=20)
+    for path in files:
+        yield from texts_of(path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000, help="random modules of each kind")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("files", nargs="*", type=Path)
+    options = parser.parse_args()
+    outcomes: Counter[str] = Counter()
+    for text in texts(options.count, options.seed, options.files):
+        found = disagreement(text)
+        if found is None:
+            with small_blocks():
+                found = disagreement(text)
+        outcomes["agree" if found is None else "differ"] += 1
+        if found is not None:
+            print(text, found, sep="\n", flush=True)
+    print(dict(outcomes))
+    return int(bool(outcomes["differ"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

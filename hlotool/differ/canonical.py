@@ -3,8 +3,8 @@
 The scheme, version `hlo1`: instructions without metadata and without attributes that say nothing; configurations of backends as JSON with sorted
 keys; constants by their bits. Where the module is not scheduled, the parameters of a computation come first, by number, then what the root is
 computed from, operands first and in their order, then the rest, by what it is computed from (`canonical_order.py`). Callees come before callers,
-in the order of the calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is
-the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
+in the order of the calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the
+module `m`. A hash is the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ from hlotool.errors import Diagnostic, EvaluationError, Source, Violation
 from hlotool.ir.model import Computation, Instruction, Module, as_op_argument
 from hlotool.opdefs.constraints import ResultRules
 from hlotool.opdefs.modes import VerifyModes
-from hlotool.shapes.shape import ProgramShape
+from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.text.source.trivia import TRIVIA
 
-__all__ = ["broken_rule", "diagnostic_at", "failure"]
+__all__ = ["broken_rule", "diagnostic_at", "failure", "is_as_inferred"]
 
 _BEFORE_NAME = re.compile(rf"{TRIVIA}(?:ROOT\b{TRIVIA})?+")
 _NAME = re.compile(r"[^\s=]++")
@@ -51,12 +51,35 @@ def broken_rule(x: Instruction) -> Violation | None:
     >>> broken_rule(module.entry.root).message
     "dimensions of 'reverse' names dimension 1, which is out of range for rank 1"
     """
-    attributes = {name: as_op_argument(value, _program_shape) for name, value in x.attributes.items()}
     try:
-        ResultRules(x.op).expected(x.shape, tuple([operand.shape for operand in x.operands]), attributes, _MODES)
+        _expected_shape(x)
     except Violation as violation:
         return violation
     return None
+
+
+def is_as_inferred(x: Instruction) -> bool:
+    """Whether an instruction keeps the rules of its op, and has the type and the dimensions that these infer.
+
+    >>> import hlotool
+    >>> text = "ENTRY e { x = f32[2] parameter(0) y = f32[3] slice(x), slice={[0:2]} ROOT r = f32[2] negate(x) }"
+    >>> [is_as_inferred(x) for x in hlotool.parse(text).entry.instructions[1:]]
+    [False, True]
+    """
+    try:
+        expected = _expected_shape(x)
+    except Violation:
+        return False
+    return expected is None or [*map(_type_and_sizes, expected.leaves())] == [*map(_type_and_sizes, x.shape.leaves())]
+
+
+def _type_and_sizes(shape: Shape) -> tuple[str, tuple[int, ...]]:
+    return shape.element_type, shape.dimensions
+
+
+def _expected_shape(x: Instruction) -> Shape | None:
+    attributes = {name: as_op_argument(value, _program_shape) for name, value in x.attributes.items()}
+    return ResultRules(x.op).expected(x.shape, tuple([operand.shape for operand in x.operands]), attributes, _MODES)
 
 
 def _program_shape(computation: Computation) -> ProgramShape:

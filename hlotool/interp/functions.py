@@ -50,7 +50,11 @@ __all__ = [
 
 def maximum_floats(lhs: Array, rhs: Array) -> Array:
     """The larger, NaN if either is NaN, +0 above -0; NumPy takes either zero."""
-    return _with_zeros(np.maximum(lhs, rhs), lhs, rhs, np.bitwise_and)
+    larger = np.asarray(np.maximum(lhs, rhs))
+    if any(_is_positive_zero(_one_if_uniform(x)) for x in (lhs, rhs)):
+        # No zero of the result is negative; adding +0 makes it so in one pass.
+        return np.asarray(np.add(larger, larger.dtype.type(0), out=larger))
+    return _with_zeros(larger, lhs, rhs, np.bitwise_and)
 
 
 def minimum_floats(lhs: Array, rhs: Array) -> Array:
@@ -64,8 +68,11 @@ def _with_zeros(chosen: Any, lhs: Array, rhs: Array, of_signs: np.ufunc) -> Arra
     first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
     if any(not x.ndim and x != 0 for x in (first, second)):
         return result
-    both = (first == 0) & (second == 0)
+    both = np.asarray(result == 0)
     if both.any():
+        # Of two zeros, not of a zero and the number that it was preferred to.
+        for x in (first, second):
+            both &= x == 0
         bits = f"i{result.itemsize}"
         of_signs(first.view(bits), second.view(bits), out=result.view(bits), where=both)
     return result
@@ -76,21 +83,31 @@ def _one_if_uniform(x: Array) -> Any:
     return x if any(x.strides) or not x.size else x.flat[0]
 
 
+def _is_positive_zero(x: Any) -> bool:
+    return not x.ndim and bool(x == 0) and not np.signbit(x)
+
+
 def sign_floats(x: Array) -> Array:
     """-1 or 1, and x itself where it is a zero of either sign or NaN; NumPy gives +0 for -0."""
-    return np.where(x == 0, x, np.sign(x))
+    sign = np.asarray(np.sign(x))
+    return np.asarray(np.copysign(sign, x, out=sign))
 
 
 def round_half_away(x: Array) -> Array:
     """The nearest integral value, halves away from zero; floor(x + 0.5) fails next to 0.5 and for large odd values."""
-    whole = np.trunc(x)
-    return np.asarray(whole + np.copysign((np.abs(x - whole) >= 0.5).astype(x.dtype), x))
+    # The largest number below a half: the sum of it and a half is rounded up to 1, and no smaller sum is.
+    below_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
+    moved = np.asarray(np.copysign(below_half, x))
+    np.add(moved, x, out=moved)
+    return np.asarray(np.trunc(moved, out=moved))
 
 
 def logistic(x: Array) -> Array:
     """1 / (1 + exp(-x))."""
-    one = x.dtype.type(1)
-    return np.asarray(one / (one + np.exp(-x)))
+    one, value = x.dtype.type(1), np.asarray(np.negative(x))
+    np.exp(value, out=value)
+    np.add(one, value, out=value)
+    return np.asarray(np.divide(one, value, out=value))
 
 
 def logistic_of_halves(x: Array) -> Array:
@@ -114,7 +131,8 @@ def exponential_minus_one_of_halves(x: Array) -> Array:
 
 def reciprocal_root(x: Array) -> Array:
     """1 / sqrt(x): -inf at -0."""
-    return np.asarray(x.dtype.type(1) / np.sqrt(x))
+    root = np.asarray(np.sqrt(x))
+    return np.asarray(np.divide(x.dtype.type(1), root, out=root))
 
 
 def imaginary_zero(x: Array) -> Array:
@@ -250,7 +268,10 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
 
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """The quotient rounded toward zero, all bits one if rhs is 0, and wrapped if it does not fit; NumPy rounds down."""
-    is_zero = rhs == 0
+    is_zero = np.asarray(rhs == 0)
+    if lhs.itemsize < 8:
+        quotient = _quotient_by_doubles(lhs, rhs, is_zero)
+        return np.where(is_zero, ~lhs.dtype.type(0), quotient) if is_zero.any() else quotient
     # The least integer divided by -1 would trap.
     is_minus_one = rhs == -1 if lhs.dtype.kind == "i" else np.zeros_like(is_zero)
     divisor = np.where(is_zero | is_minus_one, lhs.dtype.type(1), rhs)
@@ -268,6 +289,16 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
         # Any number is a multiple of -1, also the least, which would trap.
         divisor = np.where(divisor == -1, lhs.dtype.type(1), divisor)
     return np.where(is_zero, lhs, np.fmod(lhs, divisor))
+
+
+def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
+    """The quotient of integers of at most 32 bits rounded toward zero, and wrapped if it does not fit; any number if rhs is 0.
+
+    Doubles hold these integers, and their quotients differ from the nearest integers by more than the error of rounding.
+    """
+    divisor = np.where(is_zero, rhs.dtype.type(1), rhs) if is_zero.any() else rhs
+    quotient: Array = np.asarray(np.divide(lhs, divisor, dtype=np.float64)).astype(np.int64)
+    return quotient.astype(lhs.dtype)
 
 
 def power_integers(base: Array, exponent: Array) -> Array:

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.simplify import identity_of
-from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.array_reductions import reduced_along
+from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.ir.model import Computation
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import IDEMPOTENT
 from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["Monoid", "monoid_of"]
+__all__ = ["Monoid", "monoid_of", "sign_keys"]
 
 
 class Monoid(Record):
@@ -36,6 +37,10 @@ class Monoid(Record):
     def is_sum(self) -> bool:
         return self.numbers is np.add
 
+    @property
+    def compares(self) -> bool:
+        return self.winning_zero is not None
+
     def may_repeat(self, init: Array) -> bool:
         """Whether it makes no difference how often init enters a reduction."""
         number, op = number_type(init), OPS[self.opcode]
@@ -48,16 +53,34 @@ class Monoid(Record):
     def reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """init combined with all elements along the axes, in the type that both are held in.
 
-        Narrow floats are combined in f32 and rounded once at the end.
+        Narrow floats are combined in f32 and rounded once at the end. Sums are sums of partial sums, see `reduced_along`.
         """
         number = number_type(x)
-        wide, start = x.astype(number.computed, copy=False), init.astype(number.computed, copy=False)
-        ufunc = self.preds if number.kind == "pred" else self.numbers
-        # Without a type NumPy sums small integers in 64 bits.
-        result = np.asarray(ufunc.reduce(wide, axis=axes, dtype=number.computed, initial=start[()]))
-        if number.kind == "float" and self.winning_zero is not None and (result == 0).any():
-            result = self._with_signs(result, wide, start, axes)
+        start = init.astype(number.computed, copy=False)
+        kept = [size for k, size in enumerate(x.shape) if k not in axes]
+        if not x.size:
+            return np.full(kept, start).astype(number.held, copy=False)
+        ufunc = self.ufunc(number)
+        total = reduced_along(ufunc, x, axes, number.computed)
+        result = np.asarray(ufunc(total, start))
+        if self.may_have_wrong_zeros(result, x, init):
+            keys = sign_keys(x)
+            result = self.with_signs(result, np.asarray(ufunc(reduced_along(ufunc, keys, axes, keys.dtype), sign_keys(init))))
         return result.astype(number.held, copy=False)
+
+    def ufunc(self, number: NumberType) -> Any:
+        return self.preds if number.kind == "pred" else self.numbers
+
+    def may_have_wrong_zeros(self, result: Array, *arguments: Array) -> bool:
+        """Whether NumPy's comparisons, which take any of two zeros, may have given a zero of the wrong sign: it takes a negative one for that."""
+        if self.winning_zero is None or number_type(arguments[0]).kind != "float":
+            return False
+        return bool((result == 0).any()) and any(_has_negative_zero(x) for x in arguments)
+
+    def with_signs(self, result: Array, keys: Array) -> Array:
+        """Gives zeros the sign that the same reduction of `sign_keys` has. Other elements on which it depends are on one side of zero."""
+        zeros = np.where(keys < 0, result.dtype.type(-0.0), result.dtype.type(0.0))
+        return np.where(result == 0, zeros, result)
 
     def works_in_place(self, target: Array) -> bool:
         """Whether `combine_at` equals repeated application: no rounding between the steps is lost, and zeros have the right sign."""
@@ -66,18 +89,22 @@ class Monoid(Record):
 
     def combine_at(self, target: Array, places: Array, updates: Array) -> None:
         """Combines updates, one after the other, into a flat array at indices that may be repeated."""
-        ufunc = self.preds if number_type(target).kind == "pred" else self.numbers
-        ufunc.at(target, places, updates)
+        self.ufunc(number_type(target)).at(target, places, updates)
 
-    def _with_signs(self, result: Array, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
-        """Gives zeros, of which NumPy has picked any, the sign of the one that wins."""
 
-        def wins(part: Array) -> Array:
-            return np.asarray((part == 0) & (np.signbit(part) == self.winning_zero))
+def sign_keys(x: Array) -> Array:
+    """The bits of floats as integers: those of negative numbers and of -0 are negative, and -0 has the least.
 
-        sign = result.dtype.type(-1.0 if self.winning_zero else 1.0)
-        won = wins(x).any(axis=axes) | wins(init)
-        return np.where(result == 0, np.copysign(result, np.where(won, sign, -sign)), result)
+    >>> sign_keys(np.array([0.0, -1.0, -0.0], np.float32)).tolist()
+    [0, -1082130432, -2147483648]
+    """
+    wide = x if x.dtype.itemsize > 1 else x.astype(np.float32)
+    return wide.view(f"i{wide.dtype.itemsize}")
+
+
+def _has_negative_zero(x: Array) -> bool:
+    keys = sign_keys(x)
+    return bool(keys.size) and bool(keys.min() == np.iinfo(keys.dtype).min)
 
 
 _MONOIDS = {

@@ -32,9 +32,38 @@ _ONE_OVER_ROOT_PI = 5.6418958354775628695e-1
 _SATURATED = 6.0
 
 
+_BLOCK = 1 << 14
+"""The number of elements that are computed at a time, so that they stay in a core's cache."""
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    value = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value *= x
+        value += coefficient
+    return value
+
+
 def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
     above, below = coefficients
-    return np.asarray(np.polyval(above, x) / np.polyval(below, x))
+    return np.asarray(_polynomial(above, x) / _polynomial(below, x))
+
+
+def _near(x: Array) -> Array:
+    return np.asarray(x * _ratio(_NEAR, x * x))
+
+
+def _middle(x: Array) -> Array:
+    return np.asarray(1 - np.exp(-x * x) * _ratio(_MIDDLE, x))
+
+
+def _far(x: Array) -> Array:
+    tail = _ratio(_FAR, 1 / (x * x)) / (x * x)
+    return np.asarray(1 - np.exp(-x * x) * (_ONE_OVER_ROOT_PI - tail) / x)
+
+
+_RANGES = ((-1.0, 0.46875, _near), (0.46875, 4.0, _middle), (4.0, _SATURATED, _far))
+"""Magnitudes, above the first number up to the second one, and the function that computes them."""
 
 
 def erf(x: Array) -> Array:
@@ -43,18 +72,15 @@ def erf(x: Array) -> Array:
     >>> float(erf(np.array(0.5)))
     0.5204998778130465
     """
-    size = np.abs(x).astype(np.float64)
-    near = np.minimum(size, 0.46875)
-    middle = np.clip(size, 0.46875, 4.0)
-    far = np.clip(size, 4.0, _SATURATED)
-    tail = _ratio(_FAR, 1 / (far * far)) / (far * far)
-    values = np.select(
-        [size <= 0.46875, size <= 4.0, size <= _SATURATED],
-        [
-            near * _ratio(_NEAR, near * near),
-            1 - np.exp(-middle * middle) * _ratio(_MIDDLE, middle),
-            1 - np.exp(-far * far) * (_ONE_OVER_ROOT_PI - tail) / far,
-        ],
-        np.where(np.isnan(size), size, 1.0),
-    )
-    return np.asarray(np.copysign(values, x).astype(x.dtype))
+    flat = x.reshape(-1)
+    result = np.empty(flat.shape, x.dtype)
+    for start in range(0, len(flat), _BLOCK):
+        block = flat[start : start + _BLOCK]
+        sizes = np.abs(block).astype(np.float64)
+        values = np.where(np.isnan(sizes), sizes, 1.0)
+        for low, high, function in _RANGES:
+            chosen = np.flatnonzero((sizes > low) & (sizes <= high))
+            if len(chosen):
+                values[chosen] = function(sizes[chosen])
+        result[start : start + _BLOCK] = np.copysign(values, block)
+    return result.reshape(x.shape)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, note, settings
 from strategies import RANDOM
 
+import hlotool
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels import window_products
 from hlotool.interp.kernels.convolution import _sum_of_shifted
@@ -50,3 +51,22 @@ def test_all_ways_agree(random: Random) -> None:
         Convolution(images, kernels, result, window).fill()
     _sum_of_shifted(images, kernels, expected, window, NUMBERS["f32"])
     np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("window", "kernel", "result"),
+    [
+        ("size=2 pad=0_1000000000000 rhs_dilate=1000000000000", "2", "10"),
+        ("size=1 stride=1000000000000 pad=0_1000000000000", "1", "2"),
+        ("size=2 stride=1000000000000 pad=1000000000000_1000000000000", "2", "3"),
+    ],
+)
+@pytest.mark.parametrize("features", [1, 2])
+def test_padding_that_is_not_read_is_not_in_memory(window: str, kernel: str, result: str, features: int) -> None:
+    text = (
+        f"ENTRY e {{ x = f32[1,10,{features}] parameter(0) k = f32[{kernel},{features},1] parameter(1)\n"
+        f"ROOT r = f32[1,{result},1] convolution(x, k), window={{{window}}}, dim_labels=b0f_0io->b0f }}"
+    )
+    output = hlotool.evaluate(hlotool.parse(text), [np.ones((1, 10, features)), np.ones((int(kernel), features, 1))])
+    expected = {"10": [1] * 10, "2": [1, 0], "3": [0, 2, 0]}[result]
+    np.testing.assert_array_equal(np.asarray(output).ravel(), np.array(expected) * features)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,11 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["matrix_product", "product_type", "unrounded_product"]
 
-_EXACT_IN_DOUBLES = 2**53
+_EXACT_INTEGERS: tuple[tuple[type[np.floating[Any]], int], ...] = ((np.float32, 2**24), (np.float64, 2**53))
+"""Types of floats, and the numbers up to which they hold all integers."""
+
+_FEWEST_TERMS = 64
+"""Matrix products of fewer terms cost more than those in a wider type."""
 
 
 @kernel("dot")
@@ -157,7 +162,7 @@ def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     if number.kind == "pred":
         return np.asarray(np.matmul(converted(lhs, number).astype(np.float32), converted(rhs, number).astype(np.float32)) > 0)
     if number.element.is_integral:
-        return _integer_product(converted(lhs, number), converted(rhs, number), number)
+        return _integer_product(lhs, rhs, number)
     # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
     # NumPy can multiply bf16 arrays, but slowly and into f32.
@@ -183,13 +188,37 @@ def _computed(number: NumberType) -> NumberType:
 
 
 def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """The product modulo 2^n; in doubles if these are exact, since NumPy multiplies integer matrices a hundred times slower."""
-    left, right = lhs.astype(number.computed, copy=False), rhs.astype(number.computed, copy=False)
-    if left.size and right.size and lhs.shape[-1] * _largest(left) * _largest(right) < _EXACT_IN_DOUBLES:
-        product = np.asarray(np.matmul(left.astype(np.float64), right.astype(np.float64))).astype(np.int64)
-    else:
-        product = np.asarray(np.matmul(left, right))
-    return product.astype(number.computed)
+    """The product modulo 2^n of an integer type, for which operands of other integer types need not be converted first.
+
+    Computed by floats if these are exact, since NumPy multiplies integer matrices a hundred times slower.
+    """
+    left, right = (x.astype(number_type(x).computed, copy=False) for x in (lhs, rhs))
+    count = left.shape[-1]
+    largest = _largest(left) * _largest(right) if left.size and right.size else 0
+    for floats, limit in _EXACT_INTEGERS:
+        most = limit // max(largest, 1)
+        if most >= min(count, _FEWEST_TERMS):
+            return _sum_of_products(left, right, floats, most, number)
+    left, right = (x.astype(number.computed, copy=False) for x in (left, right))
+    return _product_by_halves(left, right, number) if number.bits == 32 else np.asarray(np.matmul(left, right))
+
+
+def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], most: int, number: NumberType) -> Array:
+    """The product modulo 2^n from products of at most so many terms, which are exact in a type of floats."""
+    integers = np.int32 if floats is np.float32 and number.bits <= 32 else np.int64
+    total: Array | None = None
+    for start in range(0, max(left.shape[-1], 1), most):
+        part = left[..., start : start + most].astype(floats), right[..., start : start + most, :].astype(floats)
+        product = np.asarray(np.matmul(*part)).astype(integers)
+        total = product if total is None else np.add(total, product, out=total)
+    return np.asarray(total).astype(number.computed, copy=False)
+
+
+def _product_by_halves(left: Array, right: Array, number: NumberType) -> Array:
+    """The product modulo 2^32 from those of the upper and the lower 16 bits; that of both upper halves is a multiple of 2^32."""
+    half, ones = number.computed.type(16), number.computed.type(0xFFFF)
+    mixed = _integer_product(left >> half, right & ones, number) + _integer_product(left & ones, right >> half, number)
+    return np.asarray((mixed << half) + _integer_product(left & ones, right & ones, number))
 
 
 def _largest(x: Array) -> int:

@@ -71,6 +71,8 @@ def _rounded_to_odd(values: Array) -> Array:
 
 def _saturated(values: Array, number: NumberType) -> Array:
     """Floats truncated toward zero and limited to the range of the type; NaN becomes 0. NumPy's own cast depends on the processor."""
+    if number.bits <= 32:
+        return _limited(values, number)
     whole = np.trunc(values.astype(np.float64))
     least, most = number.element.minimum, number.element.maximum
     # The first numbers out of range are powers of two, so these are exact, unlike the limits of 64 bits.
@@ -79,6 +81,17 @@ def _saturated(values: Array, number: NumberType) -> Array:
     exact = inside.astype(np.uint64 if number.kind == "unsigned" else np.int64).astype(number.computed)
     limited = np.where(too_large, number.computed.type(most), np.where(too_small, number.computed.type(least), exact))
     return limited.astype(number.held, copy=False)
+
+
+def _limited(values: Array, number: NumberType) -> Array:
+    """As `_saturated`, for types whose limits are floats: doubles, or f32 for integers of at most 16 bits."""
+    floats = np.float32 if number.bits <= 16 and values.dtype == np.float32 else np.float64
+    inside = np.asarray(np.maximum(values, floats(number.element.minimum), dtype=floats))
+    np.minimum(inside, floats(number.element.maximum), out=inside)
+    is_nan = np.isnan(inside)
+    if is_nan.any():
+        np.copyto(inside, 0, where=is_nan)
+    return inside.astype(number.computed).astype(number.held, copy=False)
 
 
 @kernel("convert", batch="same")

@@ -50,8 +50,8 @@ def convolution(
     kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count, window)
     output = np.empty(result.dimensions, number.computed)
     out = _grouped_result(output, dim_labels, feature_group_count * batch_group_count)
-    # The other way multiplies padding as zeros, which infinite kernels would turn into NaN.
-    if is_float and np.isfinite(kernels).all():
+    # The other way multiplies padding as zeros, which infinite kernels would turn into NaN, and has it in memory.
+    if is_float and np.isfinite(kernels).all() and not _has_wide_gaps(images, kernels, out, window):
         Convolution(images, kernels, out, window).fill()
     else:
         _sum_of_shifted(images, kernels, out, window, number)
@@ -80,6 +80,14 @@ def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | 
     blocks = np.zeros((*rhs.shape, size), rhs.dtype)
     np.put_along_axis(blocks, places[..., None].astype(np.int64), rhs[..., None], -1)
     return np.moveaxis(blocks, -1, axis + 1).reshape(*rhs.shape[:axis], rhs.shape[axis] * size, *rhs.shape[axis + 1 :])
+
+
+def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) -> bool:
+    """Whether most of the elements that a window slides over are padding that none of its taps reads."""
+    sizes = zip(window, out.shape[2:-1], kernels.shape[:-3], images.shape[2:-1], strict=True)
+    return any(
+        (places - 1) * w.stride + (taps - 1) * w.window_dilation > 16 * (places * taps + base) * w.base_dilation for w, places, taps, base in sizes
+    )
 
 
 def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.base import kernel
@@ -82,17 +83,33 @@ def gather(
 ) -> Array:
     vectors = index_vectors(start_indices, index_vector_dim)
     batch, rank = vectors.ndim - 1, operand.ndim
-    starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
-    window = [k for k in range(rank) if k not in collapsed_slice_dims and k not in operand_batching_dims]
-    places = []
-    for k, (start, size, limit) in enumerate(zip(starts, slice_sizes, operand.shape, strict=True)):
-        moved = np.clip(start, 0, limit - size).reshape(start.shape + (1,) * len(window))
-        places.append(moved + along(np.arange(size), batch + window.index(k), batch + len(window)) if k in window else moved)
     if not rank:
         return np.broadcast_to(operand, vectors.shape[:-1])
-    if 0 in slice_sizes:
-        sizes = (*vectors.shape[:-1], *(slice_sizes[k] for k in window))
-        gathered = np.zeros(sizes, operand.dtype)
+    window = [k for k in range(rank) if k not in collapsed_slice_dims and k not in operand_batching_dims]
+    if 0 in slice_sizes or (not vectors.shape[-1] and not operand_batching_dims):
+        # No elements, or the same slice everywhere.
+        gathered = np.broadcast_to(
+            operand[tuple([slice(size) for size in slice_sizes])].reshape([slice_sizes[k] for k in window]),
+            (*vectors.shape[:-1], *(slice_sizes[k] for k in window)),
+        )
     else:
-        gathered = operand[tuple(places)]
-    return np.moveaxis(gathered, range(batch, batch + len(window)), offset_dims)
+        starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
+        indexed = sorted((*start_index_map, *operand_batching_dims))
+        gathered = _slices_at([starts[k] for k in indexed], indexed, operand, slice_sizes, window)
+    return gathered if offset_dims == tuple(range(batch, gathered.ndim)) else np.moveaxis(gathered, range(batch, gathered.ndim), offset_dims)
+
+
+def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, sizes: Dims, window: Sequence[int]) -> Array:
+    """[batch..., window...]: slices that start at these indices of the indexed dimensions, clamped, and at 0 of the others."""
+    index = tuple([np.clip(start, 0, operand.shape[k] - sizes[k]) for start, k in zip(starts, indexed, strict=True)])
+    is_whole = all(sizes[k] == (1 if k == 0 else limit) for k, limit in enumerate(operand.shape))
+    if list(indexed) == [0] and is_whole and operand.flags.c_contiguous:
+        # The fastest way for rows, but it would copy an operand that is not contiguous.
+        rows = np.asarray(operand.take(index[0], 0))
+        result_shape = (*index[0].shape, *(sizes[k] for k in window))
+        # An array, not a view of one, so that it can be overwritten and returned.
+        return rows if rows.shape == result_shape else rows.reshape(result_shape)
+    # A view with every slice that there is; the dimensions of starts come first.
+    shape = [operand.shape[k] - sizes[k] + 1 for k in indexed] + [sizes[k] for k in window]
+    strides = [operand.strides[k] for k in (*indexed, *window)]
+    return np.asarray(as_strided(operand, shape, strides)[index])

@@ -6,6 +6,7 @@ Loops are over the rows of matrices, for all matrices of a batch at once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,9 @@ def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_d
     return np.asarray(solution if left_side else np.swapaxes(solution, -1, -2)).astype(number.held, copy=False)
 
 
+_BLOCK = 1 << 15
+"""The number of elements that are transformed at a time."""
+
 _TRANSFORMS: dict[str, Callable[..., Any]] = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
 
 
@@ -75,6 +79,13 @@ def fft(operand: Array, *, fft_type: FftType, fft_length: Dims, result: Shape) -
     number = NUMBERS[result.element_type]
     if 0 in result.dimensions:
         return np.zeros(result.dimensions, number.held)
-    wide = operand.astype(np.complex128 if operand.dtype.kind == "c" else np.float64)
-    axes = tuple(range(-len(fft_length), 0))
-    return np.asarray(_TRANSFORMS[fft_type](wide, s=fft_length, axes=axes)).astype(number.held)
+    wide = np.complex128 if operand.dtype.kind == "c" else np.float64
+    rank = len(fft_length)
+    axes, arrays = tuple(range(1, rank + 1)), operand.reshape(-1, *operand.shape[operand.ndim - rank :])
+    output = np.empty((len(arrays), *result.dimensions[result.rank - rank :]), number.held)
+    # A few at a time, so that their wide copies stay in a core's cache.
+    step = max(1, _BLOCK // prod(fft_length))
+    for start in range(0, len(arrays), step):
+        block = arrays[start : start + step].astype(wide)
+        output[start : start + step] = _TRANSFORMS[fft_type](block, s=fft_length, axes=axes)
+    return output.reshape(*operand.shape[: operand.ndim - rank], *output.shape[1:])

@@ -24,6 +24,8 @@ __all__ = ["threefry"]
 
 _WORD, _LONG = np.uint32, np.uint64
 _HALF = _LONG(32)
+_BLOCK = 1 << 14
+"""The number of counters that are computed at a time, so that they stay in a core's cache."""
 
 
 def _words(numbers: Array) -> tuple[Array, Array]:
@@ -42,17 +44,30 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
-    """The two words of random bits for each counter; keys and counters are 64-bit numbers."""
+    """The two words of random bits for each counter; keys and counters are 64-bit numbers, one key or as many."""
     low, high = _words(key)
     keys = (low, high, low ^ high ^ _WORD(0x1BD11BDA))
-    x, y = _words(counters)
-    x, y = x + keys[0], y + keys[1]
+    x, y = (word.reshape(-1) for word in _words(counters))
+    for start in range(0, x.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        _threefry_rounds([words.reshape(-1)[block] if words.ndim else words for words in keys], x[block], y[block])
+    return x.reshape(counters.shape), y.reshape(counters.shape)
+
+
+def _threefry_rounds(keys: Sequence[Array], x: Array, y: Array) -> None:
+    """Overwrites the words of counters."""
+    x += keys[0]
+    y += keys[1]
+    upper = np.empty_like(y)
     for group in range(5):
         for distance in _ROTATIONS[group % 2]:
-            x = x + y
-            y = ((y << _WORD(distance)) | (y >> _WORD(32 - distance))) ^ x
-        x, y = x + keys[(group + 1) % 3], y + keys[(group + 2) % 3] + _WORD(group + 1)
-    return x, y
+            x += y
+            np.left_shift(y, _WORD(distance), out=upper)
+            np.right_shift(y, _WORD(32 - distance), out=y)
+            y |= upper
+            y ^= x
+        x += keys[(group + 1) % 3]
+        y += keys[(group + 2) % 3] + _WORD(group + 1)
 
 
 def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
@@ -92,13 +107,18 @@ def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array
     high = state[2] if len(state) > 2 else key
     count = prod(sizes)
     blocks = -(-count * (2 if bits == 64 else 1) // 4)
-    lows = low + np.arange(blocks, dtype=_LONG)
-    carried = np.where(lows < low, high + _LONG(1), high)
-    c0, c1, c2, c3 = _philox_rounds(key, lows, carried)
-    parts = [_joined(c0, c1), _joined(c2, c3)] if bits == 64 else [c0, c1, c2, c3]
+    drawn = np.empty((blocks, 4), _WORD)
+    for start in range(0, blocks, _BLOCK):
+        rows = drawn[start : start + _BLOCK]
+        lows = low + _LONG(start) + np.arange(len(rows), dtype=_LONG)
+        carried = np.where(lows < low, high + _LONG(1), high)
+        for k, words in enumerate(_philox_rounds(key, lows, carried)):
+            rows[:, k] = words
+    # Two words of 64 bits, or four of 32; the lower half comes first.
+    numbers = (_joined(drawn[:, ::2], drawn[:, 1::2]) if bits == 64 else drawn).reshape(-1)
     after = low + _LONG(blocks)
     state_after = [key, after, high + _LONG(after < low)][: len(state)]
-    return np.array(state_after), np.stack(parts, axis=1).reshape(-1)[:count].reshape(sizes)
+    return np.array(state_after), numbers[:count].reshape(sizes)
 
 
 # With the numbers of bytes that a state may have: a key and a counter, which has one or two words.

@@ -11,9 +11,11 @@ from math import prod
 
 import numpy as np
 
+from hlotool.interp.arg_reducers import arg_reducer_of
 from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.kernels.pooling import pooled, pooled_in_order
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
@@ -65,7 +67,7 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
         passed_on = tuple(converted(x, number_type(init)).reshape(kept) for x, init in zip(inputs, inits, strict=True))
         return passed_on if result.is_tuple else passed_on[0]
     if count > 1:
-        return (yield from _folded(to_apply, inputs, inits, axes))
+        return (yield from _reduced_together(to_apply, inputs, inits, axes))
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
     rounded = _rounds_each_step(x, monoid, axes)
     if monoid is None or rounded or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
@@ -75,6 +77,16 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
     return (yield from _folded(to_apply, (x,), inits, axes))[0]
 
 
+def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
+    """A tuple of the reduced inputs; of reducers such as argmax, init is the only pair that they are applied to."""
+    arg_reducer = arg_reducer_of(reducer) if len(inputs) == 2 else None
+    winners = arg_reducer.winners(inputs, inits, axes) if arg_reducer is not None else None
+    if winners is None:
+        return (yield from _folded(reducer, inputs, inits, axes))
+    kept = winners[0].shape
+    return listed((yield Invoke(reducer, (*(np.broadcast_to(init, kept) for init in inits), *winners), kept)))
+
+
 def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
     """Whether init enters once on XLA:CPU: a library computes large sums, and sums of equal elements are products."""
     if not monoid.is_sum:
@@ -82,15 +94,18 @@ def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
     return all(x.strides[k] == 0 for k in axes) or (number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE)
 
 
+def _is_rounded(x: Array, monoid: Monoid) -> bool:
+    """Whether the result of the operation may be no number of the element type, so that it makes a difference when it is rounded."""
+    number = number_type(x)
+    return not monoid.compares and number.kind == "float" and number.computed != number.held
+
+
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
     """Whether sums and products of narrow floats are rounded after every step, as on XLA:CPU.
 
     If windows have so many elements that steps would take too long, they are rounded once, which is more exact.
     """
-    number = number_type(x)
-    if monoid is None or monoid.winning_zero is not None or number.kind != "float" or number.computed == number.held:
-        return False
-    return prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
+    return monoid is not None and _is_rounded(x, monoid) and prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 
 
 def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
@@ -188,6 +203,10 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
     if not window:
         # XLA:CPU returns a scalar unchanged.
         return inputs if result.is_tuple else inputs[0]
+    monoid = monoid_of(to_apply) if count == 1 else None
+    pools = pooled(monoid, inputs[0], inits[0], window, sizes) if monoid is not None else None
+    if pools is not None:
+        return (pools,) if result.is_tuple else pools
     if all(w.window_dilation == 1 for w in window) and (yield from _may_be_grouped(to_apply, inputs, window)):
         state = yield from _long_window_fold(to_apply, inputs, inits, window, sizes)
     else:
@@ -197,6 +216,9 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
 
 def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
     """A tuple of the reductions at `sizes` positions of the window; padding and holes are skipped."""
+    monoid = monoid_of(reducer) if len(inputs) == 1 else None
+    if monoid is not None and _is_rounded(inputs[0], monoid):
+        return (pooled_in_order(monoid, inputs[0], inits[0], window, sizes),)
     state = tuple(np.array(np.broadcast_to(init, sizes)) for init in inits)
     places = [taps(w, size, base) for w, size, base in zip(window, sizes, inputs[0].shape, strict=True)]
     for place in product(*places):

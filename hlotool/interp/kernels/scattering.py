@@ -5,12 +5,14 @@ Updates are applied in row-major order, each to the result of those before it. T
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.indexing import along, index_vectors, starts_of
@@ -20,8 +22,15 @@ from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation
 from hlotool.opdefs.kinds import Dims, Int, Window
 from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import WindowDimension
 
 __all__: list[str] = []
+
+_BLOCK = 1 << 16
+"""The number of elements that are combined at a time, so that they stay in a core's cache."""
+
+_FEWEST_IN_PASS = 2048
+"""A pass over fewer elements takes longer than combining them one by one."""
 
 
 def _combine(reducer: Computation, targets: list[Array], places: Array, updates: list[Array]) -> Run:
@@ -44,14 +53,20 @@ def _combine(reducer: Computation, targets: list[Array], places: Array, updates:
 
 def _passes(places: Array) -> list[Array]:
     """The indices of the updates that come first at their places, of those that come second, and so on; no place is repeated in one."""
-    order = np.argsort(places, kind="stable")
-    sorted_places = places[order]
+    if not len(places):
+        return []
+    # NumPy sorts numbers much faster than it sorts indices of numbers; the lower bits keep the order of equal ones.
+    numbers, bits = np.arange(len(places)), len(places).bit_length()
+    lower = (1 << bits) - 1
+    ordered = np.sort((places << bits) | numbers)
+    order, sorted_places = ordered & lower, ordered >> bits
     is_first = np.ones(len(places), bool)
     is_first[1:] = sorted_places[1:] != sorted_places[:-1]
-    numbers = np.arange(len(places))
+    if is_first.all():
+        return [numbers]
     rank = numbers - np.maximum.accumulate(np.where(is_first, numbers, 0))
-    by_rank = np.argsort(rank, kind="stable")
-    return np.split(order[by_rank], np.cumsum(np.bincount(rank))[:-1]) if len(places) else []
+    by_rank = np.sort((rank << bits) | numbers) & lower
+    return np.split(order[by_rank], np.cumsum(np.bincount(rank))[:-1])
 
 
 @kernel("scatter")
@@ -79,37 +94,130 @@ def scatter(
     window = [k for k in range(rank) if k not in inserted_window_dims and k not in input_batching_dims]
     lengths = dict(zip(window, moved[0].shape[batch:], strict=True))
     fits = np.ones(vectors.shape[:-1], bool)
-    place = np.zeros((1,) * moved[0].ndim, np.int64)
     for k, start in enumerate(starts):
         fits &= (start >= 0) & (start <= sizes[k] - lengths.get(k, 1))
-        at = start.reshape(start.shape + (1,) * len(window))
-        if k in lengths:
-            at = at + along(np.arange(lengths[k]), batch + window.index(k), moved[0].ndim)
-        place = place * sizes[k] + at
-    place = np.broadcast_to(place, moved[0].shape)
+    starts = [start[fits] for start in starts]
+    # Without a copy if all fit.
+    kept = [u.reshape(-1, *u.shape[batch:]) if fits.all() else u[fits] for u in moved]
     # The arrays themselves are returned, and no views of them, so that they can be updated in place again.
     totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
-    yield from _combine(to_apply, [total.reshape(-1) for total in totals], place[fits].reshape(-1), [u[fits].reshape(-1) for u in moved])
+    indexed = [k for k in range(rank) if k in scatter_dims_to_operand_dims or k not in lengths]
+    passes = _passes_of_slices(starts, indexed, sizes, lengths) if kept[0].size > len(kept[0]) else None
+    if passes is None:
+        places = _places(starts, sizes, lengths).reshape(-1)
+        yield from _combine(to_apply, [total.reshape(-1) for total in totals], places, [u.reshape(-1) for u in kept])
+    else:
+        slices = [_indexed_first(total, indexed, lengths) for total in totals]
+        single = tuple([0 if k in indexed else slice(None) for k in window])
+        index = tuple([starts[k] for k in indexed])
+        yield from _combine_slices(to_apply, slices, index, [u[(slice(None), *single)] for u in kept], passes)
     shapes = result.elements if result.is_tuple else (result,)
     results = tuple(converted(total, NUMBERS[shape.element_type]) for total, shape in zip(totals, shapes, strict=True))
     return results if result.is_tuple else results[0]
 
 
+def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
+    """[update, window...]: the numbers of the elements of each slice, in row-major order."""
+    rank = 1 + len(lengths)
+    places = np.zeros((1,) * rank, np.int64)
+    for k, start in enumerate(starts):
+        at = start.reshape(-1, *(1,) * len(lengths))
+        if k in lengths:
+            at = at + along(np.arange(lengths[k]), 1 + list(lengths).index(k), rank)
+        places = places * sizes[k] + at
+    return np.broadcast_to(places, (len(starts[0]) if starts else 1, *lengths.values()))
+
+
+def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:
+    """As `_passes`, of whole slices; None if slices may overlap in part, or if passes would be of too few elements."""
+    if any(lengths.get(k, 1) != 1 for k in indexed) or not indexed:
+        return None
+    numbers = np.zeros(len(starts[0]), np.int64)
+    for k in indexed:
+        numbers = numbers * sizes[k] + starts[k]
+    passes = _passes(numbers)
+    return passes if len(passes) <= 8 or len(numbers) * prod(lengths.values()) > _FEWEST_IN_PASS * len(passes) else None
+
+
+def _indexed_first(total: Array, indexed: Sequence[int], lengths: Mapping[int, int]) -> Array:
+    """A view of the elements that slices may have, with the indexed dimensions first."""
+    others = [k for k in range(total.ndim) if k not in indexed]
+    view = total.transpose(*indexed, *others)
+    return view[(slice(None),) * len(indexed) + tuple([slice(lengths[k]) for k in others])]
+
+
+def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Array, ...], updates: list[Array], passes: list[Array]) -> Run:
+    """Writes f(target, update) into slices of arrays at indices of their first dimensions, one update of a slice after the other."""
+    if reducer.root.parameter_number == 1 and len(targets) == 1:
+        targets[0][index] = updates[0]
+        return None
+    monoid = monoid_of(reducer)
+    ufunc = None
+    if monoid is not None and monoid.works_in_place(targets[0]):
+        ufunc = monoid.preds if number_type(targets[0]).kind == "pred" else monoid.numbers
+    step = max(1, _BLOCK // max(1, prod(updates[0].shape[1:])))
+    for block in (chosen[k : k + step] for chosen in passes for k in range(0, len(chosen), step)):
+        here = tuple([numbers[block] for numbers in index])
+        old, new = [t[here] for t in targets], [u[block] for u in updates]
+        if ufunc is None:
+            combined = listed((yield Invoke(reducer, (*old, *new), new[0].shape)))
+        else:
+            combined = (ufunc(old[0], new[0], out=old[0]),)
+        for target, values in zip(targets, combined, strict=True):
+            target[here] = values
+    return None
+
+
+_PART = 1 << 18
+"""The number of elements of a part of an array that is worked on at a time."""
+
+
 @kernel("select-and-scatter")
 def select_and_scatter(operand: Array, source: Array, init_value: Array, *, window: Window, select: Computation, scatter: Computation) -> Run:
     """In each window, the element that `select` prefers to all that follow it receives the window's source value."""
-    sizes = source.shape
-    best, place, is_set = np.zeros(sizes, operand.dtype), np.zeros(sizes, np.int64), np.zeros(sizes, bool)
-    numbers = np.arange(prod(operand.shape)).reshape(operand.shape)
+    result = np.full(operand.shape, init_value)
+    for part in _parts(operand, window):
+        place, is_set = yield from _selected(select, operand[part], window, source[part].shape)
+        yield from _combine(scatter, [result[part].reshape(-1)], place[is_set], [source[part][is_set]])
+    return result
+
+
+def _parts(operand: Array, window: Window) -> Iterator[Any]:
+    """Parts along the first dimension that have nothing to do with each other since no window slides over it, or else the whole."""
+    if not window or window[0] != WindowDimension(1, window_dilation=window[0].window_dilation):
+        return iter((...,))
+    step = max(1, _PART // max(1, operand[:1].size))
+    return (slice(k, k + step) for k in range(0, len(operand), step))
+
+
+def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[int, ...]) -> Run:
+    """The flat index of the element that is selected in each window, and which windows have one."""
+    best = np.zeros(sizes, operand.dtype)
+    numbers = np.arange(operand.size, dtype=np.int32 if operand.size < 1 << 31 else np.int64).reshape(operand.shape)
+    place, is_set, all_set = np.zeros(sizes, numbers.dtype), np.zeros(sizes, bool), False
     for tap in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, operand.shape, strict=True))):
-        targets, sources = tuple(target for _, target, _ in tap), tuple(element for _, _, element in tap)
+        targets, sources = tuple([target for _, target, _ in tap]), tuple([element for _, _, element in tap])
         rivals = operand[sources]
-        if rivals.size:
+        if not is_set.any():
+            best[targets], place[targets] = rivals, numbers[sources]
+        else:
             keeps = yield Invoke(select, (best[targets], rivals), rivals.shape)
-            keeps = keeps & is_set[targets]
-            best[targets] = np.where(keeps, best[targets], rivals)
-            place[targets] = np.where(keeps, place[targets], numbers[sources])
+            replaces = ~keeps if all_set else ~keeps | ~is_set[targets]
+            _replace(best[targets], rivals, replaces)
+            _replace(place[targets], numbers[sources], replaces)
+        if not all_set:
             is_set[targets] = True
-    result = np.full(operand.size, init_value)
-    yield from _combine(scatter, [result], place[is_set].reshape(-1), [source[is_set].reshape(-1)])
-    return result.reshape(operand.shape)
+            all_set = bool(is_set.all())
+    return place, is_set
+
+
+def _replace(target: Array, values: Array, where: Array) -> None:
+    """Like `np.copyto`, by arithmetic on bits: a branch for each element takes several times as long if the mask cannot be predicted."""
+    size = target.itemsize
+    if size > 8:
+        np.copyto(target, values, where=where)
+        return
+    bits = target.view(f"i{size}")
+    changes = bits ^ values.view(bits.dtype)
+    changes &= np.negative(where.view(np.int8)).astype(bits.dtype, copy=False)
+    bits ^= changes

@@ -2,7 +2,8 @@
 
 * columns: the elements that each place of the result reads are copied into a buffer (im2col), and a matrix product combines them
   with the kernels;
-* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels;
+* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels; if features
+  are outside of the batch in memory, columns of taps instead, which is a sum of products of blocks;
 * shifts and correlations: the same two for groups of a single feature, in which there are no matrices to multiply.
 
 Buffers have a few hundred kilobytes, to stay in a core's cache, and the memory order of the images: channels outside or inside of the
@@ -17,6 +18,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from hlotool.interp.dtypes import Array
 from hlotool.interp.windows import phases, positions, transposed
@@ -24,7 +26,7 @@ from hlotool.shapes.values import WindowDimension
 
 __all__ = ["Convolution"]
 
-_BUFFER = 1 << 18
+_BUFFER = 1 << 17
 """The number of elements of a buffer that is reused."""
 
 _Slices = tuple[slice, ...]
@@ -94,7 +96,8 @@ class Convolution:
     def _columns(self, images: Array, first_spatial: int) -> Iterator[tuple[slice, _Slices, Array]]:
         """Blocks of the batch and of the first spatial dimension: their slices, and the elements that their places read.
 
-        The taps are before the dimension of features, which is the last one or the one before the spatial dimensions.
+        The taps are before the dimension of features, which is the last one or the one before the spatial dimensions. The elements are
+        in a buffer that the next block overwrites.
         """
         if self._is_pointwise():
             yield slice(None), (), images
@@ -102,45 +105,62 @@ class Convolution:
         rows = self.sizes[0] if self.sizes else 1
         each = prod(images.shape[1:]) // prod(images.shape[first_spatial:][: len(self.sizes)]) * prod(self.sizes[1:]) * prod(self.taps)
         step = max(1, min(rows, _BUFFER // each))
-        count = max(1, _BUFFER // (each * rows))
+        count = max(1, min(len(images), _BUFFER // (each * rows)))
+        buffer = np.empty(count * step * each, images.dtype)
         for start in range(0, len(images), count):
             for row in range(0, rows, step):
-                block = images[start : start + count]
                 span = slice(row, min(row + step, rows))
-                yield slice(start, start + count), (span,), self._laid_out(block, first_spatial, span)
+                view = self._read_elements(images[start : start + count], first_spatial, span)
+                columns = buffer[: view.size].reshape(view.shape)
+                np.copyto(columns, view)
+                yield slice(start, start + count), (span,), columns
 
     def _is_pointwise(self) -> bool:
         return all(w.size == w.stride == 1 and not w.padding_low for w in self.window) and self.sizes == self.images.shape[2:-1]
 
-    def _laid_out(self, block: Array, first: int, rows: slice) -> Array:
-        """A column of the elements that the taps read for each place of these rows, and zeros for padding."""
-        sizes = (rows.stop - rows.start, *self.sizes[1:])
-        lead: list[Any] = [slice(None)] * first
-        if first + len(sizes) == block.ndim:
-            columns = np.zeros((*block.shape[: first - 1], *self.taps, block.shape[first - 1], *sizes), block.dtype)
-            # [lead..., feature, place..., tap...]
-            view = np.moveaxis(columns, range(first - 1, first - 1 + len(sizes)), range(-len(sizes), 0))
-        else:
-            columns = np.zeros((*block.shape[:first], *sizes, *self.taps, block.shape[-1]), block.dtype)
-            # [lead..., place..., feature, tap...]
-            view = np.moveaxis(columns, -1, -1 - len(sizes))
-        for tap in product(*map(range, self.taps)):
-            slices = self._reads(tap, rows)
-            if slices is not None:
-                view[(*lead, *slices[0], ..., *tap)] = block[(*lead, *slices[1])]
-        return columns
+    def _read_elements(self, block: Array, first: int, rows: slice) -> Array:
+        """A view of the elements that the places of these rows read through each tap: [lead..., place..., tap..., feature], or [lead...,
+        tap..., feature, place...] if features are outside of the spatial dimensions.
+        """
+        rank = len(self.sizes)
+        if not rank:
+            return block
+        padded = self._padded(block, first, rows)
+        sizes, strides = (rows.stop - rows.start, *self.sizes[1:]), padded.strides[first : first + rank]
+        places = [(size, w.stride * stride) for size, w, stride in zip(sizes, self.window, strides, strict=True)]
+        taps = [(w.size, w.window_dilation * stride) for w, stride in zip(self.window, strides, strict=True)]
+        others = list(zip(padded.shape, padded.strides, strict=True))
+        before, after = others[:first], others[first + rank :]
+        order = [*before[:-1], *taps, before[-1], *places] if first + rank == block.ndim else [*before, *places, *taps, *after]
+        return as_strided(padded, [size for size, _ in order], [stride for _, stride in order])
 
-    def _reads(self, tap: Sequence[int], rows: slice) -> tuple[_Slices, _Slices] | None:
-        """The places in `rows` that read an element through a tap, relative to its start, and the elements; None if there are none."""
-        pairs = [positions(w, t, size, base) for w, t, size, base in zip(self.window, tap, self.sizes, self.images.shape[2:-1], strict=True)]
-        pairs[:1] = [_within(rows, *pair) for pair in pairs[:1]]
-        if any(target.start >= target.stop for target, _ in pairs):
-            return None
-        return tuple(target for target, _ in pairs), tuple(source for _, source in pairs)
+    def _padded(self, block: Array, first: int, rows: slice) -> Array:
+        """The range of elements that the places of these rows read, with zeros for padding; a view if there is none in it."""
+        extents, targets, sources = [], [], []
+        for k, (w, size, base) in enumerate(zip(self.window, self.sizes, block.shape[first:], strict=False)):
+            places = rows if k == 0 else slice(0, size)
+            low = places.start * w.stride - w.padding_low
+            extent = (places.stop - places.start - 1) * w.stride + (w.size - 1) * w.window_dilation + 1
+            start, stop = min(max(low, 0), base), min(max(low + extent, 0), base)
+            extents.append(extent)
+            sources.append(slice(start, stop))
+            targets.append(slice(start - low, stop - low))
+        inside = block[(slice(None),) * first + tuple(sources)]
+        sizes = (*block.shape[:first], *extents, *block.shape[first + len(extents) :])
+        if inside.shape == sizes:
+            return inside
+        padded = np.zeros(sizes, block.dtype)
+        if inside.size:
+            padded[(slice(None),) * first + tuple(targets)] = inside
+        return padded
 
     # ---- places ---------------------------------------------------------------------------------------------------------
 
     def _fill_by_places(self) -> None:
+        if self.images.strides[-1] > self.images.strides[1]:
+            # Features outside of the batch cannot be moved next to the spatial dimensions without copying everything for each place.
+            self._fill_by_columns_of_taps()
+            return
         for place in product(*map(range, self.sizes)):
             slices = self._reads_from(place)
             at: tuple[Any, ...] = (slice(None), slice(None), *place)
@@ -155,6 +175,41 @@ class Convolution:
         if any(taps.start >= taps.stop for taps, _ in pairs):
             return None
         return tuple(taps for taps, _ in pairs), tuple(elements for _, elements in pairs)
+
+    def _fill_by_columns_of_taps(self) -> None:
+        """As `_fill_by_columns` with exchanged roles of places and taps, and of batch and features: a sum of matrix products over blocks
+        of taps and features.
+        """
+        groups, batch, *places, _ = self.out.shape
+        kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))
+        window = [transposed(w, size) for w, size in zip(self.window, self.sizes, strict=True)]
+        # Products of matrices with a few hundred rows are fast.
+        step = max(16, _BUFFER // (256 * prod(places)))
+        for start in range(0, batch, step):
+            images, out = self.images[:, start : start + step].swapaxes(1, -1), self.out[:, start : start + step]
+            total = np.zeros((groups, *places, out.shape[1], self.outputs), out.dtype)
+            exchanged = Convolution(images, np.moveaxis(out, (0, 1), (-3, -2)), kernels, window)
+            for left, right in exchanged._blocks_of_places():
+                total += np.matmul(left, right).reshape(total.shape)
+            out[...] = np.moveaxis(total, -2, 1)
+
+    def _blocks_of_places(self) -> Iterator[tuple[Array, Array]]:
+        """Matrices [group, tap * feature, place] of the elements that are read, and [group, place, output] of the result."""
+        groups, outputs = len(self.out), self.outputs
+        images, out = np.moveaxis(self.images, 1, 0), np.moveaxis(self.out, 1, 0)
+        columns_of_features = _is_outside(self.images, -1)
+        if columns_of_features:
+            images = np.moveaxis(images, -1, 2)
+        width = prod(self.taps) * self.features
+        for batch, rows, columns in self._columns(images, 2 + columns_of_features):
+            places = out[(batch, slice(None), *rows)]
+            if groups == 1 and not columns_of_features:
+                # All places of the batch are rows of one matrix.
+                yield columns.reshape(1, -1, width).swapaxes(1, 2), places.reshape(1, -1, outputs)
+                continue
+            for block, right in zip(columns, places, strict=True):
+                left = block.reshape(groups, width, -1) if columns_of_features else block.reshape(groups, -1, width).swapaxes(1, 2)
+                yield left, right.reshape(groups, -1, outputs)
 
     # ---- single features ------------------------------------------------------------------------------------------------
 
@@ -207,7 +262,7 @@ class _Frame:
 
     def blocks(self) -> Iterator[slice]:
         """Ranges of the groups that are computed together."""
-        step = max(1, _BUFFER // 4 // prod(self.sizes))
+        step = max(1, _BUFFER // 2 // prod(self.sizes))
         return (slice(start, min(start + step, self.groups)) for start in range(0, self.groups, step))
 
     def empty(self, groups: slice) -> Array:
@@ -248,15 +303,6 @@ def _is_outside(images: Array, channels: int) -> bool:
     return images.shape[channels] > 1 and bool(spatial) and abs(images.strides[channels]) > max(map(abs, spatial))
 
 
-def _within(rows: slice, targets: slice, sources: slice) -> tuple[slice, slice]:
-    """The pairs of the two ranges whose targets are in `rows`, with targets relative to its start."""
-    step, source_step = targets.step or 1, sources.step or 1
-    first = max(0, -((targets.start - rows.start) // step))
-    count = -((targets.start - min(rows.stop, targets.stop)) // step) - first
-    start, source = targets.start - rows.start + first * step, sources.start + first * source_step
-    return slice(start, start + count * step, step), slice(source, source + count * source_step, source_step)
-
-
 def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None:
     """Fills out with lhs @ rhs, which has one dimension in place of the dimensions `first` to `last` of out."""
     sizes, strides = out.shape, out.strides
@@ -269,17 +315,6 @@ def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None
 
 def _contracted(images: Array, kernels: Array) -> Array:
     """[group, batch, output] of images [group, batch, spatial..., feature] and kernels [spatial..., group, feature, output]."""
-    groups, batch, *spatial, features = images.shape
-    outputs = kernels.shape[-1]
-    if images.strides[-1] <= images.strides[1]:
-        rows = images.reshape(groups, batch, -1)
-        return np.asarray(np.matmul(rows, np.moveaxis(kernels, -3, 0).reshape(groups, -1, outputs)))
-    # Features outside of the batch cannot be moved next to the spatial dimensions without copying everything.
-    images, kernels = np.moveaxis(images, -1, 0), np.moveaxis(kernels, (-2, -3), (0, 1))
-    total = np.zeros((groups, batch, outputs), images.dtype)
-    step = max(1, _BUFFER // max(1, groups * batch * max(outputs, prod(spatial))))
-    for start in range(0, features, step):
-        block = slice(start, start + step)
-        left = images[block].reshape(-1, groups, batch, prod(spatial))
-        total += np.matmul(left, kernels[block].reshape(len(left), groups, -1, outputs)).sum(axis=0)
-    return total
+    groups, batch = images.shape[:2]
+    rows = images.reshape(groups, batch, -1)
+    return np.asarray(np.matmul(rows, np.moveaxis(kernels, -3, 0).reshape(groups, rows.shape[-1], kernels.shape[-1])))

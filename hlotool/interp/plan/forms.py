@@ -161,6 +161,8 @@ def reduction_of(operation: Operation) -> Reduction | None:
         return None
     number, sizes = NUMBERS[source.shape.element_type], source.shape.dimensions
     axes = tuple(sorted(x.attributes["dimensions"]))
+    if any(not 0 <= k < len(sizes) for k in axes):
+        return None
     if not monoid.may_repeat(init.constant) or 0 in sizes or all(sizes[k] == 1 for k in axes):
         return None
     kept = tuple([size for k, size in enumerate(sizes) if k not in axes])

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hlotool.analysis.loops import exact_trip_count
+from hlotool.interp.failures import is_as_inferred
 from hlotool.interp.kernels.control_flow import is_pure
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.blocks import write_cluster
@@ -75,9 +76,7 @@ class FunctionWriter:
         items: list[Item] = []
         reads: list[list[Variable]] = []
         for item in reversed(schedule(region, self._form_of)):
-            if isinstance(item, Operation) and not item.is_pure:
-                pass
-            elif needed.isdisjoint(item.results):
+            if needed.isdisjoint(item.results) and not _must_run(item):
                 continue
             variables = self._reads(item)
             needed.update(variables)
@@ -196,6 +195,13 @@ class FunctionWriter:
             (result,) = call.results
             writer.line(f"{writer.name(result)} = r{'[()]' if result.is_scalar else ''}; r = None")
         self._delete(dying)
+
+
+def _must_run(item: Item) -> bool:
+    """Whether something is noticed of an operation that nothing needs: its effect, or the error that it is."""
+    if isinstance(item, Cluster):
+        return False
+    return not (item.is_pure and is_as_inferred(item.instruction))
 
 
 _WRITERS: dict[type, Callable[[Any, Any, list[Variable]], None]] = {

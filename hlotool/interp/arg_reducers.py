@@ -1,0 +1,252 @@
+"""Recognizes reducers of pairs that find the largest or smallest value and its index, such as the ones of argmax and argmin.
+
+A reducer that only compares and selects its parameters is known by what it selects in each of the few cases in which a comparison can
+turn out differently. These are computed from its graph, so that no spelling is preferred to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.array_reductions import BLOCK
+from hlotool.interp.dtypes import NUMBERS, Array, number_type
+from hlotool.interp.monoids import sign_keys
+from hlotool.ir.model import Computation, Instruction
+from hlotool.record import Record
+
+__all__ = ["ArgReducer", "arg_reducer_of"]
+
+# How two parameters compare: less, equal, greater, or one or both of them NaN.
+_ORDERS = "<=>"
+_VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
+_CASES = tuple(product(_VALUE_CASES, _ORDERS))
+"""Every way in which the values and the indices of two pairs can compare."""
+
+Outcome = tuple[Any, ...]
+"""What an instruction gives in each case: a bool, or the number of a parameter."""
+
+_HOLDS = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
+_LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not}
+_EXTREMES = {"maximum": "GE", "minimum": "LE"}
+
+
+class ArgReducer(Record):
+    """A reducer of pairs that keeps the pair with the largest or smallest value.
+
+    `value` is the position of the values in the pair. Of equal values, the first index is kept, or the smallest one. `first_zero`
+    tells whether of two zeros the first is kept. If the reducer `keeps_nans`, the first NaN wins over everything.
+    """
+
+    value: int
+    is_maximum: bool
+    smallest_index: bool
+    first_zero: bool
+    keeps_nans: bool
+
+    def winners(self, pair: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> tuple[Array, ...] | None:
+        """The pairs that win along the axes, for the reducer to compare with `inits`; None if positions do not tell them.
+
+        >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
+        >>> pair, inits = (np.array([1, 3, 3], np.float32), np.arange(3)), (np.float32(-np.inf), np.array(0))
+        >>> reducer.winners(pair, inits, (0,))
+        (array(3., dtype=float32), array(1))
+        """
+        if not pair[0].size or (not self.keeps_nans and np.isnan(inits[self.value])):
+            return None
+        rows, indices = (_with_one_axis(pair[k], axes) for k in (self.value, 1 - self.value))
+        if self.smallest_index and not _ascends(indices):
+            return None
+        places = _places(np.argmax if self.is_maximum else np.argmin, rows)
+        values = _at(rows, places)
+        if number_type(values).kind == "float" and not self._is_settled(rows, values):
+            return None
+        kept = [size for k, size in enumerate(pair[0].shape) if k not in axes]
+        winners = values.reshape(kept), _at(indices, places).reshape(kept)
+        return winners if self.value == 0 else winners[::-1]
+
+    def _is_settled(self, rows: Array, values: Array) -> bool:
+        """Whether the first of equal values is the one to keep, and NaN does not get in the way."""
+        if not self.keeps_nans and np.isnan(values).any():
+            return False
+        return self.first_zero or not (values == 0).any() or bool(sign_keys(rows).min() != sign_keys(-np.zeros((), rows.dtype)))
+
+
+def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
+    """The array with the kept dimensions before the axes, the axes as one, and the kept dimensions after them."""
+    if axes != tuple(range(axes[0], axes[0] + len(axes))):
+        x = np.moveaxis(x, axes, range(len(axes)))
+        axes = tuple(range(len(axes)))
+    return x.reshape(prod(x.shape[: axes[0]]), prod(x.shape[k] for k in axes), prod(x.shape[axes[-1] + 1 :]))
+
+
+def _at(stack: Array, places: Array) -> Array:
+    """The elements at these places along the middle dimension."""
+    if all(stride == 0 for stride in (stack.strides[0], stack.strides[2])):
+        return np.asarray(stack[0, :, 0][places])
+    return np.take_along_axis(stack, np.expand_dims(places, 1), 1).squeeze(1)
+
+
+def _ascends(indices: Array) -> bool:
+    """Whether indices grow along the middle dimension; those that are the same everywhere else are compared once."""
+    parts = tuple(slice(0, 1) if stride == 0 and k != 1 else slice(None) for k, stride in enumerate(indices.strides))
+    column = indices[parts]
+    return bool((column[:, 1:] > column[:, :-1]).all())
+
+
+def _places(search: Any, stack: Array) -> Array:
+    """argmax or argmin along the middle dimension. Blocks are converted and transposed one at a time, NumPy would copy the array for both."""
+    count, rows, columns = stack.shape
+    computed = number_type(stack).computed
+    if columns == 1 and computed == stack.dtype:
+        return np.asarray(search(stack[:, :, 0], axis=1)).reshape(count, 1)
+    places = np.empty((count, columns), np.intp)
+    if rows * columns <= BLOCK:
+        step = BLOCK // (rows * columns)
+        for k in range(0, count, step):
+            block = np.ascontiguousarray(stack[k : k + step].transpose(0, 2, 1), computed)
+            places[k : k + step] = search(block, axis=2)
+        return places
+    width = max(16, BLOCK // rows)
+    for k, left in product(range(count), range(0, columns, width)):
+        places[k, left : left + width] = search(np.ascontiguousarray(stack[k, :, left : left + width].T, computed), axis=1)
+    return places
+
+
+# ---- recognition ------------------------------------------------------------------------------------------------------
+
+
+def arg_reducer_of(computation: Computation) -> ArgReducer | None:
+    """What a reducer of pairs keeps if it is an ArgReducer; else None.
+
+    >>> import hlotool
+    >>> text = '''
+    ... f {
+    ...   a = f32[] parameter(0)
+    ...   i = s32[] parameter(1)
+    ...   b = f32[] parameter(2)
+    ...   j = s32[] parameter(3)
+    ...   p = pred[] compare(a, b), direction=GE
+    ...   v = f32[] select(p, a, b)
+    ...   k = s32[] select(p, i, j)
+    ...   ROOT r = (f32[], s32[]) tuple(v, k)
+    ... }
+    ... ENTRY e { ROOT x = f32[] parameter(0) }'''
+    >>> arg_reducer_of(hlotool.parse(text).computations[0])
+    ArgReducer(value=0, is_maximum=True, smallest_index=False, first_zero=True, keeps_nans=False)
+    """
+    if len(computation.parameters) != 4 or len(computation.instructions) > _MOST_STEPS:
+        return None
+    numbers = {x: k for k, x in enumerate(computation.instructions)}
+    return _recognized(tuple(_step(x, numbers) for x in computation.instructions), numbers[computation.root])
+
+
+class _Step(Record):
+    """What recognition depends on of an instruction; operands are numbers of steps."""
+
+    opcode: str
+    element_type: str
+    parameter: int | None
+    operands: tuple[int, ...]
+    direction: str
+    is_total_order: bool
+
+
+_MOST_STEPS = 40
+
+
+def _step(x: Instruction, numbers: dict[Instruction, int]) -> _Step:
+    element_type = x.shape.element_type if x.shape.is_array else ""
+    direction, is_total_order = x.attributes.get("direction", ""), x.attributes.get("type") == "TOTALORDER"
+    return _Step(x.opcode, element_type, x.parameter_number, tuple([numbers[y] for y in x.operands]), direction, is_total_order)
+
+
+@lru_cache(maxsize=256)
+def _recognized(steps: tuple[_Step, ...], root: int) -> ArgReducer | None:
+    types = {step.parameter: step.element_type for step in steps if step.parameter is not None}
+    if any(types[k] != types[k + 2] for k in (0, 1)) or steps[root].opcode != "tuple" or len(steps[root].operands) != 2:
+        return None
+    kinds = [NUMBERS[types[k]].kind if types[k] in NUMBERS else "" for k in (0, 1)]
+    for value in (0, 1):
+        if kinds[value] in ("float", "signed", "unsigned") and kinds[1 - value] in ("signed", "unsigned"):
+            outcomes = _outcomes(steps, root, value, kinds[value] == "float")
+            reducer = _classified(outcomes, value, kinds[value] == "float") if outcomes is not None else None
+            if reducer is not None:
+                return reducer
+    return None
+
+
+def _outcomes(steps: Sequence[_Step], root: int, value: int, is_float: bool) -> tuple[Outcome, Outcome] | None:
+    """The parameters that are the value and the index of the result in each case; None if they are not found by comparing and selecting."""
+    outcomes: dict[int, Outcome] = {}
+    for k, step in enumerate(steps):
+        if k == root:
+            continue
+        operands = [outcomes[operand] for operand in step.operands]
+        outcome = _outcome(step, operands, value, is_float) if step.parameter is None else (step.parameter,) * len(_CASES)
+        if outcome is None:
+            return None
+        outcomes[k] = outcome
+    pair = [outcomes[operand] for operand in steps[root].operands]
+    return pair[value], pair[1 - value]
+
+
+def _outcome(step: _Step, operands: list[Outcome], value: int, is_float: bool) -> Outcome | None:
+    if step.opcode == "select" and len(operands) == 3:
+        return tuple(a if chooses else b for chooses, a, b in zip(*operands, strict=True))
+    if step.opcode in _LOGIC and step.element_type == "pred":
+        return tuple(bool(_LOGIC[step.opcode](*bits)) for bits in zip(*operands, strict=True))
+    if len(operands) != 2 or any(isinstance(a, bool) for operand in operands for a in operand):
+        return None
+    pairs = list(zip(_CASES, *operands, strict=True))
+    if step.opcode == "compare" and not (is_float and step.is_total_order):
+        holds = [_holds(case, step.direction, a, b, value) for case, a, b in pairs]
+        return None if None in holds else tuple(holds)
+    if step.opcode in _EXTREMES and all(a % 2 != value and b % 2 != value for _, a, b in pairs):
+        # Of indices: for floats, it would matter that NaN and zeros are special.
+        return tuple(a if _holds(case, _EXTREMES[step.opcode], a, b, value) else b for case, a, b in pairs)
+    return None
+
+
+def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) -> bool | None:
+    """Whether parameter a compares to parameter b like that; None for a value and an index, of which no case tells."""
+    if a % 2 != b % 2:
+        return None
+    is_value, (of_values, of_indices) = a % 2 == value, case
+    order = of_values if is_value else of_indices
+    if "NaN" in order:
+        named = {"first NaN": (0,), "second NaN": (1,), "both NaN": (0, 1)}[order]
+        if a != b or a // 2 in named:
+            return direction == "NE"
+        order = "="
+    if a == b:
+        order = "="
+    elif a > b:
+        order = {"<": ">", "=": "=", ">": "<"}[order]
+    return order in _HOLDS[direction]
+
+
+def _classified(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -> ArgReducer | None:
+    """The reducer that selects these values and indices in each case."""
+    kept_first = {case: (values < 2, indices < 2) for case, values, indices in zip(_CASES, *outcomes, strict=True)}
+    if any(values % 2 != value or indices % 2 == value for values, indices in zip(*outcomes, strict=True)):
+        return None
+
+    def always(case: str, first: bool) -> bool:
+        return all(kept_first[case, order] == (first, first) for order in _ORDERS)
+
+    is_maximum = kept_first[">", "="][0]
+    if not (always(">", is_maximum) and always("<", not is_maximum)):
+        return None
+    indices = [kept_first["=", order][1] for order in "<>"]
+    zeros = {kept_first["=", order][0] for order in _ORDERS}
+    if not indices[0]:
+        # The last of equal values, or the one with the largest index.
+        return None
+    keeps_nans = not is_float or (always("first NaN", True) and always("second NaN", False) and always("both NaN", True))
+    return ArgReducer(value, is_maximum, not indices[1], zeros == {True}, keeps_nans)

@@ -1,0 +1,150 @@
+"""Reductions of whole dimensions by a ufunc, in blocks that stay in the cache.
+
+NumPy calls its inner loop once for each short row, sums rows of a matrix one after the other, and converts whole arrays. Here, short
+rows are combined column by column, sums along any dimension are sums of partial sums, and blocks are converted one at a time.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from hlotool.interp.dtypes import Array
+
+__all__ = ["BLOCK", "reduced_along"]
+
+BLOCK = 1 << 16
+"""The number of elements of a block: at four bytes, a quarter of a common second-level cache."""
+_SMALL = 1 << 13
+"""Up to this number of elements, a single call of NumPy takes less time than to choose better ones."""
+_SHORT_ROW = 16
+_SHORT_ROW_TO_TRANSPOSE = 128
+"""Up to this length, maxima of rows are faster after a transposition; NumPy adds up rows from 16 elements on fast."""
+_PARTIAL = 64
+"""How many rows are added up one after the other to a partial sum."""
+_WIDE_ROW = 2048
+"""Narrow matrices are seen as matrices with rows of about this length, for the sake of long inner loops."""
+
+
+def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """All elements along the axes combined, of which there must be at least one for each result, in the type `dtype`.
+
+    Elements are combined in any order. Large sums are sums of partial sums, so that errors grow with the logarithm of their length; only arrays
+    with gaps between elements, or with elements that share memory, are left to NumPy.
+
+    >>> reduced_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
+    array([3., 3., 3., 3., 3.], dtype=float32)
+    """
+    memory_order = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k])) if x.size > _SMALL else list(range(x.ndim))
+    ordered = x.transpose(memory_order)
+    if not axes or x.size <= _SMALL or not ordered.flags.c_contiguous:
+        return np.asarray(ufunc.reduce(x.astype(dtype, copy=False), axis=axes, dtype=dtype))
+    sizes = [size for size in ordered.shape if size != 1]
+    is_reduced = [k in axes for k, size in zip(memory_order, ordered.shape, strict=True) if size != 1]
+    kept = [k for k in memory_order if k not in axes]
+    rest = ordered.reshape(-1)
+    while True in is_reduced:
+        last = len(is_reduced) - 1 - is_reduced[::-1].index(True)
+        first = last
+        while first and is_reduced[first - 1]:
+            first -= 1
+        count, inner = prod(sizes[first : last + 1]), prod(sizes[last + 1 :])
+        if inner == 1:
+            rest = _rows_reduced(ufunc, rest.reshape(-1, count), dtype)
+        else:
+            rest = _columns_reduced(ufunc, rest.reshape(-1, count, inner), dtype)
+        del sizes[first : last + 1], is_reduced[first : last + 1]
+    result = rest.astype(dtype, copy=False).reshape([x.shape[k] for k in kept])
+    return result.transpose(np.argsort(kept)) if kept else result
+
+
+def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
+    """The reductions of the rows of a matrix."""
+    count, length = rows.shape
+    if length > BLOCK and rows.dtype != dtype:
+        # Chunks of long rows, which are converted one at a time.
+        chunks = [_rows_reduced(ufunc, rows[:, k : k + BLOCK], dtype) for k in range(0, length, BLOCK)]
+        return _rows_reduced(ufunc, np.stack(chunks, axis=-1), dtype)
+    in_columns = length <= _SHORT_ROW
+    transposes = not in_columns and ufunc is not np.add and length <= _SHORT_ROW_TO_TRANSPOSE
+    if rows.dtype == dtype and not in_columns and not transposes:
+        return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
+    result = np.empty(count, dtype)
+    step = max(1, BLOCK // length)
+    for k in range(0, count, step):
+        block = rows[k : k + step].astype(dtype, copy=False)
+        if in_columns:
+            result[k : k + step] = _combined_in_pairs(ufunc, [block[:, j] for j in range(length)])
+        elif transposes:
+            ufunc.reduce(np.ascontiguousarray(block.T), axis=0, dtype=dtype, out=result[k : k + step])
+        else:
+            ufunc.reduce(block, axis=1, dtype=dtype, out=result[k : k + step])
+    return result
+
+
+def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
+    """All parts combined, neighbors first."""
+    while len(parts) > 1:
+        pairs = [ufunc(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = [*pairs, *parts[2 * len(pairs) :]]
+    return parts[0]
+
+
+def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
+    """The reductions of the columns of matrices."""
+    if stack.dtype != dtype:
+        return _converted_columns_reduced(ufunc, stack, dtype)
+    count, rows, columns = stack.shape
+    merged = min(rows // _PARTIAL, _WIDE_ROW // columns)
+    if merged > 1:
+        # A row of the new matrix is `merged` rows of the old one.
+        whole = rows // merged * merged
+        long_rows = _columns_reduced(ufunc, stack[:, :whole].reshape(count, -1, merged * columns), dtype)
+        stack = np.concatenate([long_rows.reshape(count, merged, columns), stack[:, whole:]], axis=1)
+        rows = stack.shape[1]
+    while ufunc is np.add and rows > _PARTIAL:
+        whole = rows // _PARTIAL * _PARTIAL
+        sums = ufunc.reduce(stack[:, :whole].reshape(count, -1, _PARTIAL, columns), axis=2, dtype=dtype)
+        stack = np.concatenate([sums, stack[:, whole:]], axis=1)
+        rows = stack.shape[1]
+    if columns < _PARTIAL and count > 1:
+        return _folded_columns(ufunc, stack, dtype)
+    return np.asarray(ufunc.reduce(stack, axis=1, dtype=dtype))
+
+
+def _folded_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
+    """The reductions of the columns of many small matrices: the upper half is combined with the lower half until one row is left."""
+    count, rows, columns = stack.shape
+    result = np.empty((count, columns), dtype)
+    step = max(1, BLOCK // (rows * columns))
+    for k in range(0, count, step):
+        block, height = stack[k : k + step].reshape(-1, rows * columns), rows
+        while height > 1:
+            half = height // 2 * columns
+            folded = ufunc(block[:, :half], block[:, half : 2 * half])
+            if height % 2:
+                ufunc(folded[:, :columns], block[:, 2 * half :], out=folded[:, :columns])
+            block, height = folded, height // 2
+        result[k : k + step] = block
+    return result
+
+
+def _converted_columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
+    """`_columns_reduced` of blocks that are converted first: of several matrices, or of parts of one that is large."""
+    count, rows, columns = stack.shape
+    result = np.empty((count, columns), dtype)
+    if rows * columns <= BLOCK:
+        step = BLOCK // (rows * columns)
+        for k in range(0, count, step):
+            result[k : k + step] = _columns_reduced(ufunc, stack[k : k + step].astype(dtype), dtype)
+        return result
+    width = min(columns, max(1, BLOCK // min(rows, _PARTIAL)))
+    height = max(1, BLOCK // width)
+    for k in range(count):
+        for left in range(0, columns, width):
+            blocks = (stack[k : k + 1, top : top + height, left : left + width].astype(dtype) for top in range(0, rows, height))
+            partial = np.stack([_columns_reduced(ufunc, block, dtype)[0] for block in blocks])
+            result[k, left : left + width] = _columns_reduced(ufunc, partial[None], dtype)[0]
+    return result

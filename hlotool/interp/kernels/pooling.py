@@ -1,0 +1,253 @@
+"""Reductions of sliding windows by operations that may be applied in any order: one dimension after the other, in blocks.
+
+Blocks stay in the cache: a part of the dimensions over which no window slides, or strips of the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from hlotool.analysis.simplify import identity_of
+from hlotool.interp.array_reductions import BLOCK, reduced_along
+from hlotool.interp.dtypes import Array, NumberType, number_type
+from hlotool.interp.monoids import Monoid, sign_keys
+from hlotool.interp.windows import taps
+from hlotool.opdefs.table import OPS
+from hlotool.record import replace
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.values import WindowDimension
+
+__all__ = ["pooled", "pooled_in_order"]
+
+_FEW_TAPS = 16
+"""Up to this number, elements of a window are combined one after the other; longer windows are made of shorter ones."""
+_MOST_PADDING = 4
+"""How many times as long as the array a padded dimension may be."""
+_LONG_ROW, _SHORT_COLUMN = 256, 64
+_EXACT_SUMS = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
+
+
+def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array | None:
+    """The reductions of windows, each with init once; None if the order of elements matters, or the windows are unusual or wrong.
+
+    Sums of floats are sums of the sums along one dimension. Running sums of f32 are computed in f64 and rounded once.
+
+    >>> from hlotool.interp.monoids import monoid_of
+    >>> import hlotool
+    >>> text = "f { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = add(a, b) } ENTRY e { ROOT p = s32[] parameter(0) }"
+    >>> monoid = monoid_of(hlotool.parse(text).computations[0])
+    >>> pooled(monoid, np.array([1, 2, 3, 4]), np.array(10), [WindowDimension(2, stride=2)], [2])
+    array([13, 17])
+    """
+    number = number_type(x)
+    is_float = number.kind in ("float", "complex")
+    order_matters = is_float and not monoid.compares and not (monoid.is_sum and number.computed == number.held)
+    if order_matters or not x.size or 0 in sizes or not len(window) == len(sizes) == x.ndim:
+        return None
+    ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
+    result = _pooled(ufunc, x, init, fill, window, sizes, number)
+    if result is not None and monoid.may_have_wrong_zeros(result, x, init):
+        # The integers of the least and of the largest float are of no use as the result of an empty window, but that has init.
+        keys = sign_keys(x)
+        limits = np.iinfo(keys.dtype)
+        least = np.array(limits.min if fill < 0 else limits.max, keys.dtype)
+        signs = _pooled(ufunc, keys, sign_keys(init), least, window, sizes, number_type(keys))
+        result = monoid.with_signs(result, signs) if signs is not None else None
+    return result
+
+
+def _identity(monoid: Monoid, number: NumberType) -> Array:
+    element = {"float": ELEMENT_TYPES["f32"], "complex": ELEMENT_TYPES["f32"]}.get(number.kind, number.element)
+    identity = identity_of(OPS[monoid.opcode], element)
+    return np.array(complex(-0.0, -0.0) if number.kind == "complex" else identity, number.computed)
+
+
+def _pooled(
+    ufunc: Any, x: Array, init: Array, fill: Array, window: Sequence[WindowDimension], sizes: Sequence[int], number: NumberType
+) -> Array | None:
+    slides = [k for k, w in enumerate(window) if not _is_still(w)]
+    steps: dict[tuple[int, int, int], Callable[[Array], Array] | None] = {}
+    result = np.empty(sizes, number.held)
+    start = init.astype(number.computed, copy=False)
+    for block in _blocks(x, window, sizes, slides):
+        part = x[_elements(block, slides)].astype(number.computed, copy=False)
+        for k in slides:
+            key = k, block[k].start, block[k].stop
+            if key not in steps:
+                steps[key] = _step(ufunc, number.computed, fill, _strip(window[k], block[k]), block[k].stop - block[k].start, x.shape[k])
+            step = steps[key]
+            if step is None:
+                return None
+            part = step(part.swapaxes(0, k)).swapaxes(0, k)
+        if number.computed == number.held:
+            ufunc(start, part, out=result[block])
+        else:
+            result[block] = ufunc(start, part)
+    return result
+
+
+def _blocks(x: Array, window: Sequence[WindowDimension], sizes: Sequence[int], slides: list[int]) -> Iterator[tuple[slice, ...]]:
+    """Parts of the result whose windows have about BLOCK elements in all."""
+    last = x.ndim - 1
+    order = [k for k in range(last) if k not in slides]
+    order += [k for k in slides[:1] if window[k].size <= _FEW_TAPS and k != last]
+    order += [last] if last not in slides else []
+    steps, rest = list(sizes), x.size
+    for k in order:
+        if rest > BLOCK:
+            inner = max(1, rest // sizes[k])
+            least = 64 if k == last else window[k].size
+            steps[k] = min(sizes[k], max(least, BLOCK // inner))
+            rest = inner * steps[k]
+    return product(*([slice(low, min(low + step, size)) for low in range(0, size, step)] for step, size in zip(steps, sizes, strict=True)))
+
+
+def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array:
+    """The reductions of windows of narrow floats, rounded after each of their elements, in row-major order."""
+    number = number_type(x)
+    ufunc, result = monoid.ufunc(number), np.empty(sizes, number.held)
+    if 0 in sizes:
+        return result
+    start = init.astype(number.computed)
+    slides = [k for k, w in enumerate(window) if not _is_still(w)]
+    for block in _blocks(x, window, sizes, slides):
+        part = x[_elements(block, slides)].astype(number.computed)
+        strips = [_strip(w, where) for w, where in zip(window, block, strict=True)]
+        current, rounded = np.full(result[block].shape, start), result[block]
+        rounded[...] = init
+        lengths: tuple[int, ...] = current.shape
+        bases: tuple[int, ...] = part.shape
+        for place in product(*(taps(w, size, base) for w, size, base in zip(strips, lengths, bases, strict=True))):
+            targets, elements = tuple([target for _, target, _ in place]), tuple([element for _, _, element in place])
+            ufunc(current[targets], part[elements], out=current[targets])
+            rounded[targets] = current[targets]
+            current[targets] = rounded[targets]
+    return result
+
+
+def _is_still(window: WindowDimension) -> bool:
+    """Whether each result along the dimension is made of the element at its own index."""
+    return window == WindowDimension(1, window_dilation=window.window_dilation)
+
+
+def _elements(block: Sequence[slice], slides: Sequence[int]) -> tuple[slice, ...]:
+    return tuple([slice(None) if k in slides else where for k, where in enumerate(block)])
+
+
+def _strip(window: WindowDimension, where: slice) -> WindowDimension:
+    """The windows of some results, which follow each other: they slide over all elements, but begin later."""
+    if _is_still(window):
+        return window
+    return replace(window, padding_low=window.padding_low - where.start * window.stride)
+
+
+# ---- one dimension ----------------------------------------------------------------------------------------------------
+
+
+def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension, size: int, base: int) -> Callable[[Array], Array] | None:
+    """The function that reduces windows along the first dimension; None if there is none that would not take long."""
+    if window.size <= _FEW_TAPS and not (window.size > _FEW_TAPS // 4 and _accumulates(ufunc, dtype, window, size, base)):
+        places = [(targets, elements) for _, targets, elements in taps(window, size, base)]
+        return partial(_by_taps, ufunc, places, size, fill)
+    if window.window_dilation != 1 or window.base_dilation != 1:
+        return None
+    if _accumulates(ufunc, dtype, window, size, base):
+        return partial(_accumulated, ufunc, window, size, fill)
+    if window.stride == window.size and not window.padding_low and size * window.size <= base:
+        return partial(_by_reshaping, ufunc, window, size)
+    if (size - 1) * window.stride + window.size <= _MOST_PADDING * base:
+        return partial(_by_doubling, ufunc, window, size, fill)
+    return None
+
+
+def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size: int, base: int) -> bool:
+    """Whether windows reach from the first element, or to the last one, and running sums of the type can be exact."""
+    if window.window_dilation != 1 or window.base_dilation != 1 or window.stride != 1:
+        return False
+    reaches = _begins_first(window, size) or _begins_first(_reversed(window, size, base), size)
+    return reaches and not (ufunc is np.add and dtype in _EXACT_SUMS.values())
+
+
+def _by_taps(ufunc: Any, places: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
+    """One step for each tap of the window, first for taps that all windows have within the array."""
+    everywhere = slice(0, size, 1)
+    whole = [x[elements] for targets, elements in places if targets == everywhere]
+    if len(whole) > 1:
+        result = np.asarray(ufunc(whole[0], whole[1]))
+    elif whole:
+        result = whole[0].copy(order="K")
+    else:
+        result = np.full((size, *x.shape[1:]), fill)
+    for part in whole[2:]:
+        ufunc(result, part, out=result)
+    for targets, elements in places:
+        if targets != everywhere:
+            ufunc(result[targets], x[elements], out=result[targets])
+    return result
+
+
+def _begins_first(window: WindowDimension, size: int) -> bool:
+    """Whether no window begins after the first element."""
+    return window.padding_low >= (size - 1) * window.stride
+
+
+def _reversed(window: WindowDimension, size: int, base: int) -> WindowDimension:
+    """The same windows, counted from the last element."""
+    return replace(window, padding_low=(size - 1) * window.stride + window.size - base - window.padding_low)
+
+
+def _accumulated(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
+    """Parts of the running reduction from the first element to the last, or the other way round."""
+    if not _begins_first(window, size):
+        return _accumulated(ufunc, _reversed(window, size, len(x)), size, fill, x[::-1])[::-1]
+    running = _running(ufunc, x)
+    first = window.size - window.padding_low
+    empty = min(max(1 - first, 0), size)
+    growing = min(max(len(x) - first + 1, empty), size)
+    result = np.empty_like(x, shape=(size, *x.shape[1:]))
+    result[:empty] = fill
+    result[empty:growing] = running[empty + first - 1 : growing + first - 1]
+    result[growing:] = running[-1]
+    return result
+
+
+def _running(ufunc: Any, x: Array) -> Array:
+    """The reductions of all first elements, along the first dimension."""
+    dtype = _EXACT_SUMS.get(x.dtype.kind, x.dtype) if ufunc is np.add else x.dtype
+    if x[0].size < _LONG_ROW or (len(x) > _SHORT_COLUMN and abs(x.strides[0]) < abs(x.strides[-1])):
+        return np.asarray(ufunc.accumulate(x, axis=0, dtype=dtype))
+    # NumPy would go along columns.
+    running = np.empty(x.shape, dtype)
+    running[0] = x[0]
+    for k in range(1, len(x)):
+        ufunc(running[k - 1], x[k], out=running[k])
+    return running
+
+
+def _by_reshaping(ufunc: Any, window: WindowDimension, size: int, x: Array) -> Array:
+    """Windows one next to the other are the rows of an array."""
+    return reduced_along(ufunc, x[: size * window.size].reshape(size, window.size, *x.shape[1:]), (1,), x.dtype)
+
+
+def _by_doubling(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
+    """Windows are composed of reductions of 1, 2, 4, ... elements."""
+    spans = np.full(((size - 1) * window.stride + window.size, *x.shape[1:]), fill)
+    target, source = max(0, window.padding_low), max(0, -window.padding_low)
+    count = max(0, min(len(spans) - target, len(x) - source))
+    spans[target : target + count] = x[source : source + count]
+    result: Array | None = None
+    span, place = 1, 0
+    while True:
+        if window.size & span:
+            part = spans[place : place + (size - 1) * window.stride + 1 : window.stride]
+            result = part.copy() if result is None else np.asarray(ufunc(result, part, out=result))
+            place += span
+        if 2 * span > window.size and result is not None:
+            return result
+        spans = ufunc(spans[:-span], spans[span:])
+        span *= 2

@@ -2,9 +2,9 @@
 
 The scheme, version `hlo1`: instructions without metadata and without attributes that say nothing; configurations of backends as JSON with sorted
 keys; constants by their bits. Where the module is not scheduled, the parameters of a computation come first, by number, then what the root is
-computed from, operands first and in their order, then the rest, by what it is computed from. Callees come before callers, in the order of the
-calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is
-the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
+computed from, operands first and in their order, then the rest, by what it is computed from (`canonical_order.py`). Callees come before callers,
+in the order of the calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the
+module `m`. A hash is the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from typing import Any
 
+from hlotool.differ.canonical_order import canonical_order, digest
 from hlotool.differ.parts import COMPARED_APART, attribute_differences, configuration
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
@@ -91,11 +92,6 @@ def _hash(digest: str) -> str:
     return f"{VERSION}:{digest[:_DIGITS]}"
 
 
-def _digest(parts: Iterable[Any]) -> str:
-    # As JSON, so that parts cannot run into one another.
-    return sha256(json.dumps([*parts]).encode()).hexdigest()
-
-
 class CanonicalForm:
     """A copy of a module in its canonical form.
 
@@ -168,14 +164,14 @@ class CanonicalForm:
         texts = {x: self._described(x) for x in computation.instructions}
         self.contents |= texts
         if not self.module.is_scheduled:
-            computation.instructions[:] = _ordered(computation, texts)
+            computation.instructions[:] = canonical_order(computation, texts)
         numbers = {x: number for number, x in enumerate(computation.instructions)}
         for x in computation.instructions:
             if len(x.control_predecessors) > 1:
                 first = sorted(x.control_predecessors, key=lambda y: numbers.get(y, -1))
                 set_field(x, "attributes", x.attributes.changed({"control-predecessors": tuple(first)}))
         rows = [(texts[x], [numbers[y] for y in x.operands], [numbers.get(y, -1) for y in x.control_predecessors]) for x in computation.instructions]
-        self.digests[computation] = _digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
+        self.digests[computation] = digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
     def _described(self, x: Instruction) -> str:
         """All of an instruction but its operands and names, with the digests of what it calls."""
@@ -194,7 +190,7 @@ class CanonicalForm:
         else:
             immediate = x.immediate
         attributes = "".join(self._writer.attributes_of(x))
-        return _digest([x.op.name, x.shape.text, attributes, immediate, [self.digests.get(callee, "") for callee in x.called]])
+        return digest([x.op.name, x.shape.text, attributes, immediate, [self.digests.get(callee, "") for callee in x.called]])
 
     # ---- names --------------------------------------------------------------------------------------------------------
 
@@ -264,47 +260,3 @@ def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]
             seen.add(computation)
             callees = dict.fromkeys(callee for x in computation.instructions for callee in x.called)
             stack += [callee for callee in reversed(callees) if callee not in seen]
-
-
-def _ordered(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
-    """Parameters by number, then what the root needs, then the rest in an order that follows from what each is computed from."""
-    parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
-    order = dict.fromkeys(parameters)
-    used: set[Instruction] = set()
-    for x in computation.instructions:
-        used.update(x.operands)
-    # What nothing uses comes last; equal ones are alike but for what they share with others.
-    ends = [x for x in computation.instructions if x not in used]
-    needs_digests = len(ends) > 1 or any("control-predecessors" in x.attributes for x in computation.instructions)
-    digests = _digests_by_operands(computation, texts) if needs_digests else dict.fromkeys(computation.instructions, "")
-    _visit(computation.root, order, digests)
-    for x in sorted(ends, key=lambda x: digests[x]):
-        _visit(x, order, digests)
-    for x in computation.instructions:
-        _visit(x, order, digests)
-    return list(order)
-
-
-def _digests_by_operands(computation: Computation, texts: dict[Instruction, str]) -> dict[Instruction, str]:
-    """Digests of all that instructions are computed from."""
-    digests: dict[Instruction, str] = {}
-    for x in computation.instructions:
-        operands = [digests[y] for y in x.operands]
-        digests[x] = _digest([texts[x], operands, sorted(digests.get(y, "") for y in x.control_predecessors)])
-    return digests
-
-
-def _visit(start: Instruction, order: dict[Instruction, None], digests: dict[Instruction, str]) -> None:
-    """Adds an instruction to an order, after all that must come before it."""
-    stack = [start]
-    while stack:
-        x = stack[-1]
-        if x in order:
-            stack.pop()
-            continue
-        needed = [*x.operands, *sorted(x.control_predecessors, key=lambda y: digests.get(y, ""))]
-        missing = [y for y in needed if y not in order and y in digests]
-        if missing:
-            stack += reversed(missing)
-        else:
-            order[stack.pop()] = None

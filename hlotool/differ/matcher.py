@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlotool.differ.alignment import align
 from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users, structure_classes
@@ -174,14 +174,22 @@ class _Matcher:
                 self.join(node, others.popleft())
                 self.spread(classes)
 
-    def join_named(self, left: Iterable[int], right: Iterable[int], classes: Sequence[int]) -> None:
-        nodes, partner = self.graph.nodes, self.partner
-        by_name = {nodes[node].name: node for node in right}
+    def join_named(self, left: Sequence[int], right: Sequence[int], classes: Sequence[int]) -> None:
+        """Pairs nodes of the same name, first those whose computations have the same name, too."""
+        graph = self.graph
+        nodes, home, computations = graph.nodes, graph.home, graph.computations
+        self.join_keyed(left, right, classes, lambda node: (computations[home[node]].name, nodes[node].name))
+        self.join_keyed(left, right, classes, lambda node: nodes[node].name)
+
+    def join_keyed(self, left: Iterable[int], right: Iterable[int], classes: Sequence[int], key: Callable[[int], Hashable]) -> None:
+        partner = self.partner
+        by_key = {key(node): node for node in right if partner[node] < 0}
         for node in left:
-            other = by_name.get(nodes[node].name)
-            if other is not None and partner[node] < 0 and partner[other] < 0:
-                self.join(node, other)
-                self.spread(classes)
+            if partner[node] < 0:
+                other = by_key.get(key(node), node)
+                if other != node and partner[other] < 0:
+                    self.join(node, other)
+                    self.spread(classes)
 
     def spread(self, classes: Sequence[int]) -> None:
         """Pairs operands and users of pairs that belong to the same class, as far as that is unambiguous."""

@@ -11,9 +11,8 @@ import re
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from hlotool.errors import HlotoolError
+from hlotool.differ.constants import ConstantKeys
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.literals.data import decode
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
@@ -31,9 +30,8 @@ ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
 """Attributes that are not among the `attributes` of an instruction, but parts of their own."""
 
-_FRAME = re.compile(r" ?stack_frame_id=(\d+)")
-# Longer texts are only equal if they are spelled alike; decoding them would take longer than the rest.
-_LONGEST_LITERAL = 1 << 16
+# The number of a stack frame, or a string, in which there is none.
+_FRAME = re.compile(r' ?stack_frame_id=(\d+)|"(?:[^"\\]++|\\.)*+"')
 
 
 class Parts:
@@ -52,9 +50,10 @@ class Parts:
         self._costs: dict[tuple[int, int], int] = {}
         self._configurations: dict[str, int] = {}
         self._sets: dict[Hashable, int] = {}
+        self._constants = ConstantKeys()
 
     def add(self, module: Module) -> list[int]:
-        """The keys of all instructions of a module, in textual order."""
+        """The keys of all instructions of one of two modules, in textual order."""
         frames = _Frames(module, self._number)
         raw = self._raw
         keys = []
@@ -69,6 +68,7 @@ class Parts:
             if key is None:
                 key = raw[quick] = self._key(x, metadata)
             keys.append(key)
+        self._constants.begin_second()
         return keys
 
     def _key(self, x: Instruction, metadata: Hashable) -> int:
@@ -77,7 +77,7 @@ class Parts:
             x.op.name,
             x.shape,
             self._attributes(x),
-            self._number(("constant", literal_value(x.immediate))) if isinstance(x.immediate, Literal) else 0,
+            self._number(("constant", self._constants.of(x.immediate))) if isinstance(x.immediate, Literal) else 0,
         )
         annotations = (
             self._number(("metadata", metadata)) if metadata is not None else 0,
@@ -280,24 +280,6 @@ def configuration(text: str | None) -> Any:
         return unquote(text) if text.startswith('"') else text
 
 
-def literal_value(literal: Literal) -> Hashable:
-    """The value of a constant without its spelling: bytes for each array, the text where that is too long or elided."""
-    return tuple([_array_value(leaf) for leaf in literal.leaves()])
-
-
-def _array_value(leaf: Literal) -> Hashable:
-    if leaf.elided:
-        return "..."
-    if leaf.data is not None:
-        return leaf.data
-    if len(leaf.text) > _LONGEST_LITERAL or not leaf.shape.is_array:
-        return leaf.text
-    try:
-        return decode(leaf)
-    except (HlotoolError, ValueError, OverflowError):
-        return leaf.text
-
-
 class _Frames:
     """The stack frames of one module: frames of both modules with the same places in files, all the way to the outermost, are equal."""
 
@@ -312,8 +294,9 @@ class _Frames:
         """A metadata text in which the number of the frame says which places it stands for; without places, there is no number."""
         value = self._texts.get(metadata)
         if value is None:
-            match = _FRAME.search(metadata)
-            frames, rest = self._frames(int(match[1]) if match else 0), _FRAME.sub("", metadata, 1)
+            match = next((match for match in _FRAME.finditer(metadata) if match[1] is not None), None)
+            frames = self._frames(int(match[1])) if match is not None else 0
+            rest = metadata[: match.start()] + metadata[match.end() :] if match is not None else metadata
             value = self._texts[metadata] = (rest, frames) if frames else rest
         return value
 

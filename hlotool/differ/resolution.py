@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, deque
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 from hlotool.differ.fingerprints import fingerprints
@@ -22,7 +22,10 @@ __all__ = ["Reference", "Resolution"]
 _MOST_COMPARED = 1000
 # A value with more users does not say which of them is meant, and asking all of them for each would take too long.
 _MOST_USERS = 100
-_METADATA = re.compile(r', metadata=\{(?:[^}"]++|"(?:[^"\\]++|\\.)*+")*+\}')
+_STRING = r'"(?:[^"\\]++|\\.)*+"'
+_METADATA = re.compile(rf', metadata=\{{(?:[^{{}}"]++|{_STRING}|\{{(?:[^{{}}"]++|{_STRING})*+\}})*+\}}')
+# What tells apart instructions with the same fingerprint.
+_NUMBER = re.compile(r"[0-9]+(?=/)")
 
 
 class Reference(NamedTuple):
@@ -81,11 +84,7 @@ class Resolution:
             self._by_name(is_certain=True)
             self._settle_computations()
             return
-        by_fingerprint = {text: x for x, text in self._fingerprints.items()}
-        for key, reference in self.references.items():
-            x = by_fingerprint.get(reference.fingerprint)
-            if x is not None:
-                self._take(key, x)
+        self._by_fingerprint()
         for step in (self._by_name, self._by_neighbors, self._by_half, self._by_neighbors):
             if len(self.instructions) < len(self.references):
                 self._settle_computations()
@@ -117,6 +116,35 @@ class Resolution:
                 del self.instructions[key]
                 self.taken.discard(x)
 
+    def _by_fingerprint(self) -> None:
+        """Instructions with the same fingerprint. Where several in a computation differ in nothing but a number, metadata tells which of them is
+        meant."""
+        by_fingerprint = {text: x for x, text in self._fingerprints.items()}
+        numbered: dict[tuple[str, str], Instruction] = {}
+        for key, reference in self.references.items():
+            x = by_fingerprint.get(reference.fingerprint)
+            if x is None:
+                continue
+            if _NUMBER.search(reference.fingerprint):
+                numbered[key] = x
+            else:
+                self._take(key, x)
+        if not numbered:
+            return
+        alike: dict[tuple[Computation, str], _Alike] = {}
+        groups: dict[Instruction, _Alike] = {}
+        for x, text in self._fingerprints.items():
+            if _NUMBER.search(text):
+                group = alike.setdefault((self.homes[x], _NUMBER.sub("", text)), _Alike())
+                group.add(x, self.line(x))
+                groups[x] = group
+        # Those that no other one may be mistaken for come first, since their neighbors may have no metadata that tells them apart.
+        for key, x in sorted(numbered.items(), key=lambda item: groups[item[1]].count(self.references[item[0]].line)):
+            if key not in self.instructions:
+                meant = groups[x].choose(x, self.references[key].line, self.taken)
+                if meant is not None and self._take(key, meant):
+                    self._by_neighbors([key])
+
     def _by_name(self, *, is_certain: bool = False) -> None:
         """Instructions of the same name whose lines are the same but for names; with `is_certain`, whatever their lines."""
         by_name = {(c.name, x.name): x for c in self.module.computations for x in c.instructions}
@@ -129,14 +157,10 @@ class Resolution:
             if x is not None and (is_certain or self._has_line(x, reference)):
                 self._take(key, x)
 
-    def _by_neighbors(self) -> None:
-        """Operands of instructions that have been found, and their only users of the same line."""
-        operands = {key: [*_operands(reference.line)] for key, reference in self.references.items()}
-        users: dict[tuple[str, str], list[tuple[tuple[str, str], int]]] = {}
-        for key, names in operands.items():
-            for position, name in enumerate(names):
-                users.setdefault((key[0], name), []).append((key, position))
-        queue = [*self.instructions]
+    def _by_neighbors(self, found: Iterable[tuple[str, str]] | None = None) -> None:
+        """Operands of instructions that have been found, or of those of them that are given, and their only users of the same line."""
+        operands, users = self._operands_of_references, self._users_of_references
+        queue = [*(self.instructions if found is None else found)]
         while queue:
             key = queue.pop()
             x = self.instructions[key]
@@ -173,6 +197,18 @@ class Resolution:
         return fingerprints(self.module)
 
     @cached_property
+    def _operands_of_references(self) -> dict[tuple[str, str], list[str]]:
+        return {key: [*_operands(reference.line)] for key, reference in self.references.items()}
+
+    @cached_property
+    def _users_of_references(self) -> dict[tuple[str, str], list[tuple[tuple[str, str], int]]]:
+        users: dict[tuple[str, str], list[tuple[tuple[str, str], int]]] = {}
+        for key, names in self._operands_of_references.items():
+            for position, name in enumerate(names):
+                users.setdefault((key[0], name), []).append((key, position))
+        return users
+
+    @cached_property
     def _users(self) -> dict[Instruction, list[tuple[Instruction, int]]]:
         users: dict[Instruction, list[tuple[Instruction, int]]] = {}
         for x in self.module.all_instructions():
@@ -203,6 +239,39 @@ class Resolution:
         meant = nearest(_nameless(reference.line), [*lines][:_MOST_COMPARED])
         by_lower = {line.lower(): x for line, x in lines.items()}
         return by_lower.get(meant.lower()) if meant is not None else None
+
+
+class _Alike:
+    """Instructions whose fingerprints differ in nothing but a number, by their metadata."""
+
+    def __init__(self) -> None:
+        self._metadata: dict[Instruction, str] = {}
+        self._with_metadata: dict[str, deque[Instruction]] = {}
+        self._counts = Counter[str]()
+
+    def add(self, x: Instruction, line: str) -> None:
+        metadata = self._metadata[x] = _metadata_in(line)
+        self._with_metadata.setdefault(metadata, deque()).append(x)
+        self._counts[metadata] += 1
+
+    def count(self, line: str) -> int:
+        """How many have the metadata in a line; if there are none, how many there are."""
+        return self._counts[_metadata_in(line)] or len(self._metadata)
+
+    def choose(self, numbered: Instruction, line: str, taken: Container[Instruction]) -> Instruction | None:
+        """One that is not taken, with the metadata in a line if there is one, and else the one that has the number."""
+        metadata = _metadata_in(line)
+        others = self._with_metadata.get(metadata, deque())
+        while others and others[0] in taken:
+            others.popleft()
+        if numbered not in taken and (self._metadata[numbered] == metadata or not others):
+            return numbered
+        return others[0] if others else None
+
+
+def _metadata_in(line: str) -> str:
+    match = _METADATA.search(line)
+    return match[0] if match is not None else ""
 
 
 def _operands(line: str) -> Iterable[str]:

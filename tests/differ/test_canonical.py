@@ -60,6 +60,31 @@ def test_everything_else_matters(old: str, new: str) -> None:
     assert hashes(hlotool.parse(text)).module != hashes(hlotool.parse(text.replace(old, new))).module
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        # What they are computed from is told apart by the root only.
+        ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "ROOT r = divide(a, b)"],
+        # ... or by what else it is used for.
+        ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(b)", "ROOT r = negate(p)"],
+        ["a = abs(p)", "b = abs(p)", "c = sine(a)", "d = sine(b)", "x = cosine(c)", "y = cosine(d)", "z = floor(b)", "ROOT r = negate(p)"],
+        # Two that share an operand, and others.
+        ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(a)", "z = sine(b)", "w = sine(b)", "ROOT r = negate(p)"],
+        ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(a)", "z = sine(b)", "ROOT r = negate(p)"],
+        ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = cosine(a)", "z = sine(b)", "w = cosine(b)", "ROOT r = negate(p)"],
+        ["a = abs(p)", "b = abs(p)", "c = abs(p)", "x = add(a, b)", "y = add(b, c)", "z = add(c, a)", "ROOT r = negate(p)"],
+        ["a = abs(p)", "b = abs(p)", "x = add(a, a)", "y = add(b, b)", "z = add(a, b)", "ROOT r = negate(p)"],
+        # What comes before.
+        ["a = abs(p)", "b = abs(p)", "x = sine(p), control-predecessors={a}", "y = sine(p), control-predecessors={b}", "ROOT r = divide(a, b)"],
+        ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(p), control-predecessors={x}", "ROOT r = negate(p)"],
+    ],
+)  # fmt: skip
+def test_what_nothing_uses_has_an_order(lines: list[str]) -> None:
+    """Among instructions that are computed in the same way, too."""
+    module = hlotool.parse("\n".join(["ENTRY e {", "p = f32[] parameter(0)", *[line.replace(" = ", " = f32[] ") for line in lines], "}"]))
+    assert {canonical_text(shuffled(module, seed)) for seed in range(24)} == {canonical_text(module)}
+
+
 def test_a_copy_of_a_computation_matters() -> None:
     once = """f { a = f32[] parameter(0) ROOT b = f32[] negate(a) }
     ENTRY e { p = f32[] parameter(0) c = f32[] call(p), to_apply=f ROOT d = f32[] call(c), to_apply=f }"""

@@ -108,6 +108,8 @@ def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
         if (kind, node) in optional or (kind, node, None) in wanted or (kind == "header" and key == "entry_computation_layout"):
             continue
         yield f"tells {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}, which is the same"
+    # Operands that are exchanged, and come from elsewhere, too, are told as such.
+    optional |= {("commuted", node) for kind, node in optional if kind == "operands"}
     named = {(kind, node) for kind, node, _ in told}
     for kind, node, key in sorted(wanted, key=repr):
         if (kind, node) not in named and (kind, node) not in optional:

@@ -14,7 +14,8 @@ from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Source, Violation, nearest
 from hlotool.ir.make import make_instruction
 from hlotool.ir.model import Computation, Instruction, Module, set_field
-from hlotool.ir.names import free_name
+from hlotool.ir.names import free_name, unique_names
+from hlotool.ir.notes import SourceNotes
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import Shape, compatible, subshape
@@ -94,7 +95,12 @@ class ModuleBuilder:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
+        # Those that can be referred to, by their names, and all, also inline bodies, by the names that they get.
         self.computations: dict[str, Computation] = {}
+        self.named: dict[str, Computation] = {}
+        self.inline_bodies: list[Computation] = []
+        # Whether a computation has the name that an inline body has got.
+        self.has_clashes = False
         self.counters: dict[str, int] = {}
         # Names of computations with errors; calls of them are not reported as well.
         self.broken: set[str] = set()
@@ -216,7 +222,8 @@ class ModuleBuilder:
             self._check_result(scope)
         self.scopes.pop()
         if inline:
-            computation.name = free_name(computation.name, self.computations, self.counters)
+            computation.name = free_name(computation.name, self.named, self.counters)
+            self.inline_bodies.append(computation)
         elif computation.name in self.computations:
             first = self.computations[computation.name]
             note = f"the first definition is at {self.location(first.start)}"
@@ -225,7 +232,10 @@ class ModuleBuilder:
             # Its parameters and its result are not known for certain.
             self.broken.add(computation.name)
         else:
-            self.computations[computation.name] = computation
+            if not inline:
+                self.has_clashes |= computation.name in self.named
+                self.computations[computation.name] = computation
+            self.named[computation.name] = computation
         self.module.computations.append(computation)
         if scope.is_entry and self.module.entry is None:
             self.module.entry = computation
@@ -264,7 +274,7 @@ class ModuleBuilder:
         computation = self.computations.get(name)
         if computation is not None:
             return computation
-        if any(scope.computation.name == name for scope in self.scopes):
+        if any(scope.is_named and scope.computation.name == name for scope in self.scopes):
             raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
         if name in self.broken:
             raise Violation("", position, "")
@@ -367,7 +377,19 @@ class ModuleBuilder:
             self._check_aliases()
         if self.has_origins:
             _propagate_origins(module)
+        if self.has_clashes:
+            self._name_computations()
         return module
+
+    def _name_computations(self) -> None:
+        """Names all computations as XLA does, in their order, inline bodies `_`: a computation may be called as an inline body before it."""
+        for computation in self.inline_bodies:
+            computation.name = "_"
+        _, names = unique_names(self.module)
+        for computation, name in names.items():
+            computation.name = name
+        # Lines are not printed as they are spelled.
+        self.module.notes = SourceNotes()
 
     def _check_aliases(self) -> None:
         """Reports pairs of input_output_alias whose output or parameter does not exist."""

@@ -314,7 +314,7 @@ def _inline_computation(children: Children) -> Any:
     session = _current()
     builder = session.builder
     computation = builder.close_computation(children[-1].start_pos, session.previous_end, inline=True)
-    return computation if builder.computations.get(computation.name) is computation else BROKEN
+    return computation if builder.named.get(computation.name) is computation else BROKEN
 
 
 def _module_header(children: Children) -> None:

@@ -115,11 +115,11 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
                 _reduce_completed(state)
                 body = _last_state(state, state.parse_conf.states, "FAST_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
-                if session.builder.computations and body < 0 and session.text.startswith("HloModule", position):
+                if session.builder.named and body < 0 and session.text.startswith("HloModule", position):
                     # A second module begins here; its errors are not errors of this one.
                     return
                 resumed = _recover(session, state, thread, position, resumed)
-                if resumed < 0 and not session.builder.computations and not session.builder.scopes and rule == "module":
+                if resumed < 0 and not session.builder.named and not session.builder.scopes and rule == "module":
                     # The header is broken: the rest is parsed as a text without one.
                     rule = "headerless"
                     match = next((m for m in _RESUME_LINE.finditer(session.text, position) if m["header"]), None)

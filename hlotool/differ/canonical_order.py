@@ -1,0 +1,168 @@
+"""The order of instructions in the canonical form, which does not depend on the order in the text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from heapq import heappop, heappush
+from typing import Any
+
+from hlotool.ir.model import Computation, Instruction
+
+__all__ = ["canonical_order", "digest"]
+
+_MOST_ROUNDS = 4
+_NOWHERE = 1 << 62
+# Of what instructions are computed from that nothing else tells apart, at most so much is looked at for all of them, and at least so much for each.
+_MOST_LOOKED_AT = 1 << 18
+_LEAST_LOOKED_AT = 64
+
+
+def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
+    """Parameters by number, then what the root needs, then the rest, in an order that follows from what each is computed from.
+
+    `texts` describe all of an instruction but its operands and control predecessors. What nothing uses is ordered by what it is computed from,
+    then by what else is made of that, then by where its operands are. All of these may be the same for instructions that are exchanged by an
+    isomorphism, where any order gives the same form.
+    """
+    parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
+    order = {x: number for number, x in enumerate(parameters)}
+    used: set[Instruction] = set()
+    for x in computation.instructions:
+        used.update(x.operands)
+    ends = [x for x in computation.instructions if x not in used]
+    needs_digests = len(ends) > 1 or any("control-predecessors" in x.attributes for x in computation.instructions)
+    digests = _digests_by_operands(computation.instructions, texts, {}) if needs_digests else dict.fromkeys(computation.instructions, "")
+    _visit(computation.root, order, digests)
+    _visit_ends([x for x in ends if x not in order], computation, order, digests)
+    return list(order)
+
+
+def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
+    """Adds what nothing uses, and all that it needs."""
+    groups: dict[str, list[Instruction]] = {}
+    for x in ends:
+        groups.setdefault(digests[x], []).append(x)
+    colors: dict[Instruction, str] | None = None
+    for _, group in sorted(groups.items()):
+        if len(group) == 1:
+            _visit(group[0], order, digests)
+            continue
+        if colors is None:
+            colors = _colors([x for x in computation.instructions if x not in order], order, digests)
+        alike: dict[str, list[Instruction]] = {}
+        for x in group:
+            alike.setdefault(colors[x], []).append(x)
+        for _, members in sorted(alike.items()):
+            _visit_alike(members, order, digests)
+
+
+def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
+    """Adds instructions that nothing but their operands tells apart: first those whose operands come first."""
+    # What a large number of them needs is looked at in part only, since all of them may need the same.
+    most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
+    places = [_place(x, order, most) for x in members]
+    remaining = _MOST_LOOKED_AT
+    # The members that need an instruction that is not in the order yet.
+    needing: dict[Instruction, list[int]] = {}
+    heap: list[tuple[list[int], int]] = []
+    for number, (place, missing) in enumerate(places):
+        for x in missing:
+            needing.setdefault(x, []).append(number)
+        heappush(heap, (place, number))
+    done: set[int] = set()
+    while heap:
+        place, number = heappop(heap)
+        if number in done or place != places[number][0]:
+            continue
+        done.add(number)
+        missing = places[number][1]
+        _visit(members[number], order, digests)
+        others = {other for x in missing for other in needing.pop(x, ()) if other not in done}
+        for other in sorted(others) if remaining > 0 else ():
+            places[other] = _place(members[other], order, most)
+            remaining -= len(places[other][0])
+            heappush(heap, (places[other][0], other))
+
+
+def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
+    """Where all that an instruction is computed from is in an order, as numbers to compare, and what is not there yet, `most` of all."""
+    place: list[int] = []
+    missing: dict[Instruction, int] = {}
+    stack = [start]
+    while stack and len(place) < most:
+        x = stack.pop()
+        at = order.get(x)
+        if at is not None:
+            place.append(at)
+        elif x in missing:
+            place.append(_NOWHERE + 1 + missing[x])
+        else:
+            missing[x] = len(missing)
+            place.append(_NOWHERE)
+            stack += reversed((*x.operands, *sorted(x.control_predecessors, key=lambda y: order.get(y, _NOWHERE))))
+    return place, [*missing]
+
+
+# ---- digests ----------------------------------------------------------------------------------------------------------
+
+
+def digest(parts: Iterable[Any]) -> str:
+    """A digest of parts: strings, numbers, and lists of them."""
+    # As JSON, so that parts cannot run into one another.
+    return sha256(json.dumps([*parts]).encode()).hexdigest()
+
+
+def _digests_by_operands(
+    instructions: Iterable[Instruction], texts: Mapping[Instruction, str], known: Mapping[Instruction, str]
+) -> dict[Instruction, str]:
+    """Digests of all that instructions are computed from. `known` are those of others, which they may need."""
+    digests: dict[Instruction, str] = {}
+    for x in instructions:
+        operands = [digests[y] if y in digests else known[y] for y in x.operands]
+        before = sorted(digests[y] if y in digests else known.get(y, "") for y in x.control_predecessors)
+        digests[x] = digest([texts[x], operands, before])
+    return digests
+
+
+def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instruction, str]) -> dict[Instruction, str]:
+    """Digests of all that instructions are used for among these."""
+    digests: dict[Instruction, str] = {}
+    uses: dict[Instruction, list[str]] = {}
+    for x in reversed(instructions):
+        text = digests[x] = digest([texts[x], sorted(uses.pop(x, ()))])
+        for position, y in enumerate(x.operands):
+            uses.setdefault(y, []).append(f"{text}:{position}")
+        for y in x.control_predecessors:
+            uses.setdefault(y, []).append(f"{text}:after")
+    return digests
+
+
+def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], digests: Mapping[Instruction, str]) -> dict[Instruction, str]:
+    """Digests of all that the rest of the instructions is connected with, in either direction, as far as that tells more of them apart."""
+    places = {x: str(number) for x, number in order.items()}
+    colors = {x: digests[x] for x in rest}
+    count = 0
+    for _ in range(_MOST_ROUNDS):
+        colors = _digests_by_operands(rest, _digests_by_users(rest, colors), places)
+        last, count = count, len({*colors.values()})
+        if count == last:
+            break
+    return colors
+
+
+def _visit(start: Instruction, order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
+    """Adds an instruction to an order, after all that must come before it."""
+    stack = [start]
+    while stack:
+        x = stack[-1]
+        if x in order:
+            stack.pop()
+            continue
+        needed = [*x.operands, *sorted(x.control_predecessors, key=lambda y: digests.get(y, ""))]
+        missing = [y for y in needed if y not in order and y in digests]
+        if missing:
+            stack += reversed(missing)
+        else:
+            order[stack.pop()] = len(order)

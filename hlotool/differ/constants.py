@@ -1,0 +1,85 @@
+"""The values of constants, whatever their spelling, as keys that are equal for equal values of two modules."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from hlotool.errors import HlotoolError
+from hlotool.literals.data import decode
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.literal import Literal, element_bytes
+
+__all__ = ["ConstantKeys"]
+
+# Decoding a longer text takes longer than the rest of a comparison.
+_LONGEST = 1 << 16
+
+
+class ConstantKeys:
+    """Keys of constants: bytes, and for long texts the texts themselves, as long as both modules spell them alike.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> keys, shape = ConstantKeys(), array_shape("f32", (2,))
+    >>> keys.of(Literal(shape, "{1, 2}")) == keys.of(Literal(shape, "{1.0, 2e0}"))
+    True
+    """
+
+    def __init__(self) -> None:
+        self._is_second = False
+        # Of the first module: the long texts, those that nobody has decoded by the number of bytes of their values, all other values, and the
+        # number of bytes of all of them.
+        self._texts: set[str] = set()
+        self._undecoded: dict[int, list[Literal]] = {}
+        self._values: set[bytes] = set()
+        self._sizes: set[int] = set()
+        # The long texts by what they have been decoded to.
+        self._text_of: dict[bytes, str] = {}
+
+    def begin_second(self) -> None:
+        """Says that all further literals are those of the second module."""
+        self._is_second = True
+
+    def of(self, literal: Literal) -> Hashable:
+        """The key of a literal."""
+        key = self._of_second if self._is_second else self._of_first
+        return tuple([key(leaf) if leaf.shape.is_array and not leaf.elided else leaf.text for leaf in literal.leaves()])
+
+    def _of_first(self, leaf: Literal) -> Hashable:
+        self._sizes.add(_size(leaf))
+        if not _is_long(leaf):
+            value = _decoded(leaf)
+            if isinstance(value, bytes):
+                self._values.add(value)
+            return value
+        if leaf.text not in self._texts:
+            self._texts.add(leaf.text)
+            self._undecoded.setdefault(_size(leaf), []).append(leaf)
+        return leaf.text
+
+    def _of_second(self, leaf: Literal) -> Hashable:
+        if _is_long(leaf) and (leaf.text in self._texts or _size(leaf) not in self._sizes):
+            return leaf.text
+        value = _decoded(leaf)
+        if isinstance(value, str) or (value in self._values and not _is_long(leaf)):
+            return value
+        for other in self._undecoded.pop(_size(leaf), ()):
+            first = _decoded(other)
+            if isinstance(first, bytes):
+                self._text_of.setdefault(first, other.text)
+        return self._text_of.get(value, value)
+
+
+def _is_long(leaf: Literal) -> bool:
+    return leaf.data is None and len(leaf.text) > _LONGEST
+
+
+def _size(leaf: Literal) -> int:
+    return leaf.element_count * element_bytes(ELEMENT_TYPES[leaf.shape.element_type])
+
+
+def _decoded(leaf: Literal) -> bytes | str:
+    """The value of an array; its text if that is no value."""
+    try:
+        return decode(leaf)
+    except (HlotoolError, ValueError, OverflowError):
+        return leaf.text

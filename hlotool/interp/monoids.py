@@ -68,6 +68,12 @@ class Monoid(Record):
             result = self.with_signs(result, np.asarray(ufunc(reduced_along(ufunc, keys, axes, keys.dtype), sign_keys(init))))
         return result.astype(number.held, copy=False)
 
+    def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
+        """As `reduced`, for the last axis of a block of long rows in a type that is computed in, without looking for a better way."""
+        ufunc = self.preds if x.dtype == np.bool_ else self.numbers
+        result: Array = ufunc(ufunc.reduce(x, axis=axes, dtype=x.dtype), init)
+        return self.reduced(x, init, axes) if self.compares and not result.all() else result
+
     def ufunc(self, number: NumberType) -> Any:
         return self.preds if number.kind == "pred" else self.numbers
 

@@ -2,6 +2,7 @@
 
 Elementwise operations on arrays of one shape, the domain, make a cluster with the broadcasts into it, the reductions along its last dimensions,
 and what is computed from these. In a cluster, a variable spans some of the axes of the domain and has the size 1 along the others.
+Dimensions of one element are no axes, so reshapes that add or remove them, as there are around most broadcasts, are not in the way.
 
 An operation that cannot be in a cluster is a barrier between those that it depends on and those that depend on it. Levels count the barriers: a
 cluster has operations of one level, so no path leads out of it and back.
@@ -14,7 +15,8 @@ from heapq import heappop, heappush
 from math import prod
 
 from hlotool.interp.plan.forms import Form, Reduction
-from hlotool.interp.plan.graph import Axes, Operation, Region, Variable
+from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, long_dimensions
+from hlotool.shapes.shape import Shape
 
 __all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "schedule"]
 
@@ -44,7 +46,7 @@ class Cluster:
         own = {result for operation in self.operations for result in operation.results}
         for operation in self.operations:
             for variable in operation.reads:
-                source, _ = variable.broadcast_source
+                source, _ = variable.view_source
                 if source not in own:
                     yield source
 
@@ -100,24 +102,22 @@ class _Clustering:
             return
         # A barrier, after everything that it reads.
         level = max((self._level_after(variable) for variable in operation.reads), default=0)
-        if operation.instruction.opcode == "broadcast":
-            source, _ = operation.results[0].broadcast_source
+        if len(operation.results) == 1 and (source := operation.results[0].view_source[0]) is not operation.results[0]:
+            # Those that read a view read its source.
             level = self.level.get(source, 0)
         self.level.update(dict.fromkeys(operation.results, level))
 
     def _level_after(self, variable: Variable) -> int:
-        source, _ = variable.broadcast_source
+        source, _ = variable.view_source
         return self.level.get(source, 0) + (source in self.cluster)
 
     def _add_elementwise(self, operation: Operation, form: Form) -> bool:
         (result,) = operation.results
-        sizes = result.shape.dimensions
-        if prod(sizes) < 2:
+        own = result.shape.dimensions
+        if prod(own) < 2 or any(variable.shape.dimensions not in (own, ()) for variable in operation.reads):
             return False
-        sources = [variable.broadcast_source for variable in operation.reads]
-        own = [variable.shape.dimensions for variable in operation.reads]
-        if any(shape not in (sizes, ()) for shape in own):
-            return False
+        sources = [variable.view_source for variable in operation.reads]
+        sizes = long_sizes(result.shape)
         full = tuple(range(len(sizes)))
         level = max((self.level.get(source, 0) for source, _ in sources), default=0)
         latest = [(source, axes) for source, axes in sources if source in self.cluster and self.level[source] == level]
@@ -145,16 +145,17 @@ class _Clustering:
         return found if all(span == tuple([found[k] for k in axes]) for span, axes in spans) else None
 
     def _add_reduction(self, operation: Operation, form: Reduction) -> bool:
-        (source,) = operation.operands[0]
-        source, axes = source.broadcast_source
-        whole = tuple(range(len(operation.operands[0][0].shape.dimensions)))
+        (operand,) = operation.operands[0]
+        source, axes = operand.view_source
+        sizes = long_sizes(operand.shape)
+        whole = tuple(range(len(sizes)))
         if axes != whole:
             return False
-        sizes = source.shape.dimensions
         cluster = self._cluster_of(source) if source in self.cluster else None
         domain = sizes if cluster is None else cluster.dimensions
         spanned = whole if cluster is None else cluster.axes[source]
-        reduced = [spanned[k] for k in form.axes]
+        numbers = {k: number for number, k in enumerate(long_dimensions(operand.shape))}
+        reduced = [spanned[numbers[k]] for k in form.axes if k in numbers]
         inner = min(reduced)
         if inner == 0 or prod(domain) < SMALLEST_DOMAIN or prod(domain[inner:]) > _LONGEST_ROW:
             return False
@@ -191,6 +192,11 @@ class _Clustering:
 
 def _is_worthwhile(cluster: Cluster) -> bool:
     return len(cluster.operations) > 1 or any(isinstance(form, Form) and form.rounds for form in cluster.forms.values())
+
+
+def long_sizes(shape: Shape) -> tuple[int, ...]:
+    """The sizes of the dimensions that have not just one element."""
+    return tuple([size for size in shape.dimensions if size != 1])
 
 
 # ---- order -----------------------------------------------------------------------------------------------------------

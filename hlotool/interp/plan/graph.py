@@ -6,14 +6,27 @@ the region of the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Axes", "Branches", "Call", "Leaves", "Loop", "Operation", "Region", "Variable"]
+__all__ = [
+    "UNKNOWN",
+    "Axes",
+    "Branches",
+    "Call",
+    "Leaves",
+    "Loop",
+    "Operation",
+    "Region",
+    "Variable",
+    "index_of_view",
+    "is_row_major",
+    "long_dimensions",
+]
 
 
 class Variable:
@@ -23,7 +36,7 @@ class Variable:
     constants and the state of loops.
     """
 
-    __slots__ = ("_broadcast", "constant", "is_scalar", "shape", "source")
+    __slots__ = ("_view", "constant", "is_scalar", "shape", "source")
 
     def __init__(self, shape: Shape, constant: Value = None) -> None:
         self.shape = shape
@@ -31,14 +44,17 @@ class Variable:
         self.source: Operation | None = None
         self.is_scalar = shape.is_array and not shape.dimensions
         """Whether it is a number, which generated code holds as a NumPy scalar instead of an array."""
-        self._broadcast: tuple[Variable, Axes] | None = None
+        self._view: tuple[Variable, Axes] | None = None
 
     @property
-    def broadcast_source(self) -> tuple[Variable, Axes]:
-        """The variable that is broadcast to make this one, and the dimensions that it has in it; itself, with all, if it is no broadcast."""
-        if self._broadcast is None:
-            self._broadcast = _broadcast_source(self)
-        return self._broadcast
+    def view_source(self) -> tuple[Variable, Axes]:
+        """The variable that is broadcast or reshaped to make this one, and where its dimensions are in it; itself, if it is no such view.
+
+        Dimensions of one element are not counted: reshapes may only add and remove these.
+        """
+        if self._view is None:
+            self._view = _view_source(self)
+        return self._view
 
 
 Axes = tuple[int, ...]
@@ -46,15 +62,78 @@ Leaves = tuple[Variable, ...]
 """The variables of the leaves of a value, in order."""
 
 
-def _broadcast_source(variable: Variable) -> tuple[Variable, Axes]:
-    axes: Axes = tuple(range(variable.shape.rank))
-    while (operation := variable.source) is not None and operation.instruction.opcode == "broadcast" and len(operation.operands[0]) == 1:
-        dimensions = operation.instruction.attributes.get("dimensions", ())
-        if list(dimensions) != sorted(dimensions) or any(variable.shape.dynamic or ()):
+def long_dimensions(shape: Shape) -> Axes:
+    """The dimensions that have not just one element."""
+    return tuple([k for k, size in enumerate(shape.dimensions) if size != 1])
+
+
+def _view_source(variable: Variable) -> tuple[Variable, Axes]:
+    positions = tuple(range(len(long_dimensions(variable.shape))))
+    while (operation := variable.source) is not None:
+        find = _PLACES.get(operation.instruction.opcode)
+        if find is None or len(operation.reads) != 1 or not _are_alike(operation.reads[0].shape, variable.shape):
             break
-        axes = tuple([axes[k] for k in dimensions])
-        variable = operation.operands[0][0]
-    return variable, axes
+        places = find(operation, operation.reads[0].shape, variable.shape)
+        if places is None:
+            break
+        positions = tuple([positions[k] for k in places])
+        (variable,) = operation.reads
+    return variable, positions
+
+
+def _are_alike(one: Shape, other: Shape) -> bool:
+    return one.is_array and one.element_type == other.element_type and not any((*one.dynamic, *other.dynamic))
+
+
+def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
+    """Which of the long dimensions of the result each one of the operand is; None if they are in another order."""
+    dimensions = operation.instruction.attributes.get("dimensions", ())
+    if len(dimensions) != operand.rank or any(result.dimensions[d] != size for d, size in zip(dimensions, operand.dimensions, strict=True)):
+        return None
+    of_result = long_dimensions(result)
+    places = [of_result.index(dimensions[k]) for k in long_dimensions(operand)]
+    return tuple(places) if places == sorted(places) else None
+
+
+def _places_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
+    """The same for a reshape, and for a bitcast of what is in row-major order, that only adds and removes dimensions of one element."""
+    sizes, expected = ([shape.dimensions[k] for k in long_dimensions(shape)] for shape in (operand, result))
+    is_ordered = operation.instruction.opcode == "reshape" or (is_row_major(operand) and is_row_major(result))
+    return tuple(range(len(sizes))) if sizes == expected and is_ordered else None
+
+
+_PLACES: dict[str, Callable[[Operation, Shape, Shape], Axes | None]] = {
+    "bitcast": _places_of_reshape,
+    "broadcast": _places_of_broadcast,
+    "reshape": _places_of_reshape,
+}
+
+
+def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
+    """The index of an array of a shape that gives a view with `rank` dimensions, in which its long dimensions are the axes; "" if it is itself.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> index_of_view(array_shape("f32", (5, 1, 7)), (0, 2), 3), index_of_view(array_shape("f32", (5, 7)), (0, 1), 2)
+    ('[:, 0, None, :]', '')
+    """
+    parts: list[str] = []
+    places = iter(axes)
+    done = 0
+    for size in shape.dimensions:
+        if size == 1:
+            parts.append("0")
+            continue
+        axis = next(places)
+        parts += [*["None"] * (axis - done), ":"]
+        done = axis + 1
+    parts += ["None"] * (rank - done)
+    return "" if all(part == ":" for part in parts) else f"[{', '.join(parts)}]"
+
+
+def is_row_major(shape: Shape) -> bool:
+    """Whether the elements are in memory in their own order."""
+    order = shape.layout.minor_to_major if shape.layout is not None else ()
+    return len(order) != shape.rank or list(order) == list(range(shape.rank - 1, -1, -1))
 
 
 UNKNOWN = object()
@@ -108,11 +187,11 @@ class Region:
         self.results: Leaves = ()
 
     def free_variables(self) -> Iterator[Variable]:
-        """The variables that operations or results read, also as the source of a broadcast; those of the region itself are among them."""
+        """The variables that operations or results read, also as the source of a view; those of the region itself are among them."""
         for operation in self.operations:
             for variable in operation.reads:
                 yield variable
-                yield variable.broadcast_source[0]
+                yield variable.view_source[0]
         yield from self.results
 
 

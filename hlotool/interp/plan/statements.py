@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
-from hlotool.interp.plan.graph import Leaves, Operation, Variable
+from hlotool.interp.plan.graph import Leaves, Operation, Variable, index_of_view, long_dimensions
 from hlotool.interp.plan.scalars import scalar_expression
 from hlotool.interp.plan.views import view_expression
 from hlotool.interp.plan.writer import Writer
@@ -32,7 +32,7 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
     sizes = operation.results[0].shape.dimensions
     if any(variable.shape.dimensions not in (sizes, ()) for variable in variables):
         return None
-    sources = [variable.broadcast_source[0] for variable in variables]
+    sources = [variable.view_source[0] for variable in variables]
     if any(source is variable and variable.shape.dimensions == sizes for source, variable in zip(sources, variables, strict=True)):
         return sources
     first = next((k for k, variable in enumerate(variables) if variable.shape.dimensions == sizes), None)
@@ -79,9 +79,8 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
     for variable, source in zip(operation.reads, sources, strict=True):
         expression = writer.name(source)
         if source is not variable and source.shape.dimensions:
-            _, axes = variable.broadcast_source
-            if axes != tuple(range(result.shape.rank - len(axes), result.shape.rank)):
-                expression += f"[{', '.join(':' if k in axes else 'None' for k in range(result.shape.rank))}]"
+            long = long_dimensions(variable.shape)
+            expression += index_of_view(source.shape, tuple([long[k] for k in variable.view_source[1]]), result.shape.rank)
         operands.append(expression)
     name = writer.name(result)
     if form.copies:

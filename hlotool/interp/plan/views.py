@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.plan.graph import Operation, Variable, is_row_major
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
-from hlotool.shapes.shape import Shape
 
 __all__ = ["view_expression"]
 
@@ -51,14 +50,9 @@ def _reshape(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str
 
 def _bitcast(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str | None:
     """A reshape, if memory is in the order of the elements before and after."""
-    if not all(map(_is_row_major, (x.shape, x.operands[0].shape))):
+    if not all(map(is_row_major, (x.shape, x.operands[0].shape))):
         return None
     return _reshape(x, sizes, result, writer)
-
-
-def _is_row_major(shape: Shape) -> bool:
-    order = shape.layout.minor_to_major if shape.layout is not None else ()
-    return len(order) != shape.rank or list(order) == list(range(shape.rank - 1, -1, -1))
 
 
 def _transpose(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str | None:

@@ -6,12 +6,13 @@ the expression calls the kernel's function for these.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from hlotool.interp import functions
-from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.dtypes import NUMBERS, NumberType
 from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.writer import Writer
@@ -49,6 +50,11 @@ _PARTLY: dict[Any, str] = {
     # Python rounds down, HLO toward zero, and only HLO divides by zero.
     functions.divide_integers: "{0} // {1} if {0} >= 0 and {1} > 0 else {call}",
     functions.remainder_integers: "{0} % {1} if {0} >= 0 and {1} > 0 else {call}",
+    # Only HLO shifts by more than the width, and fills with zeros from the left what Python fills with the sign.
+    functions.shift_left: "{0} << {1} if 0 <= {1} < {bits} else {call}",
+    functions.shift_right_logical: "{0} >> {1} if {0} >= 0 and 0 <= {1} < {bits} else {call}",
+    # The function on one number takes ten times as long.
+    np.sign: "{one} if {0} > 0 else {zero} if {0} == 0 else {call}",
 }
 
 
@@ -75,7 +81,7 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     if operation.instruction.opcode == "clamp" and numbers[0].element.is_integral:
         low, x, high = operands
         return f"{high} if {x} > {high} or {low} > {high} else {low} if {x} < {low} else {x}"
-    return _expression(writer, form, operands)
+    return _expression(writer, form, operands, numbers[-1])
 
 
 def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[Any]) -> str:
@@ -84,13 +90,15 @@ def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[
     return f"{writer.bind(result.type, result.name)}({operand})"
 
 
-def _expression(writer: Writer, form: Form, operands: list[str]) -> str:
+def _expression(writer: Writer, form: Form, operands: list[str], result: NumberType) -> str:
     template = _OPERATORS.get(form.function)
     if template is not None:
         return template.format(*operands)
     function = writer.bind(form.function)
-    if form.fills:
-        return f"{function}({', '.join(operands)})"
     call = f"{function}({', '.join(f'asarray({operand})' for operand in operands)})[()]"
-    partly = _PARTLY.get(form.function)
-    return call if partly is None else partly.format(*operands, call=call)
+    # Functions of integers may be bound to their width.
+    partly = _PARTLY.get(form.function.func if isinstance(form.function, partial) else form.function)
+    if partly is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
+        zero, one = (writer.bind(result.held.type(number)) for number in (0, 1))
+        return partly.format(*operands, call=call, bits=result.bits, zero=zero, one=one)
+    return f"{function}({', '.join(operands)})" if form.fills else call

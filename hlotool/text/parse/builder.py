@@ -7,6 +7,7 @@ builds and checks the instructions.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -19,6 +20,7 @@ from hlotool.ir.notes import SourceNotes
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import Shape, compatible, subshape
+from hlotool.shapes.values import AliasPair
 
 __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope"]
 
@@ -378,32 +380,16 @@ class ModuleBuilder:
         if self.has_origins:
             _propagate_origins(module)
         if self.has_clashes:
-            self._name_computations()
+            _name_again(module, self.inline_bodies)
         return module
 
-    def _name_computations(self) -> None:
-        """Names all computations as XLA does, in their order, inline bodies `_`: a computation may be called as an inline body before it."""
-        for computation in self.inline_bodies:
-            computation.name = "_"
-        _, names = unique_names(self.module)
-        for computation, name in names.items():
-            computation.name = name
-        # Lines are not printed as they are spelled.
-        self.module.notes = SourceNotes()
-
     def _check_aliases(self) -> None:
-        """Reports pairs of input_output_alias whose output or parameter does not exist."""
-        root = self.module.entry.root
         start = self.module.attribute_starts.get("input_output_alias", 0)
         written = _ALIAS_PAIR.finditer(self.source.text, start)
         for pair in self.module.attributes.get("input_output_alias", ()):
             match = next(written, None)
-            position = match.start() if match is not None else start
-            if root is not None and subshape(root.shape, pair.output_index) is None:
-                index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
-                self.report("M004", position, f"input_output_alias names output {{{index}}}, but the result is {result}")
-            elif pair.number < 0:
-                self.report("M005", position, f"input_output_alias names parameter {pair.number}, which cannot exist")
+            for code, message in _wrong_alias(pair, self.module.entry.root):
+                self.report(code, match.start() if match is not None else start, message)
 
 
 def _empty_computation() -> Computation:
@@ -412,6 +398,26 @@ def _empty_computation() -> Computation:
     computation.root = make_instruction("nothing", "tuple")
     computation.instructions = [computation.root]
     return computation
+
+
+def _wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str, str]]:
+    """The code and the message for a pair of input_output_alias whose output or parameter does not exist."""
+    if root is not None and subshape(root.shape, pair.output_index) is None:
+        index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
+        yield "M004", f"input_output_alias names output {{{index}}}, but the result is {result}"
+    elif pair.number < 0:
+        yield "M005", f"input_output_alias names parameter {pair.number}, which cannot exist"
+
+
+def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
+    """Names all computations as XLA does, in their order, inline bodies `_`: a computation may be called as an inline body before it."""
+    for computation in inline_bodies:
+        computation.name = "_"
+    _, names = unique_names(module)
+    for computation, name in names.items():
+        computation.name = name
+    # Lines are not printed as they are spelled.
+    module.notes = SourceNotes()
 
 
 def _propagate_origins(module: Module) -> None:

@@ -33,14 +33,28 @@ class RunProgress(Observer):
         self.due = self.started + _PATIENCE
         self.done = 0
         self.is_shown = False
+        self.current: Instruction | None = None
+        self.iteration = -1
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
         now = time.monotonic()
         if now >= self.due:
-            self.due = now + _INTERVAL
-            self.is_shown = True
-            sys.stderr.write(_CLEAR + visible(self.line(where, now))[:_WIDTH])
-            sys.stderr.flush()
+            self._show(self.line(where, now), now)
+
+    def reached(self, instruction: Instruction) -> None:
+        # A loop is reached once more before its first iteration.
+        self.iteration = self.iteration + 1 if instruction is self.current else -1
+        self.current = instruction
+        now = time.monotonic()
+        if now >= self.due:
+            iteration = f" iteration {self.iteration}" if self.iteration >= 0 else ""
+            self._show(f"{now - self.started:.0f} s  {instruction.name}{iteration}", now)
+
+    def _show(self, line: str, now: float) -> None:
+        self.due = now + _INTERVAL
+        self.is_shown = True
+        sys.stderr.write(_CLEAR + visible(line)[:_WIDTH])
+        sys.stderr.flush()
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Any], value: Any) -> None:
         self.done += 1

@@ -208,15 +208,16 @@ class Session:
 
     def _evaluate(self, module: Any, values: Any, observers: list[Observer]) -> Any:
         request, options = self.request, self._options()
-        if request.executor == "plan" and (self.devices > 1 or not all(observer.is_optional for observer in observers)):
-            self._remark("the reference executor runs the module: compiled code runs on one device, and is not traced, checked or profiled")
+        if request.executor == "plan" and not all(observer.is_optional for observer in observers):
+            self._remark("the reference executor runs the module: compiled code is not traced, checked or profiled")
         progress = RunProgress() if is_wanted(quiet=self.quiet) else None
         watching = [*observers, progress] if progress else observers
+        how: dict[str, Any] = {"executor": request.executor, "options": options, "observers": watching}
         started = time.perf_counter()
         try:
             if self.devices > 1:
-                return tuple(hlotool.evaluate_replicas(module, values, num_partitions=self.partitions, options=options, observers=watching))
-            return hlotool.evaluate(module, values[0], executor=request.executor, options=options, observers=watching)
+                return tuple(hlotool.evaluate_replicas(module, values, **how, num_partitions=self.partitions))
+            return hlotool.evaluate(module, values[0], **how)
         finally:
             self.seconds = self.seconds or time.perf_counter() - started
             if progress is not None:
@@ -235,7 +236,7 @@ class Session:
     def _show_plan(self, module: Any) -> None:
         source = hlotool.compile(module, options=self._options()).source
         if source is None:
-            message = "the module is not compiled: it exchanges values with other devices, or its calls or loops are nested too deeply"
+            message = "the module is not compiled: its calls or loops are nested too deeply, or what is written in it is not true"
             raise HlotoolError(f"{message}; hlotool run --executor reference runs it")
         write_out(source + "\n")
 

@@ -19,7 +19,7 @@ class CompiledModule:
     """A module with its plan: a function of the arguments of the entry computation, which returns what `hlotool.evaluate` does.
 
     The plan is made again when the module has been edited. `source` is the generated code with the names of instructions as comments; None if
-    the module cannot be compiled and is run by the reference executor, for example because it exchanges values with other devices.
+    the module cannot be compiled and is run by the reference executor, for example because its loops are nested too deeply.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:

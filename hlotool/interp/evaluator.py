@@ -19,7 +19,7 @@ from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
 from hlotool.interp.placement import part_hint
 from hlotool.interp.plan.cache import known_module
-from hlotool.interp.plan.errors import CannotPlan, Mismatch
+from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
@@ -131,8 +131,7 @@ def _evaluate(
     meshes = mesh_axes(module.frontend_attributes.get("xla.sdy.meshes", "")) if module.frontend_attributes else None
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
-    needs_reference = count > 1 or not all(observer.is_optional for observer in observers)
-    plan = None if needs_reference else known.plan(module, executor)
+    plan = known.plan(module, executor, is_watched=bool(observers)) if all(observer.is_optional for observer in observers) else None
     # Once for all: entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
         results = _results(module, grid, options, observers, values, plan)
@@ -147,14 +146,16 @@ def _results(
     module: Module, grid: DeviceGrid, options: RunOptions, observers: Sequence[Observer], values: Sequence[tuple[Value, ...]], plan: Plan | None
 ) -> list[Value]:
     """What each device computes from its arguments."""
+    reference = ReferenceExecutor(module, options, grid.devices[0], () if plan is not None else observers)
+    pairs = [(reference.on(device), of_device) for device, of_device in zip(grid.devices, values, strict=True)]
     if plan is not None:
         try:
-            return in_lockstep([plan.start(options, grid.devices[0], Invoke(module.entry, values[0]))])
-        except (CannotPlan, Mismatch):
-            # A computation, or a value that a kernel returns, is not what is written. Nothing has happened yet that would be seen twice.
-            pass
-    reference = ReferenceExecutor(module, options, grid.devices[0], observers)
-    return in_lockstep([reference.on(device).run(Invoke(module.entry, of_device)) for device, of_device in zip(grid.devices, values, strict=True)])
+            return in_lockstep([plan.start(executor, Invoke(module.entry, of_device), observers) for executor, of_device in pairs])
+        except Mismatch:
+            if plan.has_effects:
+                message = "a value that a kernel returned has another shape than the instruction says"
+                raise failure(module, None, "R004", message, "hlotool verify tells whether the module is valid") from None
+    return in_lockstep([executor.run(Invoke(module.entry, of_device)) for executor, of_device in pairs])
 
 
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:

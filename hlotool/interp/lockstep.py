@@ -11,7 +11,7 @@ from hlotool.errors import Diagnostic, EvaluationError, Violation
 from hlotool.interp.devices import Wait
 from hlotool.interp.values import Value
 
-__all__ = ["in_lockstep", "waiting_reason"]
+__all__ = ["in_lockstep"]
 
 
 def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
@@ -40,14 +40,14 @@ def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wai
     for number, wait in waiting.items():
         try:
             # The run knows at which instruction it waits.
-            runs[number].throw(Violation("R007", "opcode", waiting_reason(number, wait.missing(), waiting)))
+            runs[number].throw(Violation("R007", "opcode", _reason(number, wait.missing(), waiting)))
         except EvaluationError as error:
             for diagnostic in error.diagnostics:
                 by_place.setdefault((diagnostic.line, diagnostic.column), diagnostic)
     return list(by_place.values())
 
 
-def waiting_reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
+def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
     """Why a device waits forever: `missing` have not arrived, those in `waiting` wait elsewhere."""
     if not missing:
         return f"device {number} waits here for something that nobody sends"

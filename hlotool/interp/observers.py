@@ -71,10 +71,13 @@ class Whereabouts:
 class Observer:
     """Base class of observers; each method does nothing unless a subclass overrides it.
 
-    `is_optional` tells whether a run may go without: compiled modules have no observers, so others make it slower.
+    `is_optional` tells whether `reached` is enough for it: compiled code calls nothing else, so other observers make a run slower.
     """
 
     is_optional = False
+
+    def reached(self, instruction: Instruction) -> None:
+        """Called by compiled code before an instruction of the entry computation is computed, and before each iteration of its loops."""
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
         """Called when a computation is called with these arguments."""

@@ -266,7 +266,8 @@ def test_assumptions_are_said(cli):
     assert cli("run", "-", "-q", stdin=text).stderr == ""
 
 
-def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch):
+@pytest.mark.parametrize(("executor", "ending"), [("reference", " instructions  w iteration 2  root"), ("plan", " s  w iteration 2")])
+def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch, executor, ending):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -275,8 +276,8 @@ def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch):
     assert is_wanted(quiet=False)
     assert not is_wanted(quiet=True)
     progress = RunProgress()
-    hlotool.evaluate(hlotool.parse(LOOP), [[1.0, 2.0, 3.0]], observers=[progress])
+    hlotool.evaluate(hlotool.parse(LOOP), [[1.0, 2.0, 3.0]], executor=executor, observers=[progress])
     progress.clear()
     shown = terminal.getvalue().split("\r\x1b[K")
-    assert any(line.endswith(" instructions  w iteration 2  root") for line in shown)
+    assert any(line.endswith(ending) for line in shown)
     assert shown[-1] == ""

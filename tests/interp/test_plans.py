@@ -56,11 +56,21 @@ def test_names_are_comments_and_nothing_else():
     assert not any("os" in line.split() or "1/0" in line or "import" in line for line in lines)
 
 
-def test_a_module_with_other_devices_has_no_plan_but_runs():
+def test_devices_wait_for_each_other_in_loops_and_calls():
     text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
-    ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] all-reduce(x), to_apply=add }"""
-    run = hlotool.compile(hlotool.parse(text))
-    assert run.source is None
+    sum { x = f32[2] parameter(0) ROOT r = f32[2] all-reduce(x), to_apply=add }
+    more { s = (s32[], f32[2]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(3)
+      ROOT go_on = pred[] compare(k, n), direction=LT }
+    step { s = (s32[], f32[2]) parameter(0) k = s32[] get-tuple-element(s), index=0 x = f32[2] get-tuple-element(s), index=1
+      one = s32[] constant(1) next = s32[] add(k, one) y = f32[2] call(x), to_apply=sum ROOT t = tuple(next, y) }
+    ENTRY e { x = f32[2] parameter(0) zero = s32[] constant(0) s = tuple(zero, x)
+      w = (s32[], f32[2]) while(s), condition=more, body=step ROOT r = f32[2] get-tuple-element(w), index=1 }"""
+    module = hlotool.parse(text)
+    for executor in ("plan", "reference"):
+        values = hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[10.0, 20.0]]], executor=executor)
+        assert [value.tolist() for value in values] == [[44.0, 88.0]] * 2
+    run = hlotool.compile(module)
+    assert run.source is not None
     assert run([1.0, 2.0]).tolist() == [1.0, 2.0]
 
 

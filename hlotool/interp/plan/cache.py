@@ -17,7 +17,6 @@ from hlotool.errors import HlotoolError
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
-from hlotool.opdefs.traits import COMMUNICATES
 
 if TYPE_CHECKING:
     from hlotool.interp.plan.plan import Plan
@@ -34,30 +33,28 @@ class KnownModule:
     `is_checked` is set when it has been found out that nothing prevents a run on one device.
     """
 
-    __slots__ = ("_has_plan", "_is_new", "_plan", "_state", "is_checked", "options")
+    __slots__ = ("_is_new", "_plans", "_state", "is_checked", "options")
 
     def __init__(self, state: list[object], options: RunOptions) -> None:
         self._state = state
         self.options = options
         self.is_checked = False
         self._is_new = True
-        self._has_plan: bool | None = None
-        self._plan: Plan | None = None
+        self._plans: dict[bool, Plan | None] = {}
 
     def is_of(self, state: list[object], options: RunOptions) -> bool:
         """Whether it is about a module in this state."""
         # Lists compare the same objects without looking into them.
         return self._state == state and self.options == options
 
-    def plan(self, module: Module, executor: str) -> Plan | None:
+    def plan(self, module: Module, executor: str, *, is_watched: bool = False) -> Plan | None:
         """The plan to run the module with; None if the reference executor shall do it. Compiles it if need be."""
         is_new, self._is_new = self._is_new, False
         if executor == "reference" or (executor == "auto" and is_new and not _is_large(module)):
             return None
-        if self._has_plan is None:
-            self._plan = _compiled(module, self.options)
-            self._has_plan = self._plan is not None
-        return self._plan
+        if is_watched not in self._plans:
+            self._plans[is_watched] = _compiled(module, self.options, is_watched=is_watched)
+        return self._plans[is_watched]
 
 
 _KNOWN: WeakKeyDictionary[Module, KnownModule] = WeakKeyDictionary()
@@ -76,13 +73,11 @@ def known_module(module: Module, options: RunOptions) -> KnownModule:
     return known
 
 
-def _compiled(module: Module, options: RunOptions) -> Plan | None:
-    if any(COMMUNICATES in x.op.traits for x in module.all_instructions()):
-        return None
+def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan | None:
     # On use, since a small module that is run once needs no compiler.
     compiler = import_module("hlotool.interp.plan.plan")
     try:
-        plan: Plan = compiler.Plan(module, options)
+        plan: Plan = compiler.Plan(module, options, is_watched=is_watched)
     except (CannotPlan, MemoryError, ValueError, HlotoolError):
         # Constants that cannot be read are among the reasons; the reference executor says which.
         return None

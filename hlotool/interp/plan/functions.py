@@ -29,21 +29,27 @@ class FunctionWriter:
     Regions are nested no deeper than Python's blocks may be, so methods may call each other for them.
     """
 
-    def __init__(self, lowering: Lowering, options: RunOptions) -> None:
+    def __init__(self, lowering: Lowering, options: RunOptions, *, is_watched: bool) -> None:
         self.writer = Writer()
         self.lowering = lowering
         self.options = options
         self.is_timed = options.timeout_seconds is not None
+        self._is_watched = is_watched
+        self._watched_loop: Item | None = None
         self._sources: dict[Item, list[Variable]] = {}
 
-    def write(self, region: Region) -> None:
-        """Writes `def plan(run, ...)`, which takes and returns the leaves of values."""
+    def write(self, region: Region, *, waits: bool) -> None:
+        """Writes `def plan(run, ...)`, which takes and returns the leaves of values; with `waits`, it is a generator that yields a Wait."""
         writer = self.writer
+        writer.waits = waits
         names = [writer.name(parameter) for parameter in region.parameters]
         with writer.block(f"def plan({', '.join(['run', *names])}):"):
             for parameter in region.parameters:
                 if parameter.is_scalar:
                     writer.line(f"{writer.name(parameter)} = {writer.name(parameter)}[()]")
+            if waits:
+                # A generator even if what might wait has been left out.
+                writer.line("yield from ()")
             self._write_region(region, region.parameters)
             writer.line(f"return ({''.join(f'{writer.name(result)}, ' for result in region.results)})")
 
@@ -66,7 +72,12 @@ class FunctionWriter:
             dying.append(last)
         self._delete([variable for variable in owned if variable not in later])
         reusable: set[Variable] = set()
+        # Not in regions inside.
+        is_watched, self._is_watched = self._is_watched, False
         for item, last in zip(items, reversed(dying), strict=True):
+            if is_watched and (isinstance(item, Loop) or not all(result.is_scalar for result in item.results)):
+                self._write_reached(item)
+            self._watched_loop = item if is_watched and isinstance(item, Loop) else None
             self._write_item(item, last, needed, reusable)
             reusable.difference_update(last)
 
@@ -96,6 +107,10 @@ class FunctionWriter:
         names = [self.writer.name(variable) for variable in variables if variable.constant is None and not variable.is_scalar]
         if names:
             self.writer.line(f"del {', '.join(dict.fromkeys(names))}")
+
+    def _write_reached(self, item: Item) -> None:
+        instruction = item.operations[-1].instruction if isinstance(item, Cluster) else item.instruction
+        self.writer.line(f"run.reached({self.writer.bind(instruction)})")
 
     def _write_item(self, item: Item, dying: list[Variable], needed: set[Variable], reusable: set[Variable]) -> None:
         if isinstance(item, Cluster):
@@ -136,6 +151,7 @@ class FunctionWriter:
         count, limit, held = (writer.local(prefix) for prefix in ("n", "c", "h"))
         if check is not None:
             writer.line(f"{count} = 0; {limit} = {check}; {held} = None")
+        is_watched = loop is self._watched_loop
         state = "".join(f"{value_expression(writer, variable.shape, (variable,))}, " for variable in loop.state)
         with writer.block("while True:"):
             if self.is_timed:
@@ -150,6 +166,8 @@ class FunctionWriter:
                     writer.line(f"{limit} = next_check({count}, run.options)")
                     if is_compared:
                         writer.line(f"{held} = ({state})")
+            if is_watched:
+                self._write_reached(loop)
             self._write_region(loop.body, loop.state)
             writer.current = loop.instruction
             self._assign(loop.state, loop.body.results)
@@ -188,7 +206,8 @@ class FunctionWriter:
         writer = self.writer
         arguments = [value_expression(writer, y.shape, leaves) for y, leaves in zip(call.instruction.operands, call.operands, strict=True)]
         computation = writer.bind(call.computation)
-        writer.line(f"r = run.invoke(Invoke({computation}, ({''.join(f'{argument}, ' for argument in arguments)})))")
+        request = f"Invoke({computation}, ({''.join(f'{argument}, ' for argument in arguments)}))"
+        writer.line(f"r = yield from run.invoke_waiting({request})" if writer.waits else f"r = run.invoke({request})")
         if call.instruction.shape.is_tuple:
             write_unpacked(writer, call.instruction.shape, call.results, "r")
         else:

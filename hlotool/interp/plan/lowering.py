@@ -41,6 +41,8 @@ class CallGraph:
     def __init__(self, entry: Computation) -> None:
         self.calls: Counter[Computation] = Counter()
         self.sizes: dict[Computation, int] = {}
+        self.waiting: set[Computation] = set()
+        """The computations in which a device may have to wait for others, or for the host."""
         depths: dict[Computation, int] = {}
         stack: list[tuple[Computation, bool]] = [(entry, False)]
         while stack:
@@ -53,6 +55,8 @@ class CallGraph:
                 stack += [(c, False) for c in called]
                 continue
             self.calls.update(called)
+            if not self.waiting.isdisjoint(called) or any(map(_may_wait, computation.instructions)):
+                self.waiting.add(computation)
             self.sizes[computation] = len(computation.instructions) + sum(self.sizes.get(c, 0) for c in called)
             depths[computation] = 1 + max((depths.get(c, 0) for c in called), default=0)
         if depths[entry] > _DEEPEST_CALL:
@@ -61,6 +65,11 @@ class CallGraph:
     def is_inlined(self, computation: Computation) -> bool:
         """Whether the code of a computation stands where it is called, instead of in a function of its own."""
         return self.calls[computation] <= 1 or self.sizes.get(computation, 0) <= _INLINED_SIZE
+
+
+def _may_wait(x: Instruction) -> bool:
+    kernel = x.op.kernel
+    return kernel is not None and kernel.suspends and "device" in kernel.facts
 
 
 class _Request:

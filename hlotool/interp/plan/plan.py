@@ -12,8 +12,9 @@ from hlotool.errors import EvaluationError
 from hlotool.interp.binding import Binding
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.kernels.base import Invoke
+from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
-from hlotool.interp.plan.errors import Mismatch
+from hlotool.interp.plan.errors import CannotPlan, Mismatch
 from hlotool.interp.plan.functions import FunctionWriter
 from hlotool.interp.plan.lowering import CallGraph, Lowering
 from hlotool.interp.plan.runtime import GLOBALS, PlanRun
@@ -27,14 +28,15 @@ __all__ = ["Plan", "PlanExecutor"]
 class PlanFunction:
     """The function of one computation, on values as kernels take and return them.
 
-    `source` is its text, `instructions` the instruction to blame for each line.
+    `source` is its text, `instructions` the instruction to blame for each line. If it `waits`, it is a generator.
     """
 
-    __slots__ = ("_code", "_function", "_options", "computation", "instructions", "source")
+    __slots__ = ("_code", "_function", "_options", "computation", "instructions", "source", "waits")
 
-    def __init__(self, computation: Computation, lowering: Lowering, options: RunOptions) -> None:
-        writer = FunctionWriter(lowering, options)
-        writer.write(lowering.region(computation))
+    def __init__(self, computation: Computation, lowering: Lowering, options: RunOptions, *, is_watched: bool) -> None:
+        writer = FunctionWriter(lowering, options, is_watched=is_watched)
+        self.waits = computation in lowering.graph.waiting
+        writer.write(lowering.region(computation), waits=self.waits)
         self.computation = computation
         self.source = writer.writer.text
         self.instructions = writer.writer.instructions
@@ -46,15 +48,30 @@ class PlanFunction:
         self._code: CodeType = self._function.__code__
 
     def __call__(self, run: PlanRun, module: Module, arguments: Sequence[Value]) -> Value:
-        flat = [leaf for argument in arguments for leaf in leaves(argument)]
+        """The value for these arguments, of a function that does not wait."""
         try:
-            results = self._function(run, *flat)
+            results = self._function(run, *_flat(arguments))
         except (EvaluationError, Mismatch):
             raise
         except Exception as error:
-            x = self._blamed(error)
-            raise Binding(x, self._options).error(error, module, run.device) from error
+            raise self._located(error, module, run.device) from error
+        return self._value(results)
+
+    def waiting(self, run: PlanRun, module: Module, arguments: Sequence[Value]) -> Generator[Wait, None, Value]:
+        """Returns the value for these arguments; yields when the device has to wait."""
+        try:
+            results = yield from self._function(run, *_flat(arguments))
+        except (EvaluationError, Mismatch):
+            raise
+        except Exception as error:
+            raise self._located(error, module, run.device) from error
+        return self._value(results)
+
+    def _value(self, results: tuple[Any, ...]) -> Value:
         return with_leaves(self.computation.root.shape, [np.asarray(leaf) if isinstance(leaf, np.generic) else leaf for leaf in results])
+
+    def _located(self, error: Exception, module: Module, device: Device) -> EvaluationError:
+        return Binding(self._blamed(error), self._options).error(error, module, device)
 
     def _blamed(self, error: Exception) -> Instruction:
         traceback = error.__traceback__
@@ -69,6 +86,8 @@ class PlanFunction:
 class Plan:
     """The functions of a module's computations for runs with the same options. Raises CannotPlan if the module has to be run in another way.
 
+    If it `is_watched`, the function of the entry computation tells what it has reached.
+
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = add(x, x) ROOT r = f32[2] negate(y) }")
     >>> print(Plan(module, RunOptions()).source)
@@ -82,11 +101,14 @@ class Plan:
         return (v3, )
     """
 
-    def __init__(self, module: Module, options: RunOptions) -> None:
+    def __init__(self, module: Module, options: RunOptions, *, is_watched: bool = False) -> None:
         self.module = module
+        self._is_watched = is_watched
         self.options = options
         self._lowering = Lowering(options, CallGraph(module.entry))
         self._functions: dict[Computation, PlanFunction] = {}
+        self.has_effects = bool(self._lowering.graph.waiting) or not all(x.op.is_pure for c in self._lowering.graph.sizes for x in c.instructions)
+        """Whether something would be noticed if a run were begun again."""
         self.function(module.entry)
 
     @property
@@ -94,36 +116,62 @@ class Plan:
         """The source of all functions that have been compiled so far."""
         return "\n\n\n".join(function.source for function in self._functions.values())
 
-    def start(self, options: RunOptions, device: Device, request: Invoke) -> Generator[Wait, None, Value]:
-        """Begins a run on a device, which computes and returns the value of a computation.
+    def start(self, reference: ReferenceExecutor, request: Invoke, observers: Sequence[Observer] = ()) -> Generator[Wait, None, Value]:
+        """Begins a run on the device of a reference executor, which does what the plan does not; returns the value of a computation.
 
-        Raises EvaluationError; CannotPlan or Mismatch if the reference executor has to do it.
+        Yields when the device has to wait. Raises EvaluationError, or Mismatch if the reference executor has to do everything.
         """
-        return PlanExecutor(self, options, device).run(request)
+        return PlanExecutor(self, reference, observers).run(request)
 
     def function(self, computation: Computation) -> PlanFunction:
         """The function of a computation."""
         known = self._functions.get(computation)
         if known is None:
-            known = self._functions[computation] = PlanFunction(computation, self._lowering, self.options)
+            known = self._functions[computation] = PlanFunction(
+                computation, self._lowering, self.options, is_watched=self._is_watched and computation is self.module.entry
+            )
         return known
 
 
 class PlanExecutor:
-    """One run of a plan on one device. What a plan does not do, batches of scalars, the reference executor does."""
+    """One run of a plan on one device. What a plan does not do, such as batches of scalars, the reference executor does."""
 
-    def __init__(self, plan: Plan, options: RunOptions, device: Device) -> None:
+    def __init__(self, plan: Plan, reference: ReferenceExecutor, observers: Sequence[Observer]) -> None:
         self.plan = plan
-        self._reference = ReferenceExecutor(plan.module, options, device)
-        self._run = PlanRun(options, device, self._invoke)
+        self._observers = observers
+        self._reference = reference
+        self._run = PlanRun(reference.options, reference.device, self._invoke, self.run, self._reached)
 
     def run(self, request: Invoke) -> Generator[Wait, None, Value]:
-        """Computes the value of a computation and returns it. Raises EvaluationError, or Mismatch if the reference executor has to do it."""
-        return self._invoke(request)
-        yield
+        """Computes the value of a computation and returns it; yields when the device has to wait. Raises EvaluationError, or Mismatch."""
+        function = self._function(request)
+        if function is None:
+            return (yield from self._reference.run(request))
+        self._run.check_time()
+        arguments = request.take_arguments()
+        if function.waits:
+            return (yield from function.waiting(self._run, self.plan.module, arguments))
+        return function(self._run, self.plan.module, arguments)
+
+    def _reached(self, instruction: Instruction) -> None:
+        for observer in self._observers:
+            observer.reached(instruction)
 
     def _invoke(self, request: Invoke) -> Value:
-        if request.batch is not None or request.root is not request.computation.root:
+        function = self._function(request)
+        if function is None:
             return self._run.drive(self._reference.run(request))
         self._run.check_time()
-        return self.plan.function(request.computation)(self._run, self.plan.module, request.take_arguments())
+        return function(self._run, self.plan.module, request.take_arguments())
+
+    def _function(self, request: Invoke) -> PlanFunction | None:
+        if request.batch is not None or request.root is not request.computation.root:
+            return None
+        try:
+            return self.plan.function(request.computation)
+        except CannotPlan:
+            return None
+
+
+def _flat(arguments: Sequence[Value]) -> list[Any]:
+    return [leaf for argument in arguments for leaf in leaves(argument)]

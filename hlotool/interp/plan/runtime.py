@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from hlotool.errors import Violation
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.kernels.base import Invoke, Run
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_same, next_iteration
-from hlotool.interp.lockstep import waiting_reason
 from hlotool.interp.options import RunOptions
 from hlotool.interp.ownership import can_alias
 from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.values import Value, leaves, with_leaves
+from hlotool.ir.model import Instruction
 
 __all__ = ["GLOBALS", "PlanRun", "first_check"]
 
@@ -24,19 +24,30 @@ __all__ = ["GLOBALS", "PlanRun", "first_check"]
 class PlanRun:
     """One run of a plan on one device: its limits, and how it invokes computations.
 
-    `invoke` gives the value that an Invoke asks for.
+    `reached` is called before instructions of the entry computation in code that is compiled for that.
+
+    `invoke` gives the value that an Invoke asks for; `invoke_waiting` is a generator that returns it, and yields when the device has to wait.
     """
 
-    __slots__ = ("deadline", "device", "invoke", "options")
+    __slots__ = ("deadline", "device", "invoke", "invoke_waiting", "options", "reached")
 
-    def __init__(self, options: RunOptions, device: Device, invoke: Callable[[Invoke], Value]) -> None:
+    def __init__(
+        self,
+        options: RunOptions,
+        device: Device,
+        invoke: Callable[[Invoke], Value],
+        invoke_waiting: Callable[[Invoke], Generator[Wait, None, Value]],
+        reached: Callable[[Instruction], None],
+    ) -> None:
+        self.reached = reached
         self.options = options
         self.device = device
         self.invoke = invoke
+        self.invoke_waiting = invoke_waiting
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
 
-    def drive(self, run: Run) -> Value:
-        """The value of a kernel that suspends."""
+    def driven(self, run: Run) -> Generator[Wait, None, Value]:
+        """Returns the value of a kernel that suspends; yields when the device has to wait."""
         value: Value = None
         while True:
             try:
@@ -44,15 +55,26 @@ class PlanRun:
             except StopIteration as end:
                 return end.value
             if isinstance(wanted, Invoke):
-                value = self.invoke(wanted)
-            else:
-                value = None
-                self._wait(run, wanted)
+                value = yield from self.invoke_waiting(wanted)
+                continue
+            value = None
+            try:
+                yield wanted
+            except Violation as violation:
+                # It will never be ready; the kernel may know more about it.
+                run.throw(violation)
 
-    def _wait(self, run: Run, wanted: Wait) -> None:
-        if not wanted.ready():
-            # There is no other device that could make it ready.
-            run.throw(Violation("R007", "opcode", waiting_reason(self.device.number, wanted.missing(), ())))
+    def drive(self, run: Run) -> Value:
+        """The value of a kernel that suspends, in a computation in which nothing waits."""
+        value: Value = None
+        while True:
+            try:
+                wanted = run.send(value)
+            except StopIteration as end:
+                return end.value
+            if not isinstance(wanted, Invoke):
+                raise TypeError("a kernel waits whose opcode does not communicate")
+            value = self.invoke(wanted)
 
     def check_time(self) -> None:
         """Raises Violation if the run takes too long."""

@@ -140,7 +140,7 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
             keywords.append("can_alias=False")
     call = f"{writer.bind(binding.function)}({', '.join([*arguments, *keywords])})"
     if binding.suspends:
-        call = f"run.drive({call})"
+        call = f"(yield from run.driven({call}))" if writer.waits else f"run.drive({call})"
     _write_result(writer, operation, binding, call)
     if passed is not None:
         writer.line("o = None")

@@ -43,6 +43,8 @@ class Writer:
     def __init__(self) -> None:
         self.namespace: dict[str, Any] = {}
         self.current: Instruction | None = None
+        self.waits = False
+        """Whether the function is a generator, since the device that runs it may have to wait."""
         self._lines = Lines()
         self._indent = ""
         self._names: dict[Variable, str] = {}

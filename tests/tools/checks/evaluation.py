@@ -34,9 +34,17 @@ def evaluated_on_devices(path: Path, case: Case) -> None:
     replicas, partitions = case_devices(case.text)
     devices = range(replicas * partitions)
     arguments = [_arguments(module, device_values(case.text, "input", k)) for k in devices]
+    for executor in ("reference", "plan"):
+        _evaluated_on_devices(case, module, arguments, partitions, executor)
+
+
+def _evaluated_on_devices(case: Case, module: Module, arguments: list[list[Any]], partitions: int, executor: str) -> None:
+    devices = range(len(arguments))
     queues = [hlotool.HostQueues(infeed=[_array(text, "infeed", module) for text in device_values(case.text, "infeed", k)]) for k in devices]
     options = hlotool.RunOptions(queues=queues)
-    values = _values_unless_refused(case, module, lambda: hlotool.evaluate_replicas(module, arguments, num_partitions=partitions, options=options))
+    values = _values_unless_refused(
+        case, module, lambda: hlotool.evaluate_replicas(module, arguments, num_partitions=partitions, executor=executor, options=options)
+    )
     for k in devices if values is not None else ():
         assert values is not None
         _same_leaves(module.entry.root.shape, values[k], [ExpectedValue(text, exact=True) for text in device_values(case.text, "expect", k)])

@@ -13,14 +13,15 @@ import numpy as np
 
 from hlotool.interp.dtypes import Array
 
-__all__ = ["BLOCK", "reduced_along"]
+__all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "reduced_along"]
 
 BLOCK = 1 << 16
 """The number of elements of a block: at four bytes, a quarter of a common second-level cache."""
 _SMALL = 1 << 13
 """Up to this number of elements, a single call of NumPy takes less time than to choose better ones."""
-_SHORT_ROW = 16
-_SHORT_ROW_TO_TRANSPOSE = 128
+SHORT_ROW = 16
+"""Up to this length, rows are combined column by column."""
+SHORT_ROW_TO_TRANSPOSE = 128
 """Up to this length, maxima of rows are faster after a transposition; NumPy adds up rows from 16 elements on fast."""
 _PARTIAL = 64
 """How many rows are added up one after the other to a partial sum."""
@@ -67,8 +68,8 @@ def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
         # Chunks of long rows, which are converted one at a time.
         chunks = [_rows_reduced(ufunc, rows[:, k : k + BLOCK], dtype) for k in range(0, length, BLOCK)]
         return _rows_reduced(ufunc, np.stack(chunks, axis=-1), dtype)
-    in_columns = length <= _SHORT_ROW
-    transposes = not in_columns and ufunc is not np.add and length <= _SHORT_ROW_TO_TRANSPOSE
+    in_columns = length <= SHORT_ROW
+    transposes = not in_columns and ufunc is not np.add and length <= SHORT_ROW_TO_TRANSPOSE
     if rows.dtype == dtype and not in_columns and not transposes:
         return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
     result = np.empty(count, dtype)

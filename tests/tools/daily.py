@@ -23,6 +23,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_ops.py", "--count", "4000", "--without-xla"),
     ("growth.py", "--sample", "12"),
     ("fuzz_optimizer.py", "--count", "300"),
+    ("fuzz_plans.py", "--count", "200"),
     ("fuzz_differ.py", "--count", "20", "--faults", "6", "--linear"),
 )
 """Fuzzers, with as much to do as takes each of them less than a minute."""

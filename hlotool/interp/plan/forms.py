@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import Violation
+from hlotool.interp.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANSPOSE
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
@@ -169,10 +170,6 @@ def reduction_of(operation: Operation) -> Reduction | None:
     # Narrow sums are rounded after every step, in an order that depends on the whole array.
     if (number.computed != number.held and monoid.winning_zero is None) or kept != result.shape.dimensions:
         return None
-    has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] >= _LONG_ROW
+    has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] > (SHORT_ROW_TO_TRANSPOSE if monoid.compares else SHORT_ROW)
     function = monoid.rows_reduced if has_long_rows and number.computed == number.held else monoid.reduced
     return Reduction(partial(function, init=init.constant), axes)
-
-
-_LONG_ROW = 256
-"""The length from which on NumPy's own reduction of the rows of a block is the best way."""

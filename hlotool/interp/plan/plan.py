@@ -28,10 +28,10 @@ __all__ = ["Plan", "PlanExecutor"]
 class PlanFunction:
     """The function of one computation, on values as kernels take and return them.
 
-    `source` is its text, `instructions` the instruction to blame for each line. If it `waits`, it is a generator.
+    `source` is its text, `blamed` the instruction to blame for each line. If it `waits`, it is a generator.
     """
 
-    __slots__ = ("_code", "_function", "_options", "computation", "instructions", "source", "waits")
+    __slots__ = ("_code", "_function", "_options", "blamed", "computation", "source", "waits")
 
     def __init__(self, computation: Computation, lowering: Lowering, options: RunOptions, *, is_watched: bool) -> None:
         writer = FunctionWriter(lowering, options, is_watched=is_watched)
@@ -39,7 +39,7 @@ class PlanFunction:
         writer.write(lowering.region(computation), waits=self.waits)
         self.computation = computation
         self.source = writer.writer.text
-        self.instructions = writer.writer.instructions
+        self.blamed = writer.writer.blamed
         self._options = options
         namespace: dict[str, Any] = {**GLOBALS, **writer.writer.namespace}
         # The source consists of names and numbers that the writer has made up, see its documentation.
@@ -77,7 +77,7 @@ class PlanFunction:
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_frame.f_code is not self._code:
             traceback = traceback.tb_next
-        x = None if traceback is None or traceback.tb_lineno is None else self.instructions[traceback.tb_lineno - 1]
+        x = None if traceback is None or traceback.tb_lineno is None else self.blamed[traceback.tb_lineno - 1]
         if x is None:
             raise error
         return x

@@ -19,11 +19,11 @@ __all__ = ["Lines", "Writer"]
 class Lines:
     """Lines of source, and the instruction to blame for each."""
 
-    __slots__ = ("instructions", "texts")
+    __slots__ = ("blamed", "texts")
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.instructions: list[Instruction | None] = []
+        self.blamed: list[Instruction | None] = []
 
 
 class Writer:
@@ -56,14 +56,14 @@ class Writer:
         return "\n".join(self._lines.texts)
 
     @property
-    def instructions(self) -> list[Instruction | None]:
+    def blamed(self) -> list[Instruction | None]:
         """The instruction to blame for each line."""
-        return self._lines.instructions
+        return self._lines.blamed
 
     def line(self, text: str) -> None:
         """Adds a line, for which `current` is to blame."""
         self._lines.texts.append(self._indent + text)
-        self._lines.instructions.append(self.current)
+        self._lines.blamed.append(self.current)
 
     @contextmanager
     def diverted(self) -> Iterator[Lines]:
@@ -78,7 +78,7 @@ class Writer:
     def extend(self, lines: Lines) -> None:
         """Adds lines that were diverted."""
         self._lines.texts += [self._indent + text for text in lines.texts]
-        self._lines.instructions += lines.instructions
+        self._lines.blamed += lines.blamed
 
     def comment(self, instruction: Instruction) -> None:
         """Adds the name of an instruction, and makes it the one to blame for the next lines."""

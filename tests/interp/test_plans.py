@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 import tracemalloc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -221,6 +223,17 @@ def test_other_options_have_another_plan():
     for fill, number in (("zeros", 0), ("ones", 1), ("zeros", 0)):
         value = hlotool.evaluate(module, [], executor="plan", options=hlotool.RunOptions(elided_fill=fill))
         assert value.tolist() == [number] * 9
+
+
+def test_modules_that_nobody_needs_are_forgotten_with_their_plans():
+    module = hlotool.parse(CHAIN)
+    for _ in range(2):
+        hlotool.evaluate(module, [np.zeros((300, 200))])
+    hlotool.compile(module)
+    known = weakref.ref(module)
+    del module
+    gc.collect()
+    assert known() is None
 
 
 def test_threads_may_run_one_plan():

@@ -102,7 +102,8 @@ class Plan:
     """
 
     def __init__(self, module: Module, options: RunOptions, *, is_watched: bool = False) -> None:
-        self.module = module
+        # Not the module itself, which would be kept for as long as its plan.
+        self._entry = module.entry
         self._is_watched = is_watched
         self.options = options
         self._lowering = Lowering(options, CallGraph(module.entry))
@@ -128,7 +129,7 @@ class Plan:
         known = self._functions.get(computation)
         if known is None:
             known = self._functions[computation] = PlanFunction(
-                computation, self._lowering, self.options, is_watched=self._is_watched and computation is self.module.entry
+                computation, self._lowering, self.options, is_watched=self._is_watched and computation is self._entry
             )
         return known
 
@@ -150,8 +151,8 @@ class PlanExecutor:
         self._run.check_time()
         arguments = request.take_arguments()
         if function.waits:
-            return (yield from function.waiting(self._run, self.plan.module, arguments))
-        return function(self._run, self.plan.module, arguments)
+            return (yield from function.waiting(self._run, self._reference.module, arguments))
+        return function(self._run, self._reference.module, arguments)
 
     def _reached(self, instruction: Instruction) -> None:
         for observer in self._observers:
@@ -162,7 +163,7 @@ class PlanExecutor:
         if function is None:
             return self._run.drive(self._reference.run(request))
         self._run.check_time()
-        return function(self._run, self.plan.module, request.take_arguments())
+        return function(self._run, self._reference.module, request.take_arguments())
 
     def _function(self, request: Invoke) -> PlanFunction | None:
         if request.batch is not None or request.root is not request.computation.root:

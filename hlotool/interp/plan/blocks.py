@@ -30,6 +30,10 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable]) -> No
 
 
 class _ClusterWriter:
+    """Writes one cluster. `names` and `inputs` are the expressions for what is in a block: variables of the cluster, and those from outside by
+    the axes that they span. Buffers have an element type and the axes that they span; `free` are those that may be used again.
+    """
+
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable]) -> None:
         self.writer = writer
         self.cluster = cluster
@@ -39,7 +43,6 @@ class _ClusterWriter:
         rest = prod(self.domain[self.axis + 1 :])
         blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
-        # Expressions for what is in the block: variables of the cluster, and those from outside by the axes that they span.
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
         self.free: dict[tuple[str, Axes], list[str]] = {}

@@ -15,7 +15,6 @@ import numpy as np
 
 from hlotool.analysis.loops import carried_elements
 from hlotool.interp.binding import Binding
-from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
@@ -343,8 +342,3 @@ def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
     variables = tuple([state[k] for k in changing])
     place.region.operations.append(Loop(x, tuple([initial[k] for k in changing]), variables, goes_on, following))
     return state
-
-
-def is_number(shape: Shape) -> bool:
-    """Whether a shape is that of an array of numbers with dimensions that are known before a run."""
-    return shape.is_array and shape.element_type in NUMPY_TYPES and not any(shape.dynamic or ())

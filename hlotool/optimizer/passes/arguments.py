@@ -64,7 +64,7 @@ def _use_constants(context: Context, computation: Computation, parameters: list[
         literal = arguments[0].literal
         if literal is None or literal.elided or literal.shape != x.shape or literal.element_count > _LARGEST_COPY:
             continue
-        if any(y.literal is None or y.literal.text != literal.text or y.shape != x.shape for y in arguments) or not rewriter.is_used(x):
+        if any(y.literal != literal or y.shape != x.shape for y in arguments) or not rewriter.is_used(x):
             continue
         if any(caller.op.name != "call" for caller in callers) or not context.allows("constant-argument", x, (arguments[0],)):
             continue

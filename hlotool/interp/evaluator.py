@@ -18,7 +18,7 @@ from hlotool.interp.memory import too_much_memory
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
 from hlotool.interp.placement import part_hint
-from hlotool.interp.plan.cache import known_module
+from hlotool.interp.plan.cache import known_module, warn_of_fault
 from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
@@ -151,10 +151,14 @@ def _results(
     if plan is not None:
         try:
             return in_lockstep([plan.start(executor, Invoke(module.entry, of_device), observers) for executor, of_device in pairs])
-        except Mismatch:
+        except Mismatch as mismatch:
+            reason = str(mismatch)
             if plan.has_effects:
-                message = "a value that a kernel returned has another shape than the instruction says"
-                raise failure(module, None, "R004", message, "hlotool verify tells whether the module is valid") from None
+                message = reason or "a value that a kernel returned has another shape than the instruction says"
+                hint = "--executor reference runs the module without compiling it"
+                raise failure(module, None, "R004", message, f"{hint}; hlotool verify tells whether it is valid") from None
+            if reason:
+                warn_of_fault(module, reason)
     return in_lockstep([executor.run(Invoke(module.entry, of_device)) for executor, of_device in pairs])
 
 

@@ -1,6 +1,6 @@
 """Plans against the reference executor, by hand: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
 
-Random operations, and the modules in files, give the same bits with both executors on random and on special numbers, and the same errors; once with
+Random operations, and the modules in files, give the same bits with both executors on random and on special numbers, or fail with both; once with
 the plan's own sizes, and once with blocks of a few elements, so that small arrays take the paths of large ones.
 """
 

@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from hlotool.errors import HlotoolError
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
@@ -21,7 +20,7 @@ from hlotool.ir.model import Module
 if TYPE_CHECKING:
     from hlotool.interp.plan.plan import Plan
 
-__all__ = ["KnownModule", "known_module"]
+__all__ = ["KnownModule", "known_module", "warn_of_fault"]
 
 _LARGE = 1 << 18
 """The number of elements that a module computes from which on a plan pays at once."""
@@ -64,7 +63,7 @@ _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 def known_module(module: Module, options: RunOptions) -> KnownModule:
     """What is known about a module; nothing yet if it has been edited since it was last run, or was run with other options."""
     # Instructions are immutable but for the Rewriter, which replaces these fields.
-    state: list[object] = [module.entry, module.attributes, *module.diagnostics]
+    state: list[object] = [module.entry, module.attributes, *module.diagnostics, dict(options.custom_calls or {})]
     for computation in module.computations:
         state += (computation.root, computation.instructions.copy(), list(map(_FIELDS, computation.instructions)))
     known = _KNOWN.get(module)
@@ -78,14 +77,18 @@ def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan 
     compiler = import_module("hlotool.interp.plan.plan")
     try:
         plan: Plan = compiler.Plan(module, options, is_watched=is_watched)
-    except (CannotPlan, MemoryError, ValueError, HlotoolError):
-        # Constants that cannot be read are among the reasons; the reference executor says which.
+    except (CannotPlan, MemoryError):
         return None
     except Exception as error:
-        message = f"hlotool cannot compile module '{module.name}', and runs it instruction by instruction; please report this: {error!r}"
-        warnings.warn(message, RuntimeWarning, stacklevel=2)
+        warn_of_fault(module, repr(error))
         return None
     return plan
+
+
+def warn_of_fault(module: Module, reason: str) -> None:
+    """Warns that the plan compiler has a fault, and that the reference executor takes over."""
+    message = f"hlotool cannot compile module '{module.name}', and runs it instruction by instruction; please report this: {reason}"
+    warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
 def _is_large(module: Module) -> bool:

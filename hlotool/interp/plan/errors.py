@@ -10,4 +10,7 @@ class CannotPlan(Exception):
 
 
 class Mismatch(Exception):
-    """A tuple that a kernel returned has other arrays than its shape says."""
+    """The code does not fit what it is applied to: a kernel has returned a tuple of other arrays than its shape says, or the code is wrong.
+
+    The message is empty in the first case, which is a fault of the module.
+    """

@@ -94,10 +94,6 @@ def _is_blockwise(element_type: str) -> bool:
     return number is not None and number.kind != "complex" and (number.held == number.computed or element_type in _NARROW)
 
 
-def _of_function(function: Callable[..., Any], result: NumberType, exact: bool) -> Form:
-    return Form(function, isinstance(function, np.ufunc), result.computed != result.held and not exact)
-
-
 def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     if len({number.computed for number in operands}) != 1:
         return None
@@ -107,8 +103,8 @@ def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberTyp
     except Violation:
         # The kernel says so when it is called.
         return None
-    is_exact = row.exact and all(number.held == result.held or number.held == number.computed == result.held for number in operands)
-    return _of_function(function, result, is_exact)
+    is_exact = row.exact and all(number.held == result.held for number in operands)
+    return Form(function, isinstance(function, np.ufunc), result.computed != result.held and not is_exact)
 
 
 def _compare_form(direction: str | None, comparison: str | None, operands: Sequence[NumberType]) -> Form | None:

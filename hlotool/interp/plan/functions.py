@@ -207,7 +207,7 @@ class FunctionWriter:
         arguments = [value_expression(writer, y.shape, leaves) for y, leaves in zip(call.instruction.operands, call.operands, strict=True)]
         computation = writer.bind(call.computation)
         request = f"Invoke({computation}, ({''.join(f'{argument}, ' for argument in arguments)}))"
-        writer.line(f"r = yield from run.invoke_waiting({request})" if writer.waits else f"r = run.invoke({request})")
+        writer.line(f"r = {writer.finished(f'run.invoke({request})')}")
         if call.instruction.shape.is_tuple:
             write_unpacked(writer, call.instruction.shape, call.results, "r")
         else:

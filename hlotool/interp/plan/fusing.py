@@ -226,4 +226,5 @@ def _ordered(items: list[Operation | Cluster]) -> list[Operation | Cluster]:
             needs[user].discard(k)
             if not needs[user]:
                 heappush(ready, user)
+    assert len(order) == len(items), "operations of clusters depend on each other in a cycle"
     return order

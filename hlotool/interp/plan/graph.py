@@ -88,7 +88,9 @@ def _are_alike(one: Shape, other: Shape) -> bool:
 def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
     """Which of the long dimensions of the result each one of the operand is; None if they are in another order."""
     dimensions = operation.instruction.attributes.get("dimensions", ())
-    if len(dimensions) != operand.rank or any(result.dimensions[d] != size for d, size in zip(dimensions, operand.dimensions, strict=True)):
+    if len(dimensions) != operand.rank or any(not 0 <= d < result.rank for d in dimensions):
+        return None
+    if any(result.dimensions[d] != size for d, size in zip(dimensions, operand.dimensions, strict=True)):
         return None
     of_result = long_dimensions(result)
     places = [of_result.index(dimensions[k]) for k in long_dimensions(operand)]
@@ -137,6 +139,7 @@ def is_row_major(shape: Shape) -> bool:
 
 
 UNKNOWN = object()
+"""Says that the form of an operation has not been asked for yet; it may be None."""
 
 
 class Operation:
@@ -195,6 +198,11 @@ class Region:
         yield from self.results
 
 
+def _with_free_variables(operation: Operation) -> Leaves:
+    """The variables that an operation and its regions read, each once: loops in each other would list them again and again."""
+    return tuple(dict.fromkeys([*operation.reads, *(variable for region in operation.regions for variable in region.free_variables())]))
+
+
 class Loop(Operation):
     """A while: `results` are the state, which the region `condition` reads and `body` replaces.
 
@@ -209,7 +217,7 @@ class Loop(Operation):
         self.state = state
         self.condition = condition
         self.body = body
-        self.reads += tuple([variable for region in self.regions for variable in region.free_variables()])
+        self.reads = _with_free_variables(self)
 
     @property
     def regions(self) -> tuple[Region, ...]:
@@ -224,7 +232,7 @@ class Branches(Operation):
     def __init__(self, instruction: Instruction, selector: Variable, regions: Sequence[Region], results: Leaves) -> None:
         super().__init__(instruction, ((selector,),), results)
         self._regions = tuple(regions)
-        self.reads += tuple([variable for region in regions for variable in region.free_variables()])
+        self.reads = _with_free_variables(self)
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
+from itertools import accumulate
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from hlotool.analysis.loops import carried_elements
+from hlotool.errors import HlotoolError
 from hlotool.interp.binding import Binding
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
@@ -22,13 +24,18 @@ from hlotool.interp.plan.graph import Branches, Call, Leaves, Loop, Operation, R
 from hlotool.interp.program import in_order, left_out
 from hlotool.interp.values import leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import IDENTITY, VIEW
+from hlotool.memo import Memo
+from hlotool.opdefs.traits import IDENTITY
 from hlotool.shapes.shape import Shape
 
 __all__ = ["CallGraph", "Lowering"]
 
 _FOLDED_ELEMENTS = 1 << 16
+"""The most elements of an operand and of the result of an operation that is computed beforehand."""
+_FOLDED_IN_ALL = 1 << 22
 _INLINED_SIZE = 64
+_GROWTH, _LEAST_GROWTH = 16, 10_000
+"""How much longer than the module the code of a computation may become. Bodies of loops are written wherever there is a loop."""
 _DEEPEST_REGION = 12
 """Python allows 20 blocks in each other."""
 _DEEPEST_CALL = 60
@@ -132,9 +139,14 @@ class Lowering:
         self.options = options
         self.graph = graph
         self.bindings: dict[Instruction, Binding] = {}
+        self._offsets: Memo[Shape, list[int]] = Memo(_offsets_of)
+        self._foldable = _FOLDED_IN_ALL
+        self._most_instructions = _LEAST_GROWTH + _GROWTH * sum(len(computation.instructions) for computation in graph.sizes)
+        self._left = 0
 
     def region(self, computation: Computation) -> Region:
         """The region of a computation, with a parameter for each leaf of its parameters."""
+        self._left = self._most_instructions
         region = Region()
         arguments = [variables_of(parameter.shape) for parameter in computation.parameters]
         region.parameters = tuple([leaf for argument in arguments for leaf in argument])
@@ -159,18 +171,20 @@ class Lowering:
 
     def _computation(self, request: _Request) -> _Run:
         computation, place = request.computation, _Place(request.region, request.known)
+        self._left -= len(computation.instructions)
+        if self._left < 0:
+            raise CannotPlan("loops call so many others that the code would be much longer than the module")
         parameters = computation.parameters
         if len(parameters) != len(request.arguments):
             raise CannotPlan(f"'{computation.name}' is called with {len(request.arguments)} arguments")
         environment: dict[Instruction, Leaves] = {}
         for parameter, argument in zip(parameters, request.arguments, strict=True):
             environment[parameter] = as_declared(argument, parameter.shape)
-        unknown = left_out(computation, self.options)
-        for k, x in enumerate(in_order(computation)):
-            if x in environment or x in unknown:
+        for k, x in self._ordered(computation):
+            if x in environment:
                 continue
             if x.literal is not None:
-                environment[x] = constants_of(x.shape, literal_value(x.literal, self.options, k))
+                environment[x] = self._constant(x, k)
                 continue
             operands = [environment[operand] for operand in x.operands]
             lower = _LOWERINGS.get(x.opcode)
@@ -179,6 +193,28 @@ class Lowering:
             else:
                 environment[x] = self.operation(place, x, operands)
         return environment[computation.root]
+
+    def _ordered(self, computation: Computation) -> list[tuple[int, Instruction]]:
+        """The instructions that are computed, in an order in which they can be, with the numbers that make random constants different."""
+        try:
+            unknown = left_out(computation, self.options)
+            return [(k, x) for k, x in enumerate(in_order(computation)) if x not in unknown]
+        except ValueError:
+            raise CannotPlan(f"the instructions of '{computation.name}' depend on each other in a cycle") from None
+
+    def _constant(self, x: Instruction, stream: int) -> Leaves:
+        assert x.literal is not None
+        try:
+            return constants_of(x.shape, literal_value(x.literal, self.options, stream))
+        except (MemoryError, ValueError, HlotoolError) as error:
+            raise CannotPlan(f"the constant '{x.name}' cannot be read") from error
+
+    def range_of(self, shape: Shape, index: int) -> tuple[int, int]:
+        """The numbers of the leaves of an element of a tuple."""
+        if not 0 <= index < len(shape.elements):
+            raise CannotPlan(f"there is no element {index}")
+        offsets = self._offsets[shape]
+        return offsets[index], offsets[index + 1]
 
     # ---- operations with kernels ---------------------------------------------------------------------------------------
 
@@ -209,11 +245,15 @@ class Lowering:
         return results
 
     def _folded(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
-        """The results as constants, if the operands are and the results are small."""
-        if not x.shape.is_array or any(leaf.constant is None for leaves_ in operands for leaf in leaves_):
+        """The result as a constant, if the operands are constants, and all are small."""
+        if not x.shape.is_array or any(leaf.constant is None for operand in operands for leaf in operand):
             return None
-        if not {VIEW, IDENTITY} & x.op.traits and x.op.name != "broadcast" and prod(x.shape.dimensions) > _FOLDED_ELEMENTS:
-            return None
+        # A broadcast takes no memory, whatever its size is.
+        if x.opcode != "broadcast":
+            sizes = [prod(leaf.dimensions) for y in (x, *x.operands) for leaf in y.shape.leaves()]
+            if max(sizes) > _FOLDED_ELEMENTS or sizes[0] > self._foldable:
+                return None
+            self._foldable -= sizes[0]
         values = [with_leaves(y.shape, [leaf.constant for leaf in operand]) for y, operand in zip(x.operands, operands, strict=True)]
         try:
             with np.errstate(all="ignore"):
@@ -226,6 +266,11 @@ class Lowering:
         # What a broadcast repeats is told by its operation, which is not one of the region.
         Operation(x, operands, results)
         return results
+
+
+def _offsets_of(shape: Shape) -> list[int]:
+    """The number of the first leaf of each element of a tuple, and that of all leaves."""
+    return list(accumulate((sum(1 for _ in element.leaves()) for element in shape.elements), initial=0))
 
 
 def variables_of(shape: Shape) -> Leaves:
@@ -260,6 +305,7 @@ def _is_alike(one: Shape, other: Shape) -> bool:
 
 
 _LOWERINGS: dict[str, _Handler] = {}
+"""Generators, also where they request nothing."""
 
 
 def _lowering(*opcodes: str) -> Callable[[_Handler], _Handler]:
@@ -278,18 +324,9 @@ def _tuple(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
 
 @_lowering("get-tuple-element")
 def _get_tuple_element(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
-    first, last = _range_of(x.operands[0].shape, x.attributes["index"])
+    first, last = self.range_of(x.operands[0].shape, x.attributes["index"])
     return operands[0][first:last]
     yield
-
-
-def _range_of(shape: Shape, index: int) -> tuple[int, int]:
-    """The numbers of the leaves of an element of a tuple."""
-    elements = shape.elements
-    if not 0 <= index < len(elements):
-        raise CannotPlan(f"there is no element {index}")
-    first = sum(1 for element in elements[:index] for _ in element.leaves())
-    return first, first + sum(1 for _ in elements[index].leaves())
 
 
 @_lowering("call", "fusion")
@@ -297,6 +334,8 @@ def _call(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves])
     (computation,) = x.called
     if self.graph.is_inlined(computation):
         return (yield _Request(computation, operands, place.region, place.known))
+    for operand, parameter in zip(operands, computation.parameters, strict=False):
+        as_declared(operand, parameter.shape)
     results = variables_of(computation.root.shape)
     place.region.operations.append(Call(x, computation, operands, results))
     return results
@@ -327,7 +366,7 @@ def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
         raise CannotPlan("the state of a loop is not what its body takes")
     kept: set[int] = set()
     for index in carried_elements(body):
-        kept.update(range(*_range_of(body.parameters[0].shape, index)))
+        kept.update(range(*self.range_of(body.parameters[0].shape, index)))
     state = tuple([leaf if k in kept else Variable(leaf.shape) for k, leaf in enumerate(initial)])
     regions = []
     for computation in (condition, body):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from types import CodeType
+from types import CodeType, TracebackType
 from typing import Any
 
 import numpy as np
 
 from hlotool.errors import EvaluationError
 from hlotool.interp.binding import Binding
-from hlotool.interp.devices import Device, Wait
+from hlotool.interp.devices import Wait
+from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.kernels.base import Invoke
 from hlotool.interp.observers import Observer
 from hlotool.interp.options import RunOptions
@@ -21,6 +22,7 @@ from hlotool.interp.plan.runtime import GLOBALS, PlanRun
 from hlotool.interp.reference import ReferenceExecutor
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.shapes.shape import Shape
 
 __all__ = ["Plan", "PlanExecutor"]
 
@@ -31,7 +33,7 @@ class PlanFunction:
     `source` is its text, `blamed` the instruction to blame for each line. If it `waits`, it is a generator.
     """
 
-    __slots__ = ("_code", "_function", "_options", "blamed", "computation", "source", "waits")
+    __slots__ = ("_code", "_function", "_options", "_parameters", "blamed", "computation", "source", "waits")
 
     def __init__(self, computation: Computation, lowering: Lowering, options: RunOptions, *, is_watched: bool) -> None:
         writer = FunctionWriter(lowering, options, is_watched=is_watched)
@@ -45,42 +47,49 @@ class PlanFunction:
         # The source consists of names and numbers that the writer has made up, see its documentation.
         exec(compile(self.source, f"<plan of {computation.name!a}>", "exec"), namespace)
         self._function = namespace["plan"]
+        self._parameters = [leaf for parameter in computation.parameters for leaf in parameter.shape.leaves()]
         self._code: CodeType = self._function.__code__
 
-    def __call__(self, run: PlanRun, module: Module, arguments: Sequence[Value]) -> Value:
-        """The value for these arguments, of a function that does not wait."""
+    def run(self, run: PlanRun, module: Module, leaves_of_arguments: Sequence[Any]) -> Generator[Wait, None, Value]:
+        """Returns the value for these leaves of arguments; yields when the device has to wait."""
         try:
-            results = self._function(run, *_flat(arguments))
+            results = self._function(run, *leaves_of_arguments)
+            if self.waits:
+                results = yield from results
         except (EvaluationError, Mismatch):
             raise
         except Exception as error:
-            raise self._located(error, module, run.device) from error
-        return self._value(results)
-
-    def waiting(self, run: PlanRun, module: Module, arguments: Sequence[Value]) -> Generator[Wait, None, Value]:
-        """Returns the value for these arguments; yields when the device has to wait."""
-        try:
-            results = yield from self._function(run, *_flat(arguments))
-        except (EvaluationError, Mismatch):
-            raise
-        except Exception as error:
-            raise self._located(error, module, run.device) from error
-        return self._value(results)
-
-    def _value(self, results: tuple[Any, ...]) -> Value:
+            x = self._blamed(error)
+            if isinstance(error, NameError) and error.__traceback__ is not None and _last_code(error.__traceback__) is self._code:
+                # Kernels and functions of NumPy look up no names in generated code.
+                raise Mismatch(f"the code for '{x.name}' is wrong: {error}") from error
+            raise Binding(x, self._options).error(error, module, run.device) from error
         return with_leaves(self.computation.root.shape, [np.asarray(leaf) if isinstance(leaf, np.generic) else leaf for leaf in results])
 
-    def _located(self, error: Exception, module: Module, device: Device) -> EvaluationError:
-        return Binding(self._blamed(error), self._options).error(error, module, device)
+    def accepts(self, leaves_of_arguments: Sequence[Any]) -> bool:
+        """Whether the arguments are what the parameters say, which nobody checks where a kernel calls a computation."""
+        return len(leaves_of_arguments) == len(self._parameters) and all(map(_is_of, leaves_of_arguments, self._parameters))
 
     def _blamed(self, error: Exception) -> Instruction:
+        """The instruction that the line of code stands for that has raised an error."""
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_frame.f_code is not self._code:
             traceback = traceback.tb_next
-        x = None if traceback is None or traceback.tb_lineno is None else self.blamed[traceback.tb_lineno - 1]
-        if x is None:
-            raise error
-        return x
+        assert traceback is not None
+        return self.blamed[traceback.tb_lineno - 1] or self.computation.root
+
+
+def _is_of(leaf: Any, shape: Shape) -> bool:
+    if not shape.is_array or any(shape.dynamic):
+        return True
+    return bool(leaf.dtype == NUMPY_TYPES.get(shape.element_type) and leaf.shape == shape.dimensions)
+
+
+def _last_code(traceback: TracebackType) -> CodeType:
+    """The code in which an error was raised."""
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code
 
 
 class Plan:
@@ -141,7 +150,7 @@ class PlanExecutor:
         self.plan = plan
         self._observers = observers
         self._reference = reference
-        self._run = PlanRun(reference.options, reference.device, self._invoke, self.run, self._reached)
+        self._run = PlanRun(reference.options, reference.device, self.run, self._reached)
 
     def run(self, request: Invoke) -> Generator[Wait, None, Value]:
         """Computes the value of a computation and returns it; yields when the device has to wait. Raises EvaluationError, or Mismatch."""
@@ -150,20 +159,14 @@ class PlanExecutor:
             return (yield from self._reference.run(request))
         self._run.check_time()
         arguments = request.take_arguments()
-        if function.waits:
-            return (yield from function.waiting(self._run, self._reference.module, arguments))
-        return function(self._run, self._reference.module, arguments)
+        flat = [leaf for argument in arguments for leaf in leaves(argument)]
+        if not function.accepts(flat):
+            return (yield from self._reference.run(Invoke(request.computation, arguments)))
+        return (yield from function.run(self._run, self._reference.module, flat))
 
     def _reached(self, instruction: Instruction) -> None:
         for observer in self._observers:
             observer.reached(instruction)
-
-    def _invoke(self, request: Invoke) -> Value:
-        function = self._function(request)
-        if function is None:
-            return self._run.drive(self._reference.run(request))
-        self._run.check_time()
-        return function(self._run, self._reference.module, request.take_arguments())
 
     def _function(self, request: Invoke) -> PlanFunction | None:
         if request.batch is not None or request.root is not request.computation.root:
@@ -172,7 +175,3 @@ class PlanExecutor:
             return self.plan.function(request.computation)
         except CannotPlan:
             return None
-
-
-def _flat(arguments: Sequence[Value]) -> list[Any]:
-    return [leaf for argument in arguments for leaf in leaves(argument)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.errors import Violation
+from hlotool.errors import InternalError, Violation
 from hlotool.interp.devices import Device, Wait
 from hlotool.interp.kernels.base import Invoke, Run
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_same, next_iteration
@@ -24,26 +24,23 @@ __all__ = ["GLOBALS", "PlanRun", "first_check"]
 class PlanRun:
     """One run of a plan on one device: its limits, and how it invokes computations.
 
-    `reached` is called before instructions of the entry computation in code that is compiled for that.
-
-    `invoke` gives the value that an Invoke asks for; `invoke_waiting` is a generator that returns it, and yields when the device has to wait.
+    `invoke` is a generator that returns the value that an Invoke asks for, and yields when the device has to wait. `reached` is called before
+    instructions of the entry computation in code that is compiled for that.
     """
 
-    __slots__ = ("deadline", "device", "invoke", "invoke_waiting", "options", "reached")
+    __slots__ = ("deadline", "device", "invoke", "options", "reached")
 
     def __init__(
         self,
         options: RunOptions,
         device: Device,
-        invoke: Callable[[Invoke], Value],
-        invoke_waiting: Callable[[Invoke], Generator[Wait, None, Value]],
+        invoke: Callable[[Invoke], Generator[Wait, None, Value]],
         reached: Callable[[Instruction], None],
     ) -> None:
-        self.reached = reached
         self.options = options
         self.device = device
         self.invoke = invoke
-        self.invoke_waiting = invoke_waiting
+        self.reached = reached
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
 
     def driven(self, run: Run) -> Generator[Wait, None, Value]:
@@ -55,7 +52,7 @@ class PlanRun:
             except StopIteration as end:
                 return end.value
             if isinstance(wanted, Invoke):
-                value = yield from self.invoke_waiting(wanted)
+                value = yield from self.invoke(wanted)
                 continue
             value = None
             try:
@@ -64,22 +61,19 @@ class PlanRun:
                 # It will never be ready; the kernel may know more about it.
                 run.throw(violation)
 
-    def drive(self, run: Run) -> Value:
-        """The value of a kernel that suspends, in a computation in which nothing waits."""
-        value: Value = None
-        while True:
-            try:
-                wanted = run.send(value)
-            except StopIteration as end:
-                return end.value
-            if not isinstance(wanted, Invoke):
-                raise TypeError("a kernel waits whose opcode does not communicate")
-            value = self.invoke(wanted)
-
     def check_time(self) -> None:
         """Raises Violation if the run takes too long."""
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} seconds")
+
+
+def finished(run: Generator[Wait, None, Value]) -> Value:
+    """The value that a run returns in which nothing waits."""
+    try:
+        next(run)
+    except StopIteration as end:
+        return end.value
+    raise InternalError("a device waits in code in which nothing may wait")
 
 
 def first_check(options: RunOptions, is_finite: bool) -> int | None:
@@ -108,6 +102,7 @@ GLOBALS: dict[str, Any] = {
     "branch_of": branch_of,
     "can_alias": can_alias,
     "empty": np.empty,
+    "finished": finished,
     "is_same": is_same,
     "leaves": leaves,
     "ndarray": np.ndarray,

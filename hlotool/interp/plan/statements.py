@@ -24,11 +24,9 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
     if len(operation.results) != 1 or operation.results[0].is_scalar:
         return None
     form = form_of(operation)
-    if form is None or form.rounds:
+    if form is None or form.is_narrow:
         return None
-    variables = list(operation.reads)
-    if form.is_narrow:
-        return None
+    variables = operation.reads
     sizes = operation.results[0].shape.dimensions
     if any(variable.shape.dimensions not in (sizes, ()) for variable in variables):
         return None
@@ -140,7 +138,7 @@ def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: 
             keywords.append("can_alias=False")
     call = f"{writer.bind(binding.function)}({', '.join([*arguments, *keywords])})"
     if binding.suspends:
-        call = f"(yield from run.driven({call}))" if writer.waits else f"run.drive({call})"
+        call = writer.finished(f"run.driven({call})")
     _write_result(writer, operation, binding, call)
     if passed is not None:
         writer.line("o = None")

@@ -65,6 +65,10 @@ class Writer:
         self._lines.texts.append(self._indent + text)
         self._lines.blamed.append(self.current)
 
+    def finished(self, run: str) -> str:
+        """The expression for the value that a generator returns."""
+        return f"(yield from {run})" if self.waits else f"finished({run})"
+
     @contextmanager
     def diverted(self) -> Iterator[Lines]:
         """Lines that are added inside go to the list that the context gives, for `extend`."""

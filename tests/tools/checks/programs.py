@@ -24,9 +24,10 @@ _ON_SCALARS = {"map", "reduce", "reduce-window", "scatter", "select-and-scatter"
 
 
 def equal_to_jax(path: Path, case: Case) -> None:
-    """The program's results, within the tolerances of `--compare`: those of f32 are what sums in another order and other polynomials make.
+    """The results with each executor, and of the optimized program, within the tolerances of `--compare`.
 
-    NAME.npz belongs to NAME.hlo and NAME.optimized.hlo; its arrays have the devices as first dimension when there are several.
+    Those of f32 are what sums in another order and other polynomials make. NAME.npz belongs to NAME.hlo and NAME.optimized.hlo; its arrays
+    have the devices as first dimension when there are several.
     """
     module = hlotool.parse(case.text)
     errors = [d for d in hlotool.verify(module) if d.severity == "error"]
@@ -38,7 +39,13 @@ def equal_to_jax(path: Path, case: Case) -> None:
         if not all(can_batch(called) for called in x.called):
             raise Mismatch(f"what '{x.name}' calls would be run for each element on its own, and so slowly")
     archive = path.with_name(f"{path.name.partition('.')[0]}.npz")
-    for device, (value, stored) in enumerate(_run(module, read_npz(str(archive)), archive.name)):
+    _require_results(module, archive, "reference")
+    _require_results(module, archive, "plan")
+    _require_results(hlotool.optimize(module), archive, "plan")
+
+
+def _require_results(module: Module, archive: Path, executor: str) -> None:
+    for device, (value, stored) in enumerate(_run(module, read_npz(str(archive)), archive.name, executor)):
         compared = compare_values(module.entry.root.shape, value, expected_leaves(module.entry.root.shape, stored, archive.name), None, None)
         for found in compared:
             if not found.agrees:
@@ -46,7 +53,7 @@ def equal_to_jax(path: Path, case: Case) -> None:
                 raise Mismatch(f"{found.name} on device {device} differs in {found.mismatches} elements {found.reason}\n  {elements}")
 
 
-def _run(module: Module, stored: dict[str, Array], source: str) -> list[tuple[Value, dict[str, Array]]]:
+def _run(module: Module, stored: dict[str, Array], source: str, executor: str) -> list[tuple[Value, dict[str, Array]]]:
     """What each device computes, and what is stored for it."""
     count = int(module.num_partitions)
     parts = [{name: array[k] for name, array in stored.items()} for k in range(count)] if count > 1 else [stored]
@@ -58,7 +65,7 @@ def _run(module: Module, stored: dict[str, Array], source: str) -> list[tuple[Va
             raise Mismatch(f"'{source}' has no values for {', '.join(arguments.missing())}")
         given.append(arguments.values_or_random(0))
     try:
-        values = hlotool.evaluate_replicas(module, given, num_partitions=count)
+        values = hlotool.evaluate_replicas(module, given, num_partitions=count, executor=executor)
     except EvaluationError as error:
         raise Mismatch(f"cannot be evaluated: {error}") from None
     return list(zip(values, parts, strict=True))

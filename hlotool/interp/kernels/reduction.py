@@ -74,7 +74,9 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
         x = yield from _in_windows(to_apply, x, init, axes)
     if monoid is not None and not rounded:
         return monoid.reduced(x, init, axes)
-    return (yield from _folded(to_apply, (x,), inits, axes))[0]
+    folded = yield from _folded(to_apply, (x,), inits, axes)
+    # A reducer of one number may return a tuple, too.
+    return folded if result.is_tuple else folded[0]
 
 
 def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:

@@ -98,6 +98,9 @@ class Session:
     def _run(self, name: str, text: str) -> None:
         module = self._module(name, text)
         self._choose_devices(name, module)
+        if self.request.show_plan:
+            self._show_plan(module)
+            return
         other_path: str | None = self.request.against
         other = None if other_path is None else self._module(*read_input(other_path))
         for checked in (module,) if other is None else (module, other):
@@ -105,9 +108,6 @@ class Session:
         reference: str | None = self.request.compare
         shape = self._result_shape(module)
         expected = None if reference is None else expected_leaves(shape, files.read_npz(reference), reference, self.devices)
-        if self.request.show_plan:
-            self._show_plan(module)
-            return
         values = self._values(module)
         try:
             value = self._evaluate(module, values, self._observers(module))
@@ -234,11 +234,10 @@ class Session:
         )
 
     def _show_plan(self, module: Any) -> None:
-        source = hlotool.compile(module, options=self._options()).source
-        if source is None:
-            message = "the module is not compiled: its calls or loops are nested too deeply, or what is written in it is not true"
-            raise HlotoolError(f"{message}; hlotool run --executor reference runs it")
-        write_out(source + "\n")
+        compiled = hlotool.compile(module, options=self._options())
+        if compiled.source is None:
+            raise HlotoolError(f"the module is not compiled: {compiled.reason}; hlotool run runs it instruction by instruction")
+        write_out(compiled.source + "\n")
 
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
         return compare_values(shape, value, expected, self.request.rtol, self.request.atol, self.devices)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hlotool.errors import EvaluationError
 from hlotool.interp.evaluator import evaluate
 from hlotool.interp.options import RunOptions
-from hlotool.interp.plan.cache import known_module
+from hlotool.interp.plan.cache import KnownModule, known_module
+from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.values import Value
 from hlotool.ir.model import Module
 
@@ -18,28 +20,40 @@ _DEFAULTS = RunOptions()
 class CompiledModule:
     """A module with its plan: a function of the arguments of the entry computation, which returns what `hlotool.evaluate` does.
 
-    The plan is made again when the module has been edited. `source` is the generated code with the names of instructions as comments; None if
-    the module cannot be compiled and is run by the reference executor, for example because its loops are nested too deeply.
+    The plan is made again when the module has been edited. `source` is the generated code with the names of instructions as comments. It is None if
+    there can be no code; then the reference executor runs the module, and `reason` says why.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:
+        if diagnostics := obstacles(module, runnable_instructions(options, module.entry), options):
+            raise EvaluationError(diagnostics)
         self.module = module
         self.options = options
-        known_module(module, options).plan(module, "plan")
+        self._known().plan(module, "plan")
 
     def __call__(self, *arguments: Any) -> Value:
         return evaluate(self.module, arguments, executor="plan", options=self.options)
 
     @property
     def source(self) -> str | None:
-        plan = known_module(self.module, self.options).plan(self.module, "plan")
+        plan = self._known().plan(self.module, "plan")
         return None if plan is None else plan.source
+
+    @property
+    def reason(self) -> str:
+        known = self._known()
+        known.plan(self.module, "plan")
+        return known.reason
+
+    def _known(self) -> KnownModule:
+        return known_module(self.module, self.options)
 
 
 def compile(module: Module, *, options: RunOptions = _DEFAULTS) -> CompiledModule:  # noqa: A001
     """The module as a function that keeps its generated code, for modules that are run many times.
 
-    `options` are those of `hlotool.evaluate`, and so are arguments, results and errors of the function.
+    `options` are those of `hlotool.evaluate`, and so are arguments, results and errors of the function. Raises EvaluationError if something, such as
+    a constant without values, prevents every run.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT r = f32[2] add(x, y) }")

@@ -281,3 +281,23 @@ def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch, executor
     shown = terminal.getvalue().split("\r\x1b[K")
     assert any(line.endswith(ending) for line in shown)
     assert shown[-1] == ""
+
+
+def test_the_reference_executor_is_remarked_where_code_was_wanted(cli):
+    text = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }"
+    assert "the reference executor runs the module" in cli("run", "-", "--executor", "plan", "--profile", stdin=text).stderr
+    assert "the reference executor" not in cli("run", "-", "--executor", "plan", stdin=text).stderr
+
+
+def test_code_is_shown_or_why_there_is_none(cli):
+    shown = cli("run", "-", "--show-plan", stdin="ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }")
+    assert "v2 = negative(v1)" in shown.stdout
+    elided = cli("run", "-", "--show-plan", stdin="ENTRY e { ROOT c = f32[9] constant({...}) }")
+    assert (elided.exit_code, elided.stdout) == (2, "")
+    assert "R003" in elided.stderr
+    text = "level0 { ROOT x = f32[] parameter(0) }\n"
+    for k in range(1, 70):
+        text += f"level{k} {{ a = f32[] parameter(0) ROOT b = f32[] call(a), to_apply=level{k - 1} }}\n"
+    deep = cli("run", "-", "--show-plan", stdin=text + "ENTRY e { a = f32[] parameter(0) ROOT b = f32[] call(a), to_apply=level69 }")
+    assert (deep.exit_code, deep.stdout) == (2, "")
+    assert "not compiled: calls are nested 71 deep" in deep.stderr

@@ -32,7 +32,7 @@ class KnownModule:
     `is_checked` is set when it has been found out that nothing prevents a run on one device.
     """
 
-    __slots__ = ("_is_new", "_plans", "_state", "is_checked", "options")
+    __slots__ = ("_is_new", "_plans", "_state", "is_checked", "options", "reason")
 
     def __init__(self, state: list[object], options: RunOptions) -> None:
         self._state = state
@@ -40,6 +40,8 @@ class KnownModule:
         self.is_checked = False
         self._is_new = True
         self._plans: dict[bool, Plan | None] = {}
+        self.reason = ""
+        """Why there is no plan, if it has been found out that there cannot be one."""
 
     def is_of(self, state: list[object], options: RunOptions) -> bool:
         """Whether it is about a module in this state."""
@@ -52,7 +54,11 @@ class KnownModule:
         if executor == "reference" or (executor == "auto" and is_new and not _is_large(module)):
             return None
         if is_watched not in self._plans:
-            self._plans[is_watched] = _compiled(module, self.options, is_watched=is_watched)
+            try:
+                self._plans[is_watched] = _compiled(module, self.options, is_watched=is_watched)
+            except CannotPlan as reason:
+                self._plans[is_watched] = None
+                self.reason = str(reason)
         return self._plans[is_watched]
 
 
@@ -72,16 +78,18 @@ def known_module(module: Module, options: RunOptions) -> KnownModule:
     return known
 
 
-def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan | None:
+def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
     # On use, since a small module that is run once needs no compiler.
     compiler = import_module("hlotool.interp.plan.plan")
     try:
         plan: Plan = compiler.Plan(module, options, is_watched=is_watched)
-    except (CannotPlan, MemoryError):
-        return None
+    except CannotPlan:
+        raise
+    except MemoryError:
+        raise CannotPlan("there is not enough memory to compile it") from None
     except Exception as error:
         warn_of_fault(module, repr(error))
-        return None
+        raise CannotPlan(f"the compiler has a fault: {error!r}") from error
     return plan
 
 

@@ -86,12 +86,13 @@ def gather(
     if not rank:
         return np.broadcast_to(operand, vectors.shape[:-1])
     window = [k for k in range(rank) if k not in collapsed_slice_dims and k not in operand_batching_dims]
-    if 0 in slice_sizes or (not vectors.shape[-1] and not operand_batching_dims):
-        # No elements, or the same slice everywhere.
-        gathered = np.broadcast_to(
-            operand[tuple([slice(size) for size in slice_sizes])].reshape([slice_sizes[k] for k in window]),
-            (*vectors.shape[:-1], *(slice_sizes[k] for k in window)),
-        )
+    lengths = [slice_sizes[k] for k in window]
+    if 0 in slice_sizes:
+        # A collapsed dimension may be the empty one, XLA has zeros then.
+        gathered = np.zeros((*vectors.shape[:-1], *lengths), operand.dtype)
+    elif not vectors.shape[-1] and not operand_batching_dims:
+        # The same slice everywhere.
+        gathered = np.broadcast_to(operand[tuple([slice(size) for size in slice_sizes])].reshape(lengths), (*vectors.shape[:-1], *lengths))
     else:
         starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
         indexed = sorted((*start_index_map, *operand_batching_dims))

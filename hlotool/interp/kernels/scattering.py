@@ -58,7 +58,7 @@ def _passes(places: Array) -> list[Array]:
     # NumPy sorts numbers much faster than it sorts indices of numbers; the lower bits keep the order of equal ones.
     numbers, bits = np.arange(len(places)), len(places).bit_length()
     lower = (1 << bits) - 1
-    ordered = np.sort((places << bits) | numbers)
+    ordered = np.sort((places.astype(np.int64, copy=False) << bits) | numbers)
     order, sorted_places = ordered & lower, ordered >> bits
     is_first = np.ones(len(places), bool)
     is_first[1:] = sorted_places[1:] != sorted_places[:-1]
@@ -98,13 +98,13 @@ def scatter(
         fits &= (start >= 0) & (start <= sizes[k] - lengths.get(k, 1))
     starts = [start[fits] for start in starts]
     # Without a copy if all fit.
-    kept = [u.reshape(-1, *u.shape[batch:]) if fits.all() else u[fits] for u in moved]
+    kept = [u.reshape(fits.size, *u.shape[batch:]) if fits.all() else u[fits] for u in moved]
     # The arrays themselves are returned, and no views of them, so that they can be updated in place again.
     totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
     indexed = [k for k in range(rank) if k in scatter_dims_to_operand_dims or k not in lengths]
     passes = _passes_of_slices(starts, indexed, sizes, lengths) if kept[0].size > len(kept[0]) else None
     if passes is None:
-        places = _places(starts, sizes, lengths).reshape(-1)
+        places = np.broadcast_to(_places(starts, sizes, lengths), kept[0].shape).reshape(-1)
         yield from _combine(to_apply, [total.reshape(-1) for total in totals], places, [u.reshape(-1) for u in kept])
     else:
         slices = [_indexed_first(total, indexed, lengths) for total in totals]
@@ -117,7 +117,7 @@ def scatter(
 
 
 def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
-    """[update, window...]: the numbers of the elements of each slice, in row-major order."""
+    """[update, window...]: the numbers of the elements of each slice, in row-major order; of size 1 where they are the same."""
     rank = 1 + len(lengths)
     places = np.zeros((1,) * rank, np.int64)
     for k, start in enumerate(starts):
@@ -125,7 +125,7 @@ def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int,
         if k in lengths:
             at = at + along(np.arange(lengths[k]), 1 + list(lengths).index(k), rank)
         places = places * sizes[k] + at
-    return np.broadcast_to(places, (len(starts[0]) if starts else 1, *lengths.values()))
+    return places
 
 
 def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:

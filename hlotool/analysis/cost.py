@@ -1,4 +1,4 @@
-"""How much a module computes: operations of arithmetic, and evaluations of transcendental functions."""
+"""How much a module computes and accesses: operations of arithmetic, evaluations of transcendental functions, and bytes of memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from hlotool.analysis.loops import known_trip_count
+from hlotool.analysis.traffic import bytes_accessed
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ELEMENTWISE, RETURNS, RUNS_COMPUTATIONS, TRANSCENDENTAL
@@ -20,14 +21,15 @@ class Cost(NamedTuple):
 
     flops: int = 0
     transcendentals: int = 0
+    bytes_accessed: int = 0
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
         """The sum with a number of times another cost.
 
-        >>> Cost(1, 2).plus(Cost(3, 4), 10)
-        Cost(flops=31, transcendentals=42)
+        >>> Cost(1, 2).plus(Cost(3, 4, 5), 10)
+        Cost(flops=31, transcendentals=42, bytes_accessed=50)
         """
-        return Cost(self.flops + times * other.flops, self.transcendentals + times * other.transcendentals)
+        return Cost(*[mine + times * theirs for mine, theirs in zip(self, other, strict=True)])
 
 
 def module_cost(module: Module) -> Cost:
@@ -38,7 +40,7 @@ def module_cost(module: Module) -> Cost:
 
     >>> from hlotool.text.parse.parser import parse
     >>> module_cost(parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }"))
-    Cost(flops=6, transcendentals=6)
+    Cost(flops=6, transcendentals=6, bytes_accessed=120)
     """
     costs: dict[Computation, Cost] = {}
     # Computations are defined before they are called.
@@ -51,11 +53,12 @@ def _sum(computation: Computation, costs: Mapping[Computation, Cost]) -> Cost:
     total = Cost()
     for x in computation.instructions:
         work = _work(x)
-        total = total.plus(Cost(work.flops, work.transcendentals))
+        total = total.plus(Cost(work.flops, work.transcendentals, bytes_accessed(x)))
         if not _RUNNING.isdisjoint(x.op.traits):
             total = total.plus(_called(x, costs))
         for name, times in work.runs.items():
-            total = total.plus(costs[x.attributes[name]], times)
+            # What a reducer accesses is not in memory.
+            total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
     return total
 
 
@@ -66,12 +69,12 @@ def _called(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
     """The cost of the computations that an instruction runs."""
     callees = [costs[callee] for callee in x.called]
     if "branch_computations" in x.op.calls:
-        return Cost(max((cost.flops for cost in callees), default=0), max((cost.transcendentals for cost in callees), default=0))
+        return Cost(*[max(values) for values in zip(*callees, strict=True)])
     once = Cost()
     for cost in callees:
         once = once.plus(cost)
     if "condition" not in x.op.calls:
-        return once
+        return once if x.op.name != "fusion" else once._replace(bytes_accessed=0)
     count = known_trip_count(x)
     return Cost().plus(once, 1 if count is None else count)
 

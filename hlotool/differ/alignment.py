@@ -6,59 +6,88 @@ their parts apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
-__all__ = ["align", "common_subsequence"]
+__all__ = ["align", "align_sequences"]
 
 # Sequences with more differences are not aligned; the time is the product of this and their length.
 _MOST_DIFFERENCES = 600
+# Distances to operands that say something about where an instruction stands.
+_NEAR = 16
+# A place that no way through the two sequences has reached.
+_NOWHERE = -2
 
 
 def align(graph: Graph, pairs: Pairs) -> Iterator[tuple[int, int]]:
-    """Pairs of nodes of the same structure whose operands are pairs, or are aligned, too."""
-    free_on_right: dict[int, list[int]] = {}
-    for node in range(graph.split, len(graph.nodes)):
-        if pairs.partner[node] < 0:
-            free_on_right.setdefault(graph.home[node], []).append(node)
-    for left, members in enumerate(graph.members[: graph.computation_split]):
-        there = free_on_right.get(pairs.computations.get(left, -1), [])
-        here = [node for node in members if pairs.partner[node] < 0]
-        if not here or not there:
+    """Pairs of nodes of the same structure, in an order that explains the difference with the fewest insertions, deletions, and changes."""
+    for left in range(graph.computation_split):
+        right = pairs.computations.get(left)
+        if right is None:
             continue
-        structures = graph.structures
-        aligned: dict[int, int] = {}
-        for a, b in common_subsequence([structures[node] for node in here], [structures[node] for node in there]):
-            if _agrees(graph, pairs, aligned, here[a], there[b]):
-                aligned[here[a]] = there[b]
-                yield here[a], there[b]
+        for sequence in (_parameters, _sequence):
+            here, there = sequence(graph, pairs, left), sequence(graph, pairs, right)
+            for a, b in align_sequences(_tokens(graph, pairs, here), _tokens(graph, pairs, there)):
+                if graph.structures[here[a]] == graph.structures[there[b]]:
+                    yield here[a], there[b]
 
 
-def _agrees(graph: Graph, pairs: Pairs, aligned: dict[int, int], left: int, right: int) -> bool:
-    first, second = graph.operands[left], graph.operands[right]
-    if len(first) != len(second):
-        return False
-    if all(_is_pair(graph, pairs, aligned, a, b) for a, b in zip(first, second, strict=True)):
-        return True
-    return graph.commutes[left] and all(_is_pair(graph, pairs, aligned, a, b) for a, b in zip(first, reversed(second), strict=True))
+def _parameters(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
+    return [node for node in graph.parameters(computation) if pairs.partner[node] < 0]
 
 
-def _is_pair(graph: Graph, pairs: Pairs, aligned: dict[int, int], left: int, right: int) -> bool:
-    if aligned.get(left) == right or pairs.partner[left] == right:
-        return True
-    # Where nothing is known about both of them, they do not speak against it.
-    return left not in aligned and pairs.partner[left] < 0 and pairs.partner[right] < 0 and graph.structures[left] == graph.structures[right]
+def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
+    """The nodes of a computation without partners but with operands; in place of the only call of one that is not paired, what it calls.
+
+    What has no operands, such as constants, may stand anywhere before its users, which tell more about it.
+    """
+    sequence: list[int] = []
+    pending = [iter(graph.members[computation])]
+    while pending:
+        node = next(pending[-1], None)
+        if node is None:
+            pending.pop()
+            continue
+        if pairs.partner[node] >= 0 or not graph.operands[node]:
+            continue
+        called = graph.only_call(node)
+        if called is None or called in pairs.computations:
+            sequence.append(node)
+        else:
+            pending.append(iter(graph.members[called]))
+    return sequence
 
 
-def common_subsequence(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-    """The positions of a longest common subsequence, in order, by the algorithm of Myers (1986), "An O(ND) Difference Algorithm".
+def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashable]:
+    """What a node is, and of each operand the pair, the distance, or, if that is long and so may have changed, only the structure."""
+    places = {node: place for place, node in enumerate(sequence)}
+    keys, structures, partner = graph.keys, graph.structures, pairs.partner
 
-    If there are too many differences, only what is common at the beginning and at the end.
+    def operand(place: int, node: int) -> tuple[str, int]:
+        source = graph.source(node)
+        other = partner[source]
+        if other >= 0:
+            return "pair", min(source, other)
+        if source not in places:
+            return "key", keys[source]
+        distance = place - places[source]
+        return ("distance", distance) if distance < _NEAR else ("structure", structures[source])
 
-    >>> common_subsequence([1, 2, 3, 4], [1, 3, 9, 4])
-    [(0, 0), (2, 1), (3, 3)]
+    return [(keys[node], *[operand(place, x) for x in graph.operands[node]]) for node, place in places.items()]
+
+
+def align_sequences(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The positions of items that correspond, equal or changed, in order, by an alignment with the fewest edits.
+
+    The algorithm is that of Ukkonen (1985), "Algorithms for Approximate String Matching". If there are too many edits, only what is common at the
+    beginning and at the end corresponds.
+
+    >>> align_sequences("kitten", "sitting")
+    [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
+    >>> align_sequences("abcd", "acxd")
+    [(0, 0), (1, 1), (2, 2), (3, 3)]
     """
     start = 0
     while start < min(len(first), len(second)) and first[start] == second[start]:
@@ -66,48 +95,62 @@ def common_subsequence(first: Sequence[int], second: Sequence[int]) -> list[tupl
     end = 0
     while end < min(len(first), len(second)) - start and first[-1 - end] == second[-1 - end]:
         end += 1
-    middle = _myers(first[start : len(first) - end], second[start : len(second) - end])
+    middle = _fewest_edits(first[start : len(first) - end], second[start : len(second) - end])
     result = [(k, k) for k in range(start)]
     result += [(start + a, start + b) for a, b in middle]
     result += [(len(first) - k, len(second) - k) for k in range(end, 0, -1)]
     return result
 
 
-def _myers(first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-    furthest: dict[int, int] = {1: 0}
-    trace: list[dict[int, int]] = []
+def _fewest_edits(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
     n, m = len(first), len(second)
+    # For each number of edits, how far in `first` one comes on each diagonal, `a - b`.
+    rounds: list[dict[int, int]] = []
     if abs(n - m) > _MOST_DIFFERENCES:
         return []
-    for distance in range(min(n + m, _MOST_DIFFERENCES) + 1):
-        trace.append(dict(furthest))
-        for diagonal in range(-distance, distance + 1, 2):
-            if diagonal == -distance or (diagonal != distance and furthest[diagonal - 1] < furthest[diagonal + 1]):
-                a = furthest[diagonal + 1]
-            else:
-                a = furthest[diagonal - 1] + 1
+    for edits in range(min(max(n, m), _MOST_DIFFERENCES) + 1):
+        reached: dict[int, int] = {}
+        for diagonal in range(max(-edits, -m), min(edits, n) + 1):
+            a = _after_edit(rounds, diagonal)[0]
+            if a < max(diagonal, 0):
+                continue
+            a = min(a, n, m + diagonal)
             b = a - diagonal
             while a < n and b < m and first[a] == second[b]:
                 a, b = a + 1, b + 1
-            furthest[diagonal] = a
-            if a >= n and b >= m:
-                return _path(trace, n, m)
+            reached[diagonal] = a
+        rounds.append(reached)
+        if reached.get(n - m) == n:
+            return _path(rounds, n, m)
     return []
 
 
-def _path(trace: list[dict[int, int]], a: int, b: int) -> list[tuple[int, int]]:
-    """The matches on the way that the search has taken, from the end."""
-    matches: list[tuple[int, int]] = []
-    for distance in range(len(trace) - 1, -1, -1):
-        furthest, diagonal = trace[distance], a - b
-        if diagonal == -distance or (diagonal != distance and furthest[diagonal - 1] < furthest[diagonal + 1]):
-            before = diagonal + 1
-        else:
-            before = diagonal - 1
-        a_before = furthest[before] if distance else 0
-        b_before = a_before - before if distance else 0
-        while a > a_before and b > b_before:
-            a, b = a - 1, b - 1
-            matches.append((a, b))
-        a, b = a_before, b_before
-    return matches[::-1]
+def _after_edit(rounds: Sequence[dict[int, int]], diagonal: int) -> tuple[int, int]:
+    """How far one comes in `first` with one edit more than in the rounds so far, and on which diagonal one comes from."""
+    if not rounds:
+        return (0, 0) if diagonal == 0 else (_NOWHERE, 0)
+    reached = rounds[-1]
+    changed = reached.get(diagonal, _NOWHERE) + 1
+    deleted = reached.get(diagonal - 1, _NOWHERE) + 1
+    inserted = reached.get(diagonal + 1, _NOWHERE)
+    if changed >= max(deleted, inserted):
+        return changed, diagonal
+    return (deleted, diagonal - 1) if deleted >= inserted else (inserted, diagonal + 1)
+
+
+def _path(rounds: Sequence[dict[int, int]], a: int, b: int) -> list[tuple[int, int]]:
+    """What corresponds on the way that the search has taken, from the end."""
+    result: list[tuple[int, int]] = []
+    diagonal = a - b
+    for edits in range(len(rounds) - 1, -1, -1):
+        start, before = _after_edit(rounds[:edits][-1:], diagonal)
+        start = min(start, a)
+        result += [(x, x - diagonal) for x in range(a - 1, start - 1, -1)]
+        a = start
+        if before == diagonal and edits:
+            a -= 1
+            result.append((a, a - diagonal))
+        elif before < diagonal:
+            a -= 1
+        diagonal = before
+    return result[::-1]

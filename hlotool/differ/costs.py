@@ -20,6 +20,10 @@ MOST_OF_OTHER_OPCODES = 3
 """As `MOST`, for instructions with different opcodes, which rather have nothing to do with one another if anything else has changed, too."""
 
 
+_OTHER_CALL = 0.99
+"""Less than a change of operands: of two equally cheap explanations, the one is better that other partners of computations may improve."""
+
+
 class Costs:
     """The costs of pairs, given all other pairs."""
 
@@ -60,12 +64,12 @@ class Costs:
     def of_pair(self, left: int, right: int) -> float:
         graph = self.graph
         a, b = graph.keys[left], graph.keys[right]
-        cost = 0 if a == b else graph.parts.cost(a, b)
+        cost: float = 0 if a == b else graph.parts.cost(a, b)
         operands = graph.operands[left]
         if operands and tuple(map(self.pairs.partner.__getitem__, operands)) != graph.operands[right] and not self.has_same_operands(left, right):
             cost += 1
         if (left in graph.calls or right in graph.calls) and not self.has_same_calls(left, right):
-            cost += 1
+            cost += _OTHER_CALL
         if (graph.control[left] or graph.control[right]) and not self.has_same_control(left, right):
             cost += 1
         if self.pairs.computations.get(graph.home[left]) != graph.home[right]:

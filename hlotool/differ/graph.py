@@ -160,6 +160,13 @@ class Graph:
             known[x] = known[at]
         return known[node]
 
+    def only_call(self, node: int) -> int | None:
+        """The computation that a call or a fusion calls, if nothing else calls it."""
+        if node not in self.calls or ANY_SIGNATURE not in self.nodes[node].op.traits:
+            return None
+        called = [callee for numbers in self.calls[node].values() for callee in numbers]
+        return called[0] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
+
     def _origin(self, node: int) -> int | None:
         x = self.nodes[node]
         if x.parameter_number is not None:
@@ -169,8 +176,8 @@ class Graph:
             arguments = self.operands[callers[0]]
             return arguments[x.parameter_number] if x.parameter_number < len(arguments) else None
         if ANY_SIGNATURE in x.op.traits:
-            called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
-            return self.roots[called[0]] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
+            called = self.only_call(node)
+            return None if called is None else self.roots[called]
         if x.op.name == "get-tuple-element":
             of, index = self.operands[node][0], int(x.attributes["index"])
             if self.nodes[of].op.name == "tuple" and index < len(self.operands[of]):

@@ -46,12 +46,19 @@ class _Improver:
     def costly(self, nodes: Iterable[int]) -> list[int]:
         """Those of the left module whose partner costs something, and those without a partner."""
         split, partner = self.graph.split, self.partner
-        return [x for x in nodes if partner[x] < 0 or (x < split and self.costs.of_pair(x, partner[x]) > 0)]
+        return [x for x in nodes if partner[x] < 0 or (x < split and self.cost(x) > 0)]
+
+    def cost(self, left: int) -> float:
+        """The cost of a pair."""
+        if left not in self.known:
+            self.known[left] = self.costs.of_pair(left, self.partner[left])
+        return self.known[left]
 
     def visit(self, node: int) -> bool:
         """Gives a node the partner that lowers the cost most; returns whether there is one."""
         candidates = self.candidates(node)
-        if self.partner[node] >= 0:
+        # Without a partner, a node costs its users no less.
+        if self.partner[node] >= 0 and self.cost(node) > 2 * SINGLE:
             candidates.append(-1)
         best, most = -1, 0.0
         for other in candidates:

@@ -20,7 +20,7 @@ _FREE = -1
 _RADII = (3, 2, 1)
 # Modules with so many instructions take little time, so that another way is tried for them as well.
 _SMALL = 3000
-_REPETITIONS = 64
+_REPETITIONS = 256
 
 
 def match(graph: Graph) -> Pairs:
@@ -217,7 +217,7 @@ class _Matcher:
         if self.graph.commutes[left] and len(first) == len(second) == 2:
             a, b = first
             c, d = second
-            is_straight = classes[a] == classes[c] or classes[b] == classes[d]
+            is_straight = self.is_alike(a, c, classes) or self.is_alike(b, d, classes)
             crossed = partner[a] == d or partner[b] == c or (not is_straight and partner[a] != c and partner[b] != d)
             if crossed:
                 second = (d, c)
@@ -227,6 +227,10 @@ class _Matcher:
                 a, b = self.graph.source(a), self.graph.source(b)
             if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:
                 self.join(a, b)
+
+    def is_alike(self, left: int, right: int, classes: Sequence[int]) -> bool:
+        """Whether two operands, or what they stand for, belong to the same class."""
+        return classes[left] == classes[right] or classes[self.graph.source(left)] == classes[self.graph.source(right)]
 
     def spread_to_users(self, left: int, right: int, classes: Sequence[int]) -> None:
         users = self.graph.users

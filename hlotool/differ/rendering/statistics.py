@@ -72,6 +72,7 @@ def amounts(delta: Delta) -> list[Amount]:
         _amount("computations", delta, lambda module: len(shown_computations(module))),
         Amount(f"FLOPs{where}", costs[0].flops, costs[1].flops, _rounded),
         Amount(f"transcendentals{where}", costs[0].transcendentals, costs[1].transcendentals, _rounded),
+        Amount(f"bytes accessed{where}", costs[0].bytes_accessed, costs[1].bytes_accessed, format_bytes),
         _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
         _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
     ]

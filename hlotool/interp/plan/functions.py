@@ -14,6 +14,7 @@ from hlotool.interp.plan.forms import Form, Reduction, form_of, reduction_of
 from hlotool.interp.plan.fusing import Cluster, schedule
 from hlotool.interp.plan.graph import Branches, Call, Loop, Operation, Region, Variable
 from hlotool.interp.plan.lowering import Lowering
+from hlotool.interp.plan.number_loops import NumberLoop, number_loop
 from hlotool.interp.plan.runtime import first_check
 from hlotool.interp.plan.statements import implicit_operands, value_expression, write_operation, write_unpacked
 from hlotool.interp.plan.writer import Writer
@@ -35,6 +36,7 @@ class FunctionWriter:
         self.options = options
         self.is_timed = options.timeout_seconds is not None
         self._is_watched = is_watched
+        self.number_loops: list[NumberLoop] = []
         self._watched_loop: Item | None = None
         self._sources: dict[Item, list[Variable]] = {}
 
@@ -141,6 +143,11 @@ class FunctionWriter:
 
     def _write_loop(self, loop: Loop, dying: list[Variable]) -> None:
         writer = self.writer
+        numbers = number_loop(loop)
+        if numbers is not None:
+            self._write_number_loop(loop, numbers)
+            self._delete(dying)
+            return
         self._assign(loop.state, loop.operands[0])
         initial = set(loop.operands[0])
         inside = {variable for region in loop.regions for variable in region.free_variables()}
@@ -178,6 +185,12 @@ class FunctionWriter:
                     writer.line(f"{held} = None")
         self._delete(variable for variable in dying if not (variable in initial and variable not in inside) and variable not in loop.results)
         self._delete(variable for variable in dying if variable in loop.results)
+
+    def _write_number_loop(self, loop: Loop, numbers: NumberLoop) -> None:
+        self.number_loops.append(numbers)
+        arguments = ", ".join(map(self.writer.name, (*loop.operands[0], *numbers.outside)))
+        targets = "".join(f"{self.writer.name(variable)}, " for variable in loop.state)
+        self.writer.line(f"{targets}= {self.writer.bind(numbers)}(run, {arguments})")
 
     def _local_results(self, region: Region, targets: Iterable[Variable]) -> list[Variable]:
         """The results of a region that have been assigned to targets, and are computed in it."""

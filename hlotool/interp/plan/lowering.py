@@ -140,6 +140,7 @@ class Lowering:
         self.graph = graph
         self.bindings: dict[Instruction, Binding] = {}
         self._offsets: Memo[Shape, list[int]] = Memo(_offsets_of)
+        self._numbers: dict[tuple[str, bytes], Leaves] = {}
         self._foldable = _FOLDED_IN_ALL
         self._most_instructions = _LEAST_GROWTH + _GROWTH * sum(len(computation.instructions) for computation in graph.sizes)
         self._left = 0
@@ -205,9 +206,15 @@ class Lowering:
     def _constant(self, x: Instruction, stream: int) -> Leaves:
         assert x.literal is not None
         try:
-            return constants_of(x.shape, literal_value(x.literal, self.options, stream))
+            return self._numbered(x.shape, constants_of(x.shape, literal_value(x.literal, self.options, stream)))
         except (MemoryError, ValueError, HlotoolError) as error:
             raise CannotPlan(f"the constant '{x.name}' cannot be read") from error
+
+    def _numbered(self, shape: Shape, leaves_of_constant: Leaves) -> Leaves:
+        """The variables of a constant; for a number, those that the first one with the same bits has got."""
+        if not shape.is_array or shape.dimensions:
+            return leaves_of_constant
+        return self._numbers.setdefault((shape.element_type, leaves_of_constant[0].constant.tobytes()), leaves_of_constant)
 
     def range_of(self, shape: Shape, index: int) -> tuple[int, int]:
         """The numbers of the leaves of an element of a tuple."""
@@ -262,7 +269,7 @@ class Lowering:
             # It is raised again, with the place in the source, when the instruction is executed.
             return None
         value.flags.writeable = False
-        results = constants_of(x.shape, value)
+        results = self._numbered(x.shape, constants_of(x.shape, value))
         # What a broadcast repeats is told by its operation, which is not one of the region.
         Operation(x, operands, results)
         return results

@@ -40,12 +40,13 @@ class PlanFunction:
         self.waits = computation in lowering.graph.waiting
         writer.write(lowering.region(computation), waits=self.waits)
         self.computation = computation
-        self.source = writer.writer.text
+        text = writer.writer.text
+        self.source = "\n\n\n".join([text, *(loop.source for loop in writer.number_loops)])
         self.blamed = writer.writer.blamed
         self._options = options
         namespace: dict[str, Any] = {**GLOBALS, **writer.writer.namespace}
         # The source consists of names and numbers that the writer has made up, see its documentation.
-        exec(compile(self.source, f"<plan of {computation.name!a}>", "exec"), namespace)
+        exec(compile(text, f"<plan of {computation.name!a}>", "exec"), namespace)
         self._function = namespace["plan"]
         self._parameters = [leaf for parameter in computation.parameters for leaf in parameter.shape.leaves()]
         self._code: CodeType = self._function.__code__

@@ -6,6 +6,7 @@ the expression calls the kernel's function for these.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["scalar_expression"]
+__all__ = ["float_expression", "scalar_expression"]
 
 _OPERATORS: dict[Any, str] = {
     np.add: "{0} + {1}",
@@ -81,7 +82,12 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     if operation.instruction.opcode == "clamp" and numbers[0].element.is_integral:
         low, x, high = operands
         return f"{high} if {x} > {high} or {low} > {high} else {low} if {x} < {low} else {x}"
-    return _expression(writer, form, operands, numbers[-1])
+    return _expression(writer.bind, form, operands, numbers[-1])
+
+
+def float_expression(form: Form, operands: list[str], result: NumberType, bind: Callable[[Any], str]) -> tuple[str, bool]:
+    """The expression for an operation on floats held as NumPy scalars, and whether it consists of operators alone."""
+    return _expression(bind, form, operands, result), form.function in _OPERATORS
 
 
 def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[Any]) -> str:
@@ -90,15 +96,15 @@ def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[
     return f"{writer.bind(result.type, result.name)}({operand})"
 
 
-def _expression(writer: Writer, form: Form, operands: list[str], result: NumberType) -> str:
+def _expression(bind: Callable[[Any], str], form: Form, operands: list[str], result: NumberType) -> str:
     template = _OPERATORS.get(form.function)
     if template is not None:
         return template.format(*operands)
-    function = writer.bind(form.function)
+    function = bind(form.function)
     call = f"{function}({', '.join(f'asarray({operand})' for operand in operands)})[()]"
     # Functions of integers may be bound to their width.
     partly = _PARTLY.get(form.function.func if isinstance(form.function, partial) else form.function)
     if partly is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
-        zero, one = (writer.bind(result.held.type(number)) for number in (0, 1))
+        zero, one = (bind(result.held.type(number)) for number in (0, 1))
         return partly.format(*operands, call=call, bits=result.bits, zero=zero, one=one)
     return f"{function}({', '.join(operands)})" if form.fills else call

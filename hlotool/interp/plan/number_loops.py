@@ -1,0 +1,162 @@
+"""Loops in which there is nothing but numbers: functions of their own, which are compiled by Numba, if it is installed, once they have run long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from hlotool.analysis.loops import exact_trip_count
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.failures import is_as_inferred
+from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
+from hlotool.interp.plan.graph import Leaves, Loop, Operation, Region, Variable
+from hlotool.interp.plan.numbers import NumberStatements, can_hold
+from hlotool.interp.plan.runtime import PlanRun
+from hlotool.interp.plan.writer import Writer
+
+__all__ = ["NumberLoop", "number_loop"]
+
+_HOT = 1 << 17
+"""After so many iterations, compiling a loop, which takes about a second, is worthwhile."""
+_MOST_COMPILED = 500
+"""The most operations of a loop that is compiled; the time grows faster than their number."""
+_MOST_AT_ONCE = 1 << 16
+"""Iterations after which it is checked whether time is left, and whether the user has interrupted the run."""
+
+_Step = Callable[..., tuple[Any, ...]]
+
+
+class NumberLoop:
+    """A loop as a function `loop(n, limit, ...)` of iterations, state, and what it reads from outside.
+
+    It returns whether the loop has ended, or has come to `limit` iterations, their number, and the state. Called with the run, the initial state
+    and what is read from outside, as NumPy scalars, an instance returns the final state.
+    """
+
+    __slots__ = ("_is_compared", "_is_native", "_iterations", "_namespace", "_native", "_python", "_types", "outside", "source")
+
+    def __init__(self, loop: Loop, writer: Writer, outside: Leaves, *, is_native: bool) -> None:
+        self.source = writer.text
+        self.outside = outside
+        self._types = [NUMPY_TYPES[variable.shape.element_type].type for variable in loop.state]
+        self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
+        self._namespace: dict[str, Any] = {**writer.namespace, "asarray": np.asarray, "wrapped": _wrapped}
+        self._python = _function(self.source, self._namespace)
+        self._native: _Step | None = None
+        self._is_native = is_native
+        self._iterations = 0
+
+    def __call__(self, run: PlanRun, *values: Any) -> tuple[Any, ...]:
+        count = len(self._types)
+        numbers = [value if isinstance(value, np.floating) else value.item() for value in values]
+        state, outside = tuple(numbers[:count]), numbers[count:]
+        iterations, compared_from = 0, FIRST_COMPARED
+        before: tuple[Any, ...] | None = None
+        while True:
+            limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MOST_AT_ONCE)
+            if run.options.max_iterations is not None:
+                limit = min(limit, run.options.max_iterations)
+            has_ended, reached, *rest = self._run(iterations, limit, *state, *outside)
+            self._iterations += reached - iterations
+            iterations, state = reached, tuple(rest)
+            if has_ended or (before is not None and is_same(self._arrays(before), self._arrays(state))):
+                return tuple([scalar_type(number) for scalar_type, number in zip(self._types, state, strict=True)])
+            run.check_time()
+            next_iteration(iterations, run.options)
+            before = state if self._is_compared and before is None and iterations >= compared_from else None
+            if before is not None:
+                compared_from = 2 * iterations
+
+    def _arrays(self, state: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple([np.asarray(number, scalar_type) for scalar_type, number in zip(self._types, state, strict=True)])
+
+    def _run(self, *arguments: Any) -> tuple[Any, ...]:
+        if self._is_native and self._native is None and self._iterations >= _HOT:
+            self._native = _compiled(self.source, self._namespace)
+            self._is_native = self._native is not None
+        if self._native is not None:
+            try:
+                has_ended, iterations, *state = self._native(*arguments)
+            except Exception:
+                # What Numba cannot compile, it says at the first call.
+                self._native, self._is_native = None, False
+            else:
+                # All floats have become Python's.
+                floats = [
+                    scalar_type(number) if isinstance(number, float) else number for scalar_type, number in zip(self._types, state, strict=True)
+                ]
+                return has_ended, iterations, *floats
+        return self._python(*arguments)
+
+
+def _function(source: str, namespace: dict[str, Any]) -> _Step:
+    # The source consists of names and numbers that the writer has made up, see its documentation.
+    exec(compile(source, "<loop>", "exec"), namespace)
+    function: _Step = namespace["loop"]
+    return function
+
+
+def _wrapped(number: int) -> int:
+    """An integer in the range of 64 bits."""
+    half = 1 << 63
+    return (number + half) % (2 * half) - half
+
+
+def _compiled(source: str, namespace: dict[str, Any]) -> _Step | None:
+    if find_spec("numba") is None:
+        return None
+    numba = import_module("numba")
+    # Its integers of 64 bits wrap by themselves.
+    native = {**namespace, "wrapped": numba.njit(lambda number: number)}
+    step: _Step = numba.njit(error_model="numpy")(_function(source, native))
+    return step
+
+
+def number_loop(loop: Loop) -> NumberLoop | None:
+    """The function of a loop in which there is nothing but numbers; None for other loops."""
+    regions = [_needed(region) for region in loop.regions]
+    if None in regions or not loop.state or not all(map(can_hold, loop.state)):
+        return None
+    condition, body = [operations for operations in regions if operations is not None]
+    inside = {*loop.state, *(result for operation in (*condition, *body) for result in operation.results)}
+    reads = [variable for operation in (*condition, *body) for variable in operation.reads]
+    reads += [*loop.condition.results, *loop.body.results]
+    outside = tuple(dict.fromkeys([variable for variable in reads if variable.constant is None and variable not in inside]))
+    if not all(map(can_hold, reads)):
+        return None
+    writer = Writer()
+    statements = NumberStatements(writer)
+    state = ", ".join(map(statements.name, loop.state))
+    parameters = ", ".join(["n", "limit", *map(statements.name, (*loop.state, *outside))])
+    with writer.blocks((f"def loop({parameters}):", "while True:")):
+        if not all(map(statements.write, condition)):
+            return None
+        (goes_on,) = loop.condition.results
+        writer.line(f"if not {statements.name(goes_on)}: return True, n, {state}")
+        writer.line(f"if n == limit: return False, n, {state}")
+        writer.line("n += 1")
+        if not all(map(statements.write, body)):
+            return None
+        pairs = [(statements.name(variable), statements.name(result)) for variable, result in zip(loop.state, loop.body.results, strict=True)]
+        pairs = [(target, value) for target, value in pairs if target != value]
+        if pairs:
+            writer.line(f"{', '.join(target for target, _ in pairs)} = {', '.join(value for _, value in pairs)}")
+    is_small = len(condition) + len(body) <= _MOST_COMPILED
+    return NumberLoop(loop, writer, outside, is_native=statements.is_native and is_small)
+
+
+def _needed(region: Region) -> list[Operation] | None:
+    """The operations of a region whose results are read; None if one of them, or what has an effect, is more than a kernel."""
+    needed: set[Variable] = set(region.results)
+    operations: list[Operation] = []
+    for operation in reversed(region.operations):
+        if type(operation) is not Operation or not operation.is_pure or not is_as_inferred(operation.instruction):
+            return None
+        if not needed.isdisjoint(operation.results):
+            needed.update(operation.reads)
+            operations.append(operation)
+    return operations[::-1]

@@ -1,0 +1,188 @@
+"""Loops over single numbers, which have code of their own: the same results as the kernels of arrays give, compiled by Numba or not."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import product
+
+import numpy as np
+import pytest
+
+import hlotool
+from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.plan import number_loops
+
+SIGNED, UNSIGNED, FLOATS = ("s8", "s16", "s32", "s64"), ("u8", "u16", "u32", "u64"), ("f32", "f64")
+DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
+INTEGERS = "add subtract multiply divide remainder maximum minimum and or xor shift-left shift-right-arithmetic shift-right-logical".split()
+
+
+def operations(name: str, *, is_native: bool = False) -> list[tuple[str, str]]:
+    """Element types and texts of results of `x` and `y`, which are numbers of a type, and of constants; those that Numba compiles."""
+    rows = every_operation(name)
+    return [row for row in rows if not is_native or not is_left_to_python(name, *row)]
+
+
+def is_left_to_python(name: str, kind: str, text: str) -> bool:
+    """Whether Numba is not asked for an operation, or, since compiling takes long, has another one like it."""
+    opcode = text.partition("(")[0]
+    of_wide = ("divide", "remainder", "shift-right-logical") if name == "s64" else ("maximum", "minimum", "power", "abs", "sqrt", "tanh", "clamp")
+    # Dividing 64-bit integers is left to Python, and so are those who read the quotient.
+    if name == "s64" and any(f"({operand}," in text for operand in "de"):
+        return True
+    is_needed = opcode == "compare" or not text.endswith((", c0)", ", c1)", ", c2)"))
+    return not is_needed or kind == "u64" or (opcode in of_wide and name in ("s64", *FLOATS))
+
+
+def every_operation(name: str) -> list[tuple[str, str]]:
+    if name == "pred":
+        binary, unary, constants = ("and", "or", "xor", "add", "multiply", "maximum", "minimum"), ("not",), ("true", "false")
+    elif name in FLOATS:
+        binary, unary, constants = (
+            ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"),
+            ("negate", "abs", "sqrt", "tanh"),
+            ("0.5",),
+        )
+    else:
+        binary, unary = INTEGERS, ("negate", "not", *(("abs", "sign") if name in SIGNED else ()))
+        constants = ("3", "0", "100") if name in UNSIGNED else ("3", "1", "0", "-5")
+    rows = [(name, f"{opcode}(x, y)") for opcode in binary] + [(name, f"{opcode}(x)") for opcode in unary]
+    rows += [(name, f"{opcode}(x, c{k})") for opcode in binary for k in range(len(constants))]
+    rows += [
+        ("pred", f"compare(x, {y}), direction={direction}") for direction in DIRECTIONS for y in ("y", "c0", *(["c1"] if name == "pred" else []))
+    ]
+    rows += [(name, "select(p, x, y)")]
+    # What is known of the range of a value makes the code for others shorter.
+    if name in SIGNED:
+        rows += [(name, "add(d, c0)"), (name, "subtract(e, c3)"), (name, "multiply(d, d)"), (name, "multiply(e, e)"), (name, "add(e, x)")]
+    if name != "pred":
+        rows += [(name, "clamp(y, x, c0)")]
+    rows += [(other, "convert(x)") for other in (*SIGNED, *UNSIGNED, *FLOATS, "pred")]
+    return [*rows, *(("constant", constant) for constant in constants)]
+
+
+def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[str], list[str]]:
+    """The text of all operations, and the types and the names of the results."""
+    rows = operations(name, is_native=is_native)
+    constants = [text for kind, text in rows if kind == "constant"]
+    rows = [row for row in rows if row[0] != "constant"]
+    shape = f"{name}[{dimensions}]"
+
+    def constant(label: str, number: str) -> str:
+        broadcast = f"  {label} = {shape} broadcast({label}0), dimensions={{}}\n" if dimensions else ""
+        return f"  {label}{'0' if dimensions else ''} = {name}[] constant({number})\n{broadcast}"
+
+    lines = [constant(f"c{k}", number) for k, number in enumerate(constants)]
+    lines += [f"  p = pred[{dimensions}] compare(x, y), direction=LT\n"]
+    if name in SIGNED:
+        # Where nothing reads them, they are left out.
+        lines += [f"  d = {shape} remainder(x, c0)\n", f"  e = {shape} divide(x, c0)\n"]
+    lines += [f"  r{k} = {kind}[{dimensions}] {text}\n" for k, (kind, text) in enumerate(rows)]
+    return "".join(lines), [kind for kind, _ in rows], [f"r{k}" for k in range(len(rows))]
+
+
+def loop_of(name: str, *, is_native: bool) -> hlotool.ir.model.Module:
+    """A module that computes all operations on two numbers in the second of three iterations, before which their order is exchanged."""
+    body, kinds, _ = computed(name, "", is_native=is_native)
+    state = ", ".join(f"{kind}[]" for kind in ("s32", name, name, *kinds))
+    kept = "".join(f"  o{k} = {kind}[] get-tuple-element(s), index={k + 3}\n" for k, kind in enumerate(kinds))
+    chosen = "".join(f"  n{k} = {kind}[] select(is, r{k}, o{k})\n" for k, kind in enumerate(kinds))
+    zeros = "".join(f"  z{k} = {kind}[] constant({'false' if kind == 'pred' else 0})\n" for k, kind in enumerate(kinds))
+    return hlotool.parse(f"""HloModule loop
+more {{
+  s = ({state}) parameter(0) i = s32[] get-tuple-element(s), index=0 three = s32[] constant(3)
+  ROOT c = pred[] compare(i, three), direction=LT
+}}
+step {{
+  s = ({state}) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1) j = s32[] add(i, one)
+  x = {name}[] get-tuple-element(s), index=1 y = {name}[] get-tuple-element(s), index=2
+{kept}{body}  is = pred[] compare(i, one), direction=EQ
+{chosen}  ROOT t = ({state}) tuple(j, y, x, {", ".join(f"n{k}" for k in range(len(kinds)))})
+}}
+ENTRY e {{
+  y = {name}[] parameter(0) x = {name}[] parameter(1) zero = s32[] constant(0)
+{zeros}  s = ({state}) tuple(zero, x, y, {", ".join(f"z{k}" for k in range(len(kinds)))})
+  w = ({state}) while(s), condition=more, body=step
+  {" ".join(f"g{k} = {kind}[] get-tuple-element(w), index={k + 3}" for k, kind in enumerate(kinds))}
+  ROOT r = ({", ".join(f"{kind}[]" for kind in kinds)}) tuple({", ".join(f"g{k}" for k in range(len(kinds)))})
+}}""")
+
+
+def numbers_of(name: str) -> list[object]:
+    if name == "pred":
+        return [False, True]
+    if name in FLOATS:
+        info = np.finfo(NUMPY_TYPES[name])
+        return [0.0, -0.0, 1.0, -1.0, 0.1, 3.7e5, float(info.max), float(info.smallest_subnormal), float("inf"), float("-inf"), float("nan")]
+    limits = np.iinfo(NUMPY_TYPES[name])
+    small = [0, 1, 2, 3, 7, 8, 31, 63, limits.max, limits.max - 1, limits.max // 3]
+    return small if name in UNSIGNED else [*small, -1, -2, -3, -100, limits.min, limits.min + 1]
+
+
+@pytest.mark.parametrize("name", ["pred", *SIGNED, *UNSIGNED, *FLOATS])
+def test_results_are_those_of_arrays(name):
+    check(name, is_native=False)
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="what Numba compiles needs Numba")
+@pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
+def test_compiled_loops_give_the_same(name, monkeypatch):
+    compiled = []
+    compile_loop = number_loops._compiled
+
+    def spy(*arguments):
+        compiled.append(compile_loop(*arguments))
+        return compiled[-1]
+
+    monkeypatch.setattr(number_loops, "_compiled", spy)
+    monkeypatch.setattr(number_loops, "_HOT", 0)
+    monkeypatch.setattr(number_loops, "_MOST_COMPILED", 10_000)
+    check(name, is_native=True)
+    assert [step.nopython_signatures for step in compiled if step is not None], "Numba has not compiled the loop"
+
+
+def check(name: str, *, is_native: bool) -> None:
+    pairs = list(product(numbers_of(name), repeat=2))
+    first, second = (np.array([pair[k] for pair in pairs], NUMPY_TYPES[name]) for k in range(2))
+    body, kinds, names = computed(name, str(len(pairs)), is_native=is_native)
+    shape = f"{name}[{len(pairs)}]"
+    text = f"ENTRY e {{\n  x = {shape} parameter(0) y = {shape} parameter(1)\n{body}  ROOT t = tuple({', '.join(names)})\n}}"
+    expected = hlotool.evaluate(hlotool.parse(text), [first, second], executor="reference")
+    run = hlotool.compile(loop_of(name, is_native=is_native))
+    assert run.source is not None
+    assert "def loop(" in run.source
+    results = [run(first[k], second[k]) for k in range(len(pairs))]
+    texts = [text for kind, text in operations(name, is_native=is_native) if kind != "constant"]
+    for k, kind in enumerate(kinds):
+        found = np.array([result[k] for result in results], NUMPY_TYPES[kind])
+        same = found.view(np.uint8).reshape(len(pairs), -1) == expected[k].view(np.uint8).reshape(len(pairs), -1)
+        wrong = [(*pairs[at], found[at], expected[k][at]) for at in np.flatnonzero(~same.all(1))]
+        assert not wrong, f"{kind} {texts[k]}: {wrong[:5]}"
+
+
+ENDLESS = """HloModule endless
+more { s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 no = s32[] constant(-1) ROOT c = pred[] compare(i, no), direction=NE }
+step { s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 mask = s32[] get-tuple-element(s), index=1 by = s32[] constant(STEP)
+  n = s32[] add(i, by) m = s32[] and(n, mask) ROOT t = tuple(m, mask) }
+ENTRY e { i = s32[] parameter(0) mask = s32[] parameter(1) s = tuple(i, mask) ROOT w = (s32[], s32[]) while(s), condition=more, body=step }"""
+
+
+@pytest.mark.parametrize("hot", [0, 1 << 40])
+def test_limits_hold(hot, monkeypatch):
+    monkeypatch.setattr(number_loops, "_HOT", hot)
+    module = hlotool.parse(ENDLESS.replace("STEP", "2"))
+    for options, message in (
+        ({"max_iterations": 1000}, "did not end after 1000 iterations"),
+        ({"timeout_seconds": 0.3}, "took longer than 0.3 seconds"),
+    ):
+        with pytest.raises(hlotool.EvaluationError, match=message):
+            hlotool.evaluate(module, [np.int32(0), np.int32(0xFFFF)], options=hlotool.RunOptions(**options), executor="plan")
+    result = hlotool.evaluate(module, [np.int32(-1001), np.int32(-1)], options=hlotool.RunOptions(max_iterations=500), executor="plan")
+    assert [x.item() for x in result] == [-1, -1]
+
+
+@pytest.mark.parametrize("executor", ["plan", "reference"])
+def test_a_state_that_stays_the_same_is_the_result(executor):
+    """As if somebody had stopped the run: nothing can come of it any more."""
+    result = hlotool.evaluate(hlotool.parse(ENDLESS.replace("STEP", "0")), [np.int32(5), np.int32(-1)], executor=executor)
+    assert [x.item() for x in result] == [5, -1]

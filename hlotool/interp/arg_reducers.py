@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -146,7 +146,7 @@ def arg_reducer_of(computation: Computation) -> ArgReducer | None:
     return _recognized(tuple(_step(x, numbers) for x in computation.instructions), numbers[computation.root])
 
 
-class _Step(Record):
+class _Step(NamedTuple):
     """What recognition depends on of an instruction; operands are numbers of steps."""
 
     opcode: str

@@ -13,7 +13,7 @@ from hlotool.ir.node import Node
 from hlotool.opdefs.base import OpDef
 from hlotool.record import Record
 
-__all__ = ["Annotations", "PrintedSpan", "SourceNotes"]
+__all__ = ["Annotations", "Assignments", "PrintedSpan", "SourceNotes"]
 
 
 # The classes of computations and instructions are in `ir.model`, which imports this module.

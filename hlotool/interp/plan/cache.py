@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
+from hlotool.ir.notes import Assignments
 
 if TYPE_CHECKING:
     from hlotool.interp.plan.plan import Plan
@@ -32,10 +33,12 @@ class KnownModule:
     `is_checked` is set when it has been found out that nothing prevents a run on one device.
     """
 
-    __slots__ = ("_is_new", "_plans", "_state", "is_checked", "options", "reason")
+    __slots__ = ("_assignment", "_fields", "_is_new", "_plans", "_structure", "is_checked", "options", "reason")
 
-    def __init__(self, state: list[object], options: RunOptions) -> None:
-        self._state = state
+    def __init__(self, module: Module, options: RunOptions) -> None:
+        self._structure = [item.copy() if isinstance(item, list) else item for item in _structure(module, options)]
+        self._fields = _fields(module)
+        self._assignment = Assignments.last
         self.options = options
         self.is_checked = False
         self._is_new = True
@@ -43,10 +46,15 @@ class KnownModule:
         self.reason = ""
         """Why there is no plan, if it has been found out that there cannot be one."""
 
-    def is_of(self, state: list[object], options: RunOptions) -> bool:
-        """Whether it is about a module in this state."""
+    def is_of(self, module: Module, options: RunOptions) -> bool:
+        """Whether it is about a module as it is now."""
         # Lists compare the same objects without looking into them.
-        return self._state == state and self.options == options
+        if self._structure != _structure(module, options) or self.options != options:
+            return False
+        if self._assignment is Assignments.last:
+            return True
+        self._assignment = Assignments.last
+        return self._fields == _fields(module)
 
     def plan(self, module: Module, executor: str, *, is_watched: bool = False) -> Plan | None:
         """The plan to run the module with; None if the reference executor shall do it. Compiles it if need be."""
@@ -68,14 +76,23 @@ _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 
 def known_module(module: Module, options: RunOptions) -> KnownModule:
     """What is known about a module; nothing yet if it has been edited since it was last run, or was run with other options."""
-    # Instructions are immutable but for the Rewriter, which replaces these fields.
-    state: list[object] = [module.entry, module.attributes, *module.diagnostics, dict(options.custom_calls or {})]
-    for computation in module.computations:
-        state += (computation.root, computation.instructions.copy(), list(map(_FIELDS, computation.instructions)))
     known = _KNOWN.get(module)
-    if known is None or not known.is_of(state, options):
-        known = _KNOWN[module] = KnownModule(state, options)
+    if known is None or not known.is_of(module, options):
+        known = _KNOWN[module] = KnownModule(module, options)
     return known
+
+
+def _structure(module: Module, options: RunOptions) -> list[object]:
+    """What the module consists of, and the functions that it may call."""
+    structure: list[object] = [module.entry, module.attributes, *module.diagnostics, dict(options.custom_calls or {})]
+    for computation in module.computations:
+        structure += (computation.root, computation.instructions)
+    return structure
+
+
+def _fields(module: Module) -> list[object]:
+    """What the instructions are. They are immutable but for the Rewriter, which replaces these fields."""
+    return [_FIELDS(x) for computation in module.computations for x in computation.instructions]
 
 
 def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:

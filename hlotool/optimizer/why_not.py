@@ -194,5 +194,5 @@ def _why_not_folded(x: Instruction) -> str:
 
 def _names(instructions: Sequence[Instruction]) -> str:
     names = [f"'{x.name}'" for x in dict.fromkeys(instructions)]
-    shown = ", ".join(names[:_MOST_NAMES])
-    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} others"
+    shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
+    return shown if more <= 0 else f"{shown} and {more} {'other' if more == 1 else 'others'}"

@@ -47,6 +47,14 @@ def test_a_chain_is_one_loop_over_blocks():
     assert source.count("= empty(") - source.count("w = empty(") == 1
 
 
+def test_a_number_computed_from_the_same_number():
+    text = (
+        "ENTRY e { x = f32[4] parameter(0) c = f32[] constant(2) d = f32[] constant(2) r = f32[] reshape(c) a = f32[] abs(r) b = f32[] maximum(a, d) "
+    )
+    module = hlotool.parse(text + "s = f32[] reshape(b) w = f32[4] broadcast(s), dimensions={} ROOT m = f32[4] multiply(x, w) }")
+    assert hlotool.compile(module)([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 4.0, 6.0, 8.0]
+
+
 def test_names_are_comments_and_nothing_else():
     text = 'ENTRY e { x.__import__ = f32[2] parameter(0) ROOT os.system = f32[2] custom-call(x.__import__), custom_call_target="\\n1/0" }'
     module = hlotool.parse(text)

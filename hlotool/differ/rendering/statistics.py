@@ -117,7 +117,8 @@ def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
 
 def _opcodes(rows: Sequence[Amount]) -> str:
     texts = [_opcode(row) for row in rows]
-    return ", ".join(texts[:_MOST_LISTED]) + (f", and {len(texts) - _MOST_LISTED} others" if len(texts) > _MOST_LISTED else "")
+    more = len(texts) - _MOST_LISTED
+    return ", ".join(texts[:_MOST_LISTED]) + (f", and {more} {'other' if more == 1 else 'others'}" if more > 0 else "")
 
 
 def _opcode(row: Amount) -> str:

@@ -211,7 +211,10 @@ class Lowering:
             raise CannotPlan(f"the constant '{x.name}' cannot be read") from error
 
     def _numbered(self, shape: Shape, leaves_of_constant: Leaves) -> Leaves:
-        """The variables of a constant; for a number, those that the first one with the same bits has got."""
+        """The variables of a literal; for a number, those that the first one with the same bits has got.
+
+        Not for what is computed beforehand: that has operations as sources, which could then be their own.
+        """
         if not shape.is_array or shape.dimensions:
             return leaves_of_constant
         return self._numbers.setdefault((shape.element_type, leaves_of_constant[0].constant.tobytes()), leaves_of_constant)
@@ -269,7 +272,7 @@ class Lowering:
             # It is raised again, with the place in the source, when the instruction is executed.
             return None
         value.flags.writeable = False
-        results = self._numbered(x.shape, constants_of(x.shape, value))
+        results = constants_of(x.shape, value)
         # What a broadcast repeats is told by its operation, which is not one of the region.
         Operation(x, operands, results)
         return results

@@ -48,10 +48,9 @@ def test_a_chain_is_one_loop_over_blocks():
 
 
 def test_a_number_computed_from_the_same_number():
-    text = (
-        "ENTRY e { x = f32[4] parameter(0) c = f32[] constant(2) d = f32[] constant(2) r = f32[] reshape(c) a = f32[] abs(r) b = f32[] maximum(a, d) "
-    )
-    module = hlotool.parse(text + "s = f32[] reshape(b) w = f32[4] broadcast(s), dimensions={} ROOT m = f32[4] multiply(x, w) }")
+    """What a number is broadcast from is not looked for in itself, although it has the same bits."""
+    text = "ENTRY e { x = f32[4] parameter(0) c = f32[] constant(2) r = f32[] broadcast(c), dimensions={} "
+    module = hlotool.parse(text + "w = f32[4] broadcast(r), dimensions={} ROOT m = f32[4] multiply(x, w) }")
     assert hlotool.compile(module)([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 4.0, 6.0, 8.0]
 
 

@@ -45,6 +45,9 @@ def run_one_by_one(module: Module, request: Invoke, batch: tuple[int, ...]) -> R
     computation, root = request.computation, request.root
     parameters = computation.parameters
     columns = [[_broadcast(module, computation, leaf, batch).reshape(-1) for leaf in leaves(argument)] for argument in request.take_arguments()]
+    if [len(column) for column in columns] != [sum(1 for _ in p.shape.leaves()) for p in parameters]:
+        message = f"'{computation.name}' is applied to other values than it takes"
+        raise failure(module, computation.root, "R004", message, "hlotool verify tells whether the module is valid")
     rows = []
     for k in range(prod(batch)):
         pairs = zip(parameters, columns, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ _HOT = 1 << 17
 """After so many iterations, compiling a loop, which takes about a second, is worthwhile."""
 _MOST_COMPILED = 500
 """The most operations of a loop that is compiled; the time grows faster than their number."""
+_SECONDS_TO_COMPILE = 10.0
 _MOST_AT_ONCE = 1 << 16
 """Iterations after which it is checked whether time is left, and whether the user has interrupted the run."""
 
@@ -60,7 +62,7 @@ class NumberLoop:
             limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MOST_AT_ONCE)
             if run.options.max_iterations is not None:
                 limit = min(limit, run.options.max_iterations)
-            has_ended, reached, *rest = self._run(iterations, limit, *state, *outside)
+            has_ended, reached, *rest = self._run(run, iterations, limit, *state, *outside)
             self._iterations += reached - iterations
             iterations, state = reached, tuple(rest)
             if has_ended or (before is not None and is_same(self._arrays(before), self._arrays(state))):
@@ -74,8 +76,8 @@ class NumberLoop:
     def _arrays(self, state: Sequence[Any]) -> tuple[Any, ...]:
         return tuple([np.asarray(number, scalar_type) for scalar_type, number in zip(self._types, state, strict=True)])
 
-    def _run(self, *arguments: Any) -> tuple[Any, ...]:
-        if self._is_native and self._native is None and self._iterations >= _HOT:
+    def _run(self, run: PlanRun, *arguments: Any) -> tuple[Any, ...]:
+        if self._is_native and self._native is None and self._iterations >= _HOT and _has_time(run):
             self._native = _compiled(self.source, self._namespace)
             self._is_native = self._native is not None
         if self._native is not None:
@@ -91,6 +93,11 @@ class NumberLoop:
                 ]
                 return has_ended, iterations, *floats
         return self._python(*arguments)
+
+
+def _has_time(run: PlanRun) -> bool:
+    """Whether there is time to compile a loop, which cannot be stopped."""
+    return run.deadline is None or run.deadline - time.monotonic() > _SECONDS_TO_COMPILE
 
 
 def _function(source: str, namespace: dict[str, Any]) -> _Step:

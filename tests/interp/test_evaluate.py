@@ -134,6 +134,14 @@ def test_what_numpy_refuses_is_an_error_of_ours():
     assert found.hint == "hlotool verify tells whether the module is valid"
 
 
+@pytest.mark.parametrize("executor", ["reference", "plan"])
+def test_a_computation_for_other_values(executor):
+    text = "f { a = f32[] parameter(0) b = f32[4] parameter(1) ROOT c = f32[] negate(a) } "
+    module = hlotool.parse(text + "ENTRY e { x = f32[4] parameter(0) ROOT r = f32[4] map(x), dimensions={0}, to_apply=f }")
+    with pytest.raises(hlotool.EvaluationError, match="'f' is applied to other values than it takes"):
+        hlotool.evaluate(module, [np.ones(4, np.float32)], executor=executor)
+
+
 def test_a_broken_rule_explains_a_wrong_result():
     text = "ENTRY e { x = f32[3] parameter(0) i = s32[] parameter(1) ROOT r = f32[4] dynamic-slice(x, i), dynamic_slice_sizes={4} }"
     (found,) = refused(text, [1.0, 2.0, 3.0], 0)

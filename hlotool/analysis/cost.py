@@ -17,7 +17,10 @@ __all__ = ["Cost", "module_cost"]
 
 
 class Cost(NamedTuple):
-    """`flops` are operations of arithmetic on any type; `transcendentals` are values of functions such as exponential."""
+    """`flops` are operations of arithmetic on any type; `transcendentals` are values of functions such as exponential.
+
+    `bytes_accessed` are those that are read from memory or written to it.
+    """
 
     flops: int = 0
     transcendentals: int = 0

@@ -26,7 +26,7 @@ def bytes_accessed(x: Instruction) -> int:
     if x.op.name == "fusion" and x.called:
         body = x.called[0]
         return _read_by_parameters(body) + _written(body.root)
-    if not _NOTHING_READ.isdisjoint(x.op.traits) or "custom_call_target" in x.attributes or not (x.operands or x.op.name == "iota"):
+    if not _NOTHING_READ.isdisjoint(x.op.traits) or "custom_call_target" in x.attributes or x.immediate is not None:
         return 0
     if x.op.name.endswith("-start"):
         return sum(bytes_of(operand.shape) for operand in x.operands)
@@ -54,7 +54,7 @@ def _written(x: Instruction) -> int:
 
 
 def _result_count(x: Instruction) -> int:
-    return len(list(x.shape.leaves()))
+    return sum(1 for _ in x.shape.leaves())
 
 
 def _read_by_parameters(body: Computation) -> int:

@@ -21,7 +21,7 @@ MOST_OF_OTHER_OPCODES = 3
 
 
 _OTHER_CALL = 0.99
-"""Less than a change of operands: of two equally cheap explanations, the one is better that other partners of computations may improve."""
+"""Slightly less than a change of operands, because exchanging the partners of the called computations may still make it unnecessary."""
 
 
 class Costs:

@@ -12,6 +12,7 @@ from copy import copy
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Context
@@ -195,4 +196,4 @@ def _why_not_folded(x: Instruction) -> str:
 def _names(instructions: Sequence[Instruction]) -> str:
     names = [f"'{x.name}'" for x in dict.fromkeys(instructions)]
     shown, more = ", ".join(names[:_MOST_NAMES]), len(names) - _MOST_NAMES
-    return shown if more <= 0 else f"{shown} and {more} {'other' if more == 1 else 'others'}"
+    return shown if more <= 0 else f"{shown} and {counted(more, 'other')}"

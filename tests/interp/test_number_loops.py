@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import sys
 from itertools import product
 
+import numba
 import numpy as np
 import pytest
 
@@ -17,62 +18,58 @@ DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 INTEGERS = "add subtract multiply divide remainder maximum minimum and or xor shift-left shift-right-arithmetic shift-right-logical".split()
 
 
-def operations(name: str, *, is_native: bool = False) -> list[tuple[str, str]]:
-    """Element types and texts of results of `x` and `y`, which are numbers of a type, and of constants; those that Numba compiles."""
-    rows = every_operation(name)
-    return [row for row in rows if not is_native or not is_left_to_python(name, *row)]
+def constants(name: str) -> list[str]:
+    """The texts of the constants `c0`, `c1` and so on."""
+    if name == "pred":
+        return ["true", "false"]
+    return ["0.5"] if name in FLOATS else ["3", "0", "100"] if name in UNSIGNED else ["3", "1", "0", "-5"]
+
+
+def operations(name: str, *, is_native: bool) -> list[tuple[str, str]]:
+    """Element types and texts of results of `x` and `y`, which are numbers of a type, and of constants; or of those that Numba compiles."""
+    return [row for row in every_operation(name) if not is_native or not is_left_to_python(name, *row)]
 
 
 def is_left_to_python(name: str, kind: str, text: str) -> bool:
     """Whether Numba is not asked for an operation, or, since compiling takes long, has another one like it."""
     opcode = text.partition("(")[0]
-    of_wide = ("divide", "remainder", "shift-right-logical") if name == "s64" else ("maximum", "minimum", "power", "abs", "sqrt", "tanh", "clamp")
-    # Dividing 64-bit integers is left to Python, and so are those who read the quotient.
-    if name == "s64" and any(f"({operand}," in text for operand in "de"):
+    if kind == "u64" or (opcode != "compare" and text.endswith((", c0)", ", c1)", ", c2)"))):
         return True
-    is_needed = opcode == "compare" or not text.endswith((", c0)", ", c1)", ", c2)"))
-    return not is_needed or kind == "u64" or (opcode in of_wide and name in ("s64", *FLOATS))
+    if name == "s64":
+        # Dividing is left to Python, and so is what reads the quotient.
+        return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}," in text for operand in "de")
+    return name in FLOATS and opcode in ("maximum", "minimum", "power", "abs", "sqrt", "tanh", "clamp")
 
 
 def every_operation(name: str) -> list[tuple[str, str]]:
     if name == "pred":
-        binary, unary, constants = ("and", "or", "xor", "add", "multiply", "maximum", "minimum"), ("not",), ("true", "false")
+        binary, unary = ["and", "or", "xor", "add", "multiply", "maximum", "minimum"], ["not"]
     elif name in FLOATS:
-        binary, unary, constants = (
-            ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power"),
-            ("negate", "abs", "sqrt", "tanh"),
-            ("0.5",),
-        )
+        binary, unary = ["add", "subtract", "multiply", "divide", "maximum", "minimum", "power"], ["negate", "abs", "sqrt", "tanh"]
     else:
-        binary, unary = INTEGERS, ("negate", "not", *(("abs", "sign") if name in SIGNED else ()))
-        constants = ("3", "0", "100") if name in UNSIGNED else ("3", "1", "0", "-5")
-    rows = [(name, f"{opcode}(x, y)") for opcode in binary] + [(name, f"{opcode}(x)") for opcode in unary]
-    rows += [(name, f"{opcode}(x, c{k})") for opcode in binary for k in range(len(constants))]
-    rows += [
-        ("pred", f"compare(x, {y}), direction={direction}") for direction in DIRECTIONS for y in ("y", "c0", *(["c1"] if name == "pred" else []))
-    ]
+        binary, unary = INTEGERS, ["negate", "not", *(("abs", "sign") if name in SIGNED else ())]
+    labels = [f"c{k}" for k in range(len(constants(name)))]
+    rows = [(name, f"{opcode}(x, {y})") for opcode in binary for y in ("y", *labels)] + [(name, f"{opcode}(x)") for opcode in unary]
+    rows += [("pred", f"compare(x, {y}), direction={direction}") for direction in DIRECTIONS for y in ("y", *labels[:2])]
     rows += [(name, "select(p, x, y)")]
     # What is known of the range of a value makes the code for others shorter.
     if name in SIGNED:
         rows += [(name, "add(d, c0)"), (name, "subtract(e, c3)"), (name, "multiply(d, d)"), (name, "multiply(e, e)"), (name, "add(e, x)")]
     if name != "pred":
         rows += [(name, "clamp(y, x, c0)")]
-    rows += [(other, "convert(x)") for other in (*SIGNED, *UNSIGNED, *FLOATS, "pred")]
-    return [*rows, *(("constant", constant) for constant in constants)]
+    return [*rows, *[(other, "convert(x)") for other in (*SIGNED, *UNSIGNED, *FLOATS, "pred")]]
 
 
 def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[str], list[str]]:
     """The text of all operations, and the types and the names of the results."""
     rows = operations(name, is_native=is_native)
-    constants = [text for kind, text in rows if kind == "constant"]
-    rows = [row for row in rows if row[0] != "constant"]
     shape = f"{name}[{dimensions}]"
 
     def constant(label: str, number: str) -> str:
         broadcast = f"  {label} = {shape} broadcast({label}0), dimensions={{}}\n" if dimensions else ""
         return f"  {label}{'0' if dimensions else ''} = {name}[] constant({number})\n{broadcast}"
 
-    lines = [constant(f"c{k}", number) for k, number in enumerate(constants)]
+    lines = [constant(f"c{k}", number) for k, number in enumerate(constants(name))]
     lines += [f"  p = pred[{dimensions}] compare(x, y), direction=LT\n"]
     if name in SIGNED:
         # Where nothing reads them, they are left out.
@@ -124,7 +121,6 @@ def test_results_are_those_of_arrays(name):
     check(name, is_native=False)
 
 
-@pytest.mark.skipif(find_spec("numba") is None, reason="what Numba compiles needs Numba")
 @pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
 def test_compiled_loops_give_the_same(name, monkeypatch):
     compiled = []
@@ -152,12 +148,23 @@ def check(name: str, *, is_native: bool) -> None:
     assert run.source is not None
     assert "def loop(" in run.source
     results = [run(first[k], second[k]) for k in range(len(pairs))]
-    texts = [text for kind, text in operations(name, is_native=is_native) if kind != "constant"]
+    texts = [text for _, text in operations(name, is_native=is_native)]
     for k, kind in enumerate(kinds):
         found = np.array([result[k] for result in results], NUMPY_TYPES[kind])
         same = found.view(np.uint8).reshape(len(pairs), -1) == expected[k].view(np.uint8).reshape(len(pairs), -1)
         wrong = [(*pairs[at], found[at], expected[k][at]) for at in np.flatnonzero(~same.all(1))]
         assert not wrong, f"{kind} {texts[k]}: {wrong[:5]}"
+
+
+def test_where_numba_does_not_help_nothing_changes(monkeypatch):
+    """Where it is not installed, or is for another NumPy; and where it cannot compile a loop."""
+    monkeypatch.setattr(number_loops, "_HOT", 0)
+    monkeypatch.setitem(sys.modules, "numba", None)
+    check("pred", is_native=False)
+    monkeypatch.undo()
+    monkeypatch.setattr(number_loops, "_HOT", 0)
+    monkeypatch.setattr("numba.typeof", lambda value: numba.types.unicode_type)
+    check("pred", is_native=False)
 
 
 ENDLESS = """HloModule endless

@@ -14,6 +14,7 @@ from hlotool.differ.delta import Delta
 from hlotool.differ.rendering.report import Report, Section
 from hlotool.ir.model import Instruction, Module
 from hlotool.ir.walk import shown_computations
+from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL
 from hlotool.shapes.memory import format_bytes
 
@@ -118,7 +119,7 @@ def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
 def _opcodes(rows: Sequence[Amount]) -> str:
     texts = [_opcode(row) for row in rows]
     more = len(texts) - _MOST_LISTED
-    return ", ".join(texts[:_MOST_LISTED]) + (f", and {more} {'other' if more == 1 else 'others'}" if more > 0 else "")
+    return ", ".join(texts[:_MOST_LISTED]) + (f", and {counted(more, 'other')}" if more > 0 else "")
 
 
 def _opcode(row: Amount) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ _HOT = 1 << 17
 _MOST_COMPILED = 500
 """The most operations of a loop that is compiled; the time grows faster than their number."""
 _SECONDS_TO_COMPILE = 10.0
+"""What must be left of the time for a run, so that the limit holds even if compiling takes longer than usual."""
 _MOST_AT_ONCE = 1 << 16
 """Iterations after which it is checked whether time is left, and whether the user has interrupted the run."""
 
@@ -78,21 +78,14 @@ class NumberLoop:
 
     def _run(self, run: PlanRun, *arguments: Any) -> tuple[Any, ...]:
         if self._is_native and self._native is None and self._iterations >= _HOT and _has_time(run):
-            self._native = _compiled(self.source, self._namespace)
+            self._native = _compiled(self.source, self._namespace, arguments)
             self._is_native = self._native is not None
-        if self._native is not None:
-            try:
-                has_ended, iterations, *state = self._native(*arguments)
-            except Exception:
-                # What Numba cannot compile, it says at the first call.
-                self._native, self._is_native = None, False
-            else:
-                # All floats have become Python's.
-                floats = [
-                    scalar_type(number) if isinstance(number, float) else number for scalar_type, number in zip(self._types, state, strict=True)
-                ]
-                return has_ended, iterations, *floats
-        return self._python(*arguments)
+        if self._native is None:
+            return self._python(*arguments)
+        has_ended, iterations, *state = self._native(*arguments)
+        # All floats have become Python's.
+        pairs = zip(self._types, state, strict=True)
+        return has_ended, iterations, *[scalar_type(number) if isinstance(number, float) else number for scalar_type, number in pairs]
 
 
 def _has_time(run: PlanRun) -> bool:
@@ -113,22 +106,29 @@ def _wrapped(number: int) -> int:
     return (number + half) % (2 * half) - half
 
 
-def _compiled(source: str, namespace: dict[str, Any]) -> _Step | None:
-    if find_spec("numba") is None:
+def _compiled(source: str, namespace: dict[str, Any], arguments: Sequence[Any]) -> _Step | None:
+    """The function of a loop in machine code, for arguments of the types of these; None where there is no Numba, or none that can compile it."""
+    try:
+        numba = import_module("numba")
+    except ImportError:
+        # It is not installed, or is made for other versions of NumPy.
         return None
-    numba = import_module("numba")
     # Its integers of 64 bits wrap by themselves.
     native = {**namespace, "wrapped": numba.njit(lambda number: number)}
-    step: _Step = numba.njit(error_model="numpy")(_function(source, native))
-    return step
+    step = numba.njit(error_model="numpy")(_function(source, native))
+    try:
+        step.compile(tuple(map(numba.typeof, arguments)))
+    except numba.core.errors.NumbaError:
+        return None
+    compiled: _Step = step
+    return compiled
 
 
 def number_loop(loop: Loop) -> NumberLoop | None:
     """The function of a loop in which there is nothing but numbers; None for other loops."""
-    regions = [_needed(region) for region in loop.regions]
-    if None in regions or not loop.state or not all(map(can_hold, loop.state)):
+    condition, body = map(_needed, loop.regions)
+    if condition is None or body is None or not loop.state or not all(map(can_hold, loop.state)):
         return None
-    condition, body = [operations for operations in regions if operations is not None]
     inside = {*loop.state, *(result for operation in (*condition, *body) for result in operation.results)}
     reads = [variable for operation in (*condition, *body) for variable in operation.reads]
     reads += [*loop.condition.results, *loop.body.results]

@@ -18,23 +18,16 @@ from hlotool.interp import functions
 from hlotool.interp.dtypes import NUMBERS, NumberType
 from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable
-from hlotool.interp.plan.scalars import float_expression
+from hlotool.interp.plan.scalars import CLAMPED, OPERATORS, float_expression
 from hlotool.interp.plan.writer import Writer
 
 __all__ = ["NumberStatements", "can_hold"]
 
-_INTEGER_KINDS = ("signed", "unsigned")
-_FLOATS = ("f32", "f64")
-
 
 def can_hold(variable: Variable) -> bool:
-    """Whether a variable is a number that these statements can compute with."""
+    """Whether a variable is a number that these statements can compute with: of a type that NumPy has, and not complex."""
     number = NUMBERS.get(variable.shape.element_type)
-    return variable.is_scalar and number is not None and (number.element.name in _FLOATS or number.kind == "pred" or _is_whole(number))
-
-
-def _is_whole(number: NumberType) -> bool:
-    return number.kind in _INTEGER_KINDS and number.bits >= 8
+    return variable.is_scalar and number is not None and number.kind != "complex" and number.held == number.computed
 
 
 class _Exact:
@@ -52,28 +45,11 @@ class _Wrapped(_Exact):
     __slots__ = ()
 
 
-_COMPARISONS = {
-    np.equal: _Exact("{0} == {1}"),
-    np.not_equal: _Exact("{0} != {1}"),
-    np.less: _Exact("{0} < {1}"),
-    np.less_equal: _Exact("{0} <= {1}"),
-    np.greater: _Exact("{0} > {1}"),
-    np.greater_equal: _Exact("{0} >= {1}"),
-}
+_MAY_OVERFLOW = {np.add, np.subtract, np.multiply, np.negative, np.invert}
 _OF_INTEGERS: dict[Any, _Exact] = {
-    **_COMPARISONS,
-    np.add: _Wrapped("{0} + {1}"),
-    np.subtract: _Wrapped("{0} - {1}"),
-    np.multiply: _Wrapped("{0} * {1}"),
-    np.negative: _Wrapped("-{0}"),
+    **{function: (_Wrapped if function in _MAY_OVERFLOW else _Exact)(text) for function, text in OPERATORS.items()},
     np.abs: _Wrapped("{0} if {0} >= 0 else -{0}"),
     np.sign: _Exact("1 if {0} > 0 else 0 if {0} == 0 else -1"),
-    np.invert: _Wrapped("~{0}"),
-    np.bitwise_and: _Exact("{0} & {1}"),
-    np.bitwise_or: _Exact("{0} | {1}"),
-    np.bitwise_xor: _Exact("{0} ^ {1}"),
-    np.maximum: _Exact("{0} if {0} > {1} else {1}"),
-    np.minimum: _Exact("{0} if {0} < {1} else {1}"),
     # Python rounds down, HLO toward zero. Dividing by zero gives a number all of whose bits are set.
     functions.divide_integers: _Wrapped(
         "{0} // {1} if {0} >= 0 and {1} > 0 else -1 if {1} == 0 else -(-{0} // {1}) if {1} > 0 else -{0} // -{1} if {0} < 0 else -({0} // -{1})"
@@ -97,12 +73,14 @@ _NOT_IN_64_BITS = {functions.divide_integers, functions.remainder_integers, func
 """What Numba computes otherwise for some integers of 64 bits: the mask does not fit, and the smallest one has no negative."""
 
 _OF_TRUTH_VALUES: dict[Any, _Exact] = {
-    **_COMPARISONS,
+    **{function: _Exact(text) for function, text in OPERATORS.items()},
     np.logical_and: _Exact("{0} and {1}"),
     np.logical_or: _Exact("{0} or {1}"),
     np.logical_xor: _Exact("{0} != {1}"),
     np.logical_not: _Exact("not {0}"),
 }
+"""Of operations whose first operand is a truth value, so that a selection is one of them."""
+_COMBINED: dict[str, Callable[[int, int], int]] = {"add": add, "subtract": sub, "multiply": mul}
 
 
 class NumberStatements:
@@ -143,8 +121,6 @@ class NumberStatements:
         number, source = NUMBERS[result.shape.element_type], NUMBERS[operation.reads[0].shape.element_type]
         target, operands = self.name(result), [self.name(variable) for variable in operation.reads]
         opcode = operation.instruction.opcode
-        if opcode == "select":
-            return [f"{target} = {operands[1]} if {operands[0]} else {operands[2]}"]
         if opcode == "convert":
             return self._converted(target, operands[0], source, number)
         if source.kind == "float":
@@ -152,8 +128,7 @@ class NumberStatements:
             self.is_native &= is_native
             return [f"{target} = {expression}"]
         if opcode == "clamp":
-            low, x, high = operands
-            return [f"{target} = {high} if {x} > {high} or {low} > {high} else {low} if {x} < {low} else {x}"]
+            return [f"{target} = {CLAMPED.format(*operands)}"]
         template = self._template(form, operation.reads, source)
         if template is None:
             return None
@@ -180,12 +155,11 @@ class NumberStatements:
         (result,) = operation.results
         first, second = [self._range(variable) for variable in operation.reads]
         ends = [combine(a, b) for a in first for b in second]
-        low, high = _range_of(result)
-        self._ranges[result] = max(min(ends), low), min(max(ends), high)
-        if low <= min(ends) and max(ends) <= high:
-            return True
-        del self._ranges[result]
-        return False
+        low, high = _limits(result)
+        if not low <= min(ends) <= max(ends) <= high:
+            return False
+        self._ranges[result] = min(ends), max(ends)
+        return True
 
     def _range(self, variable: Variable) -> tuple[int, int]:
         """The smallest and the largest integer that a variable may be."""
@@ -194,14 +168,14 @@ class NumberStatements:
         operation = variable.source
         if variable not in self._ranges and operation is not None:
             divisor = operation.reads[-1].constant if operation.reads else None
-            limits = _range_of(variable)
+            low, high = _limits(variable)
             if operation.instruction.opcode == "remainder" and divisor:
-                limit = abs(int(divisor)) - 1
-                limits = max(limits[0], -limit), min(limits[1], limit)
+                largest = abs(int(divisor)) - 1
+                low, high = max(low, -largest), min(high, largest)
             elif operation.instruction.opcode == "divide" and divisor is not None and divisor > 1:
-                limits = -(-limits[0] // int(divisor)), limits[1] // int(divisor)
-            self._ranges[variable] = limits
-        return self._ranges.get(variable, _range_of(variable))
+                low, high = -(-low // int(divisor)), high // int(divisor)
+            self._ranges[variable] = low, high
+        return self._ranges.get(variable, _limits(variable))
 
     def _converted(self, target: str, operand: str, source: NumberType, result: NumberType) -> list[str] | None:
         if result.kind == "float":
@@ -212,7 +186,7 @@ class NumberStatements:
         if result.kind == "pred":
             return [f"{target} = {operand} != 0"]
         if source.kind == "float":
-            low, high = _limits(result)
+            low, high = result.element.minimum, result.element.maximum
             # Powers of two, which all floats contain. The fraction of a number that is less than the smallest integer is cut off, too.
             in_range = f"{float(low)} <= {operand} < {float(high + 1)}"
             return [f"{target} = int({operand}) if {in_range} else {high} if {operand} > 0 else {low} if {operand} < 0 else 0"]
@@ -221,15 +195,10 @@ class NumberStatements:
         return [f"{target} = {operand}", *_wrapped(target, result, source.held != result.held)]
 
 
-_COMBINED: dict[str, Callable[[int, int], int]] = {"add": add, "subtract": sub, "multiply": mul}
-
-
-def _range_of(variable: Variable) -> tuple[int, int]:
-    return _limits(NUMBERS[variable.shape.element_type])
-
-
-def _limits(number: NumberType) -> tuple[int, int]:
-    return (-(1 << (number.bits - 1)), (1 << (number.bits - 1)) - 1) if number.kind == "signed" else (0, (1 << number.bits) - 1)
+def _limits(variable: Variable) -> tuple[int, int]:
+    """The smallest and the largest integer of a variable's type."""
+    element = NUMBERS[variable.shape.element_type].element
+    return element.minimum, element.maximum
 
 
 def _wrapped(target: str, number: NumberType, may_overflow: bool) -> list[str]:

@@ -18,9 +18,9 @@ from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["float_expression", "scalar_expression"]
+__all__ = ["CLAMPED", "OPERATORS", "float_expression", "scalar_expression"]
 
-_OPERATORS: dict[Any, str] = {
+OPERATORS: dict[Any, str] = {
     np.add: "{0} + {1}",
     np.subtract: "{0} - {1}",
     np.multiply: "{0} * {1}",
@@ -45,6 +45,9 @@ _OPERATORS: dict[Any, str] = {
     np.minimum: "{0} if {0} < {1} else {1}",
     np.where: "{1} if {0} else {2}",
 }
+"""By the function that computes arrays."""
+CLAMPED = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
+"""Of integers: the lower limit, the number, and the upper limit."""
 _PARTLY: dict[Any, str] = {
     functions.maximum_floats: "{0} if {0} > {1} else {1} if {1} > {0} else {call}",
     functions.minimum_floats: "{0} if {0} < {1} else {1} if {1} < {0} else {call}",
@@ -80,14 +83,13 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
         if result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
             return _cast(writer, operands[0], source.held, result.held)
     if operation.instruction.opcode == "clamp" and numbers[0].element.is_integral:
-        low, x, high = operands
-        return f"{high} if {x} > {high} or {low} > {high} else {low} if {x} < {low} else {x}"
+        return CLAMPED.format(*operands)
     return _expression(writer.bind, form, operands, numbers[-1])
 
 
 def float_expression(form: Form, operands: list[str], result: NumberType, bind: Callable[[Any], str]) -> tuple[str, bool]:
     """The expression for an operation on floats held as NumPy scalars, and whether it consists of operators alone."""
-    return _expression(bind, form, operands, result), form.function in _OPERATORS
+    return _expression(bind, form, operands, result), form.function in OPERATORS
 
 
 def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[Any]) -> str:
@@ -97,7 +99,7 @@ def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[
 
 
 def _expression(bind: Callable[[Any], str], form: Form, operands: list[str], result: NumberType) -> str:
-    template = _OPERATORS.get(form.function)
+    template = OPERATORS.get(form.function)
     if template is not None:
         return template.format(*operands)
     function = bind(form.function)

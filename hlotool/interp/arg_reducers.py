@@ -70,6 +70,17 @@ class ArgReducer(Record):
         winners = values.reshape(kept), _at(indices, places).reshape(kept)
         return winners if self.value == 0 else winners[::-1]
 
+    def wins_over(self, inits: Sequence[Array], winners: Sequence[Array]) -> bool:
+        """Whether each of these pairs is what the reducer keeps of it and `inits`, whatever their indices are: no value is equal.
+
+        >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
+        >>> inits = np.float32(-np.inf), np.array(0)
+        >>> reducer.wins_over(inits, (np.array([1, 2]), np.array([0, 3]))), reducer.wins_over(inits, (np.array([-np.inf]), np.array([1])))
+        (True, False)
+        """
+        better = np.greater if self.is_maximum else np.less
+        return bool(better(winners[self.value], inits[self.value]).all())
+
     def _is_settled(self, rows: Array, values: Array) -> bool:
         """Whether the first of equal values is the one to keep, and NaN does not get in the way."""
         if not self.keeps_nans and np.isnan(values).any():

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlotool.interp.dtypes import Array
 
-__all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "reduced_along"]
+__all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "long_rows_reduced", "reduced_along"]
 
 BLOCK = 1 << 16
 """The number of elements of a block: at four bytes, a quarter of a common second-level cache."""
@@ -25,6 +25,8 @@ SHORT_ROW_TO_TRANSPOSE = 128
 """Up to this length, maxima of rows are faster after a transposition; NumPy adds up rows from 16 elements on fast."""
 _PARTIAL = 64
 """How many rows are added up one after the other to a partial sum."""
+_LONGEST_SUM = 1024
+"""How many numbers `einsum` adds up at a time: into 4 partial sums or more, so that errors stay below those of 256 additions."""
 _WIDE_ROW = 2048
 """Narrow matrices are seen as matrices with rows of about this length, for the sake of long inner loops."""
 
@@ -41,6 +43,8 @@ def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[A
     memory_order = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k])) if x.size > _SMALL else list(range(x.ndim))
     ordered = x.transpose(memory_order)
     if not axes or x.size <= _SMALL or not ordered.flags.c_contiguous:
+        if axes == (x.ndim - 1,) and x.shape[-1] > SHORT_ROW:
+            return long_rows_reduced(ufunc, x.astype(dtype, copy=False))
         return np.asarray(ufunc.reduce(x.astype(dtype, copy=False), axis=axes, dtype=dtype))
     sizes = [size for size in ordered.shape if size != 1]
     is_reduced = [k in axes for k, size in zip(memory_order, ordered.shape, strict=True) if size != 1]
@@ -71,7 +75,7 @@ def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
     in_columns = length <= SHORT_ROW
     transposes = not in_columns and ufunc is not np.add and length <= SHORT_ROW_TO_TRANSPOSE
     if rows.dtype == dtype and not in_columns and not transposes:
-        return np.asarray(ufunc.reduce(rows, axis=1, dtype=dtype))
+        return long_rows_reduced(ufunc, rows)
     result = np.empty(count, dtype)
     step = max(1, BLOCK // length)
     for k in range(0, count, step):
@@ -81,8 +85,22 @@ def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
         elif transposes:
             ufunc.reduce(np.ascontiguousarray(block.T), axis=0, dtype=dtype, out=result[k : k + step])
         else:
-            ufunc.reduce(block, axis=1, dtype=dtype, out=result[k : k + step])
+            result[k : k + step] = long_rows_reduced(ufunc, block)
     return result
+
+
+def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
+    """The reductions along the last dimension, row by row, so that the result for a row does not depend on the others.
+
+    Of f32 and f64, `einsum` takes half of the time of NumPy's own sums.
+    """
+    length = rows.shape[-1]
+    if ufunc is not np.add or rows.dtype.char not in "fd" or (length > _LONGEST_SUM and length % _LONGEST_SUM) or rows.strides[-1] != rows.itemsize:
+        return np.asarray(ufunc.reduce(rows, -1, rows.dtype))
+    if length <= _LONGEST_SUM:
+        return np.asarray(np.einsum("...i->...", rows))
+    parts = np.einsum("...i->...", rows.reshape(*rows.shape[:-1], -1, _LONGEST_SUM))
+    return np.asarray(np.add.reduce(parts, -1, rows.dtype))
 
 
 def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:

@@ -1,6 +1,7 @@
 """Functions of real, complex and integer arrays that NumPy lacks or defines otherwise than HLO.
 
-They work on arrays of any shape, in the type that is computed in. Each says how NumPy differs; the reference is XLA:CPU.
+They work on arrays of any shape, in the type that is computed in. Each says how NumPy differs; the reference is XLA:CPU. Where there is an `out`, it
+is the array for the result, as in NumPy, but must not share memory with the operands.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 from hlotool.interp.dtypes import Array
 
 __all__ = [
+    "cast",
     "complex_abs",
     "complex_atan2",
     "complex_divide",
@@ -38,6 +40,7 @@ __all__ = [
     "reciprocal_root",
     "remainder_integers",
     "round_half_away",
+    "select_by_mask",
     "shift_left",
     "shift_right_arithmetic",
     "shift_right_logical",
@@ -45,29 +48,55 @@ __all__ = [
 ]
 
 
+# ---- all types ----------------------------------------------------------------------------------------------------------
+
+
+def cast(x: Array, out: Array | None = None, *, dtype: np.dtype[Any]) -> Array:
+    """The numbers in another type, where NumPy's conversion is HLO's: of integers, and of floats to floats."""
+    if out is None:
+        return x.astype(dtype)
+    np.copyto(out, x, casting="unsafe")
+    return out
+
+
+def select_by_mask(mask: Array, on_true: Any, on_false: Any, out: Array) -> None:
+    """Writes to `out` the elements of `on_true` where the integers of `mask` are -1, and those of `on_false` where they are 0.
+
+    All have elements of the same size. NumPy's `where` has a branch for each element, which takes six times as long if it cannot be predicted.
+    """
+    bits = mask.dtype
+    selected, one, other = out.view(bits), on_true.view(bits), on_false.view(bits)
+    if one.ndim or other.ndim:
+        np.bitwise_xor(one, other, selected)
+        np.bitwise_and(selected, mask, selected)
+    else:
+        np.bitwise_and(mask, one ^ other, selected)
+    np.bitwise_xor(selected, other, selected)
+
+
 # ---- floats -----------------------------------------------------------------------------------------------------------
 
 
-def maximum_floats(lhs: Array, rhs: Array) -> Array:
+def maximum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """The larger, NaN if either is NaN, +0 above -0; NumPy takes either zero."""
-    larger = np.asarray(np.maximum(lhs, rhs))
     if any(_is_positive_zero(_one_if_uniform(x)) for x in (lhs, rhs)):
+        larger = np.asarray(np.maximum(lhs, rhs, out=out))
         # No zero of the result is negative; adding +0 makes it so in one pass.
         return np.asarray(np.add(larger, larger.dtype.type(0), out=larger))
-    return _with_zeros(larger, lhs, rhs, np.bitwise_and)
+    return _with_zeros(np.maximum, lhs, rhs, np.bitwise_and, out)
 
 
-def minimum_floats(lhs: Array, rhs: Array) -> Array:
+def minimum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
     """The smaller, NaN if either is NaN, -0 below +0."""
-    return _with_zeros(np.minimum(lhs, rhs), lhs, rhs, np.bitwise_or)
+    return _with_zeros(np.minimum, lhs, rhs, np.bitwise_or, out)
 
 
-def _with_zeros(chosen: Any, lhs: Array, rhs: Array, of_signs: np.ufunc) -> Array:
+def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, out: Array | None) -> Array:
     """NumPy's choice, except that of two zeros it is the one whose sign `of_signs` computes from theirs."""
-    result = np.asarray(chosen)
     first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
     if any(not x.ndim and x != 0 for x in (first, second)):
-        return result
+        return np.asarray(choose(lhs, rhs, out=out))
+    result = np.asarray(choose(lhs, rhs, out=out))
     both = np.asarray(result == 0)
     if both.any():
         # Of two zeros, not of a zero and the number that it was preferred to.
@@ -102,9 +131,9 @@ def round_half_away(x: Array) -> Array:
     return np.asarray(np.trunc(moved, out=moved))
 
 
-def logistic(x: Array) -> Array:
+def logistic(x: Array, out: Array | None = None) -> Array:
     """1 / (1 + exp(-x))."""
-    one, value = x.dtype.type(1), np.asarray(np.negative(x))
+    one, value = x.dtype.type(1), np.asarray(np.negative(x, out=out))
     np.exp(value, out=value)
     np.add(one, value, out=value)
     return np.asarray(np.divide(one, value, out=value))
@@ -129,9 +158,9 @@ def exponential_minus_one_of_halves(x: Array) -> Array:
     return np.where(np.abs(x) > x.dtype.type(0.5), half(power - one), near)
 
 
-def reciprocal_root(x: Array) -> Array:
+def reciprocal_root(x: Array, out: Array | None = None) -> Array:
     """1 / sqrt(x): -inf at -0."""
-    root = np.asarray(np.sqrt(x))
+    root = np.asarray(np.sqrt(x, out=out))
     return np.asarray(np.divide(x.dtype.type(1), root, out=root))
 
 
@@ -337,32 +366,24 @@ def _sign_extended(x: Array, bits: int) -> Array:
     return np.asarray((_unsigned(x, bits) ^ top) - top).view(np.int8)
 
 
-def _shifted(shift: Any, x: Array, amount: Array, bits: int, beyond: Any, dtype: np.dtype[Any]) -> Array:
-    """x shifted by an amount that is read as unsigned; `beyond` if the amount is not less than the width."""
-    distance = _unsigned(_one_if_uniform(amount), bits)
-    if not distance.ndim:
-        whole: Array = np.asarray(shift(x, distance.astype(x.dtype)) if distance < bits else np.broadcast_to(beyond, x.shape).astype(x.dtype))
-        return whole.view(dtype)
-    is_inside = distance < bits
-    moved = shift(x, np.where(is_inside, distance, 0).astype(x.dtype))
-    result: Array = np.where(is_inside, moved, beyond)
-    return result.view(dtype)
+# NumPy's shifts are defined for all amounts: one that is negative, or not less than the width, leaves nothing but the sign.
 
 
-def shift_left(x: Array, amount: Array, *, bits: int) -> Array:
+def shift_left(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
     """x with zeros moved in from the right."""
-    return _shifted(np.left_shift, _unsigned(x, bits), amount, bits, x.dtype.type(0).view(f"u{x.itemsize}"), x.dtype)
+    return np.asarray(np.left_shift(x, amount, out=out))
 
 
-def shift_right_logical(x: Array, amount: Array, *, bits: int) -> Array:
+def shift_right_logical(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
     """x with zeros moved in from the left."""
-    return _shifted(np.right_shift, _unsigned(x, bits), amount, bits, x.dtype.type(0).view(f"u{x.itemsize}"), x.dtype)
+    plain = f"u{x.itemsize}"
+    return np.asarray(np.right_shift(_unsigned(x, bits), amount.view(plain), out=None if out is None else out.view(plain))).view(x.dtype)
 
 
-def shift_right_arithmetic(x: Array, amount: Array, *, bits: int) -> Array:
+def shift_right_arithmetic(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
     """x with copies of its highest bit moved in from the left, for unsigned types too."""
-    signed = _sign_extended(x, bits)
-    return _shifted(np.right_shift, signed, amount, bits, np.where(signed < 0, signed.dtype.type(-1), signed.dtype.type(0)), x.dtype)
+    signed = f"i{x.itemsize}"
+    return np.asarray(np.right_shift(_sign_extended(x, bits), amount.view(signed), out=None if out is None else out.view(signed))).view(x.dtype)
 
 
 def population_count(x: Array, *, bits: int) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.analysis.simplify import identity_of
-from hlotool.interp.array_reductions import reduced_along
+from hlotool.interp.array_reductions import long_rows_reduced, reduced_along
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.ir.model import Computation
 from hlotool.opdefs.table import OPS
@@ -71,8 +71,8 @@ class Monoid(Record):
     def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
         """As `reduced`, for the last axis of a block of long rows in a type that is computed in, without looking for a better way."""
         ufunc = self.preds if x.dtype == np.bool_ else self.numbers
-        result: Array = ufunc(ufunc.reduce(x, axis=axes, dtype=x.dtype), init)
-        return self.reduced(x, init, axes) if self.compares and not result.all() else result
+        result: Array = ufunc(long_rows_reduced(ufunc, x), init)
+        return self.reduced(x, init, axes) if self.compares and np.count_nonzero(result) < result.size else result
 
     def ufunc(self, number: NumberType) -> Any:
         return self.preds if number.kind == "pred" else self.numbers

@@ -44,7 +44,7 @@ def test_a_chain_is_one_loop_over_blocks():
     assert source is not None
     assert source.count("for i in range") == 1
     # The only array of the size of the operand is the result.
-    assert source.count("= empty(") - source.count("w = empty(") == 1
+    assert source.count(" empty(") - source.count("w = empty(") == 1
 
 
 def test_a_number_computed_from_the_same_number():

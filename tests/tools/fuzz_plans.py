@@ -22,7 +22,7 @@ import hlotool
 from hlotool.errors import EvaluationError, HlotoolError
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.options import RunOptions
-from hlotool.interp.plan import blocks, fusing
+from hlotool.interp.plan import blocks, fusing, lowering
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import same_bits, special_arguments
@@ -33,13 +33,13 @@ LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
 
 @contextmanager
 def small_blocks() -> Iterator[None]:
-    """Inside, arrays of two elements are computed in blocks, and blocks have five elements."""
-    before = fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS
-    fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS = 2, 5
+    """Inside, arrays of two elements are computed in blocks, blocks have five elements, and no arrays are constants because they can be computed."""
+    before = fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS
+    fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS = 2, 5, 1
     try:
         yield
     finally:
-        fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS = before
+        fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS = before
 
 
 def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) -> tuple[list[Any], str]:

@@ -80,11 +80,13 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
 
 
 def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """A tuple of the reduced inputs; of reducers such as argmax, init is the only pair that they are applied to."""
+    """A tuple of the reduced inputs; of reducers such as argmax, init is the only pair that they are applied to, and only if it may win."""
     arg_reducer = arg_reducer_of(reducer) if len(inputs) == 2 else None
     winners = arg_reducer.winners(inputs, inits, axes) if arg_reducer is not None else None
-    if winners is None:
+    if winners is None or arg_reducer is None:
         return (yield from _folded(reducer, inputs, inits, axes))
+    if arg_reducer.wins_over(inits, winners):
+        return winners
     kept = winners[0].shape
     return listed((yield Invoke(reducer, (*(np.broadcast_to(init, kept) for init in inits), *winners), kept)))
 

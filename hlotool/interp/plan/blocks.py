@@ -6,12 +6,18 @@ a block, which are used again and again. Narrow floats are f32 in a block, and r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
-from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, NumberType
+from hlotool.interp.functions import select_by_mask
+from hlotool.interp.plan.block_buffers import BlockBuffers
 from hlotool.interp.plan.forms import Form, Reduction
-from hlotool.interp.plan.fusing import Cluster
-from hlotool.interp.plan.graph import Axes, Operation, Variable, index_of_view
+from hlotool.interp.plan.fusing import Cluster, Keys
+from hlotool.interp.plan.graph import Axes, Operation, Variable, index_of_view, long_dimensions, ramp_dimension
+from hlotool.interp.plan.overwriting import overwritten_operand
 from hlotool.interp.plan.writer import Lines, Writer
 
 __all__ = ["BLOCK_ELEMENTS", "write_cluster"]
@@ -24,20 +30,21 @@ _SHORTEST_REPEATED = 64
 """The length from which on vectors that every block needs are repeated for all rows of a block."""
 
 
-def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable]) -> None:
-    """Writes the loop over a cluster's blocks; `needed` are the variables that are read elsewhere."""
-    _ClusterWriter(writer, cluster, needed).write()
+def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable]) -> None:
+    """Writes the loop over a cluster's blocks; `needed` are the variables that are read elsewhere, `dying` those that nothing reads later."""
+    _ClusterWriter(writer, cluster, needed, dying).write()
 
 
 class _ClusterWriter:
     """Writes one cluster. `names` and `inputs` are the expressions for what is in a block: variables of the cluster, and those from outside by
-    the axes that they span. Buffers have an element type and the axes that they span; `free` are those that may be used again.
+    the axes that they span. `ramps` are the iotas from outside, and the axes along which they count.
     """
 
-    def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable]) -> None:
+    def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable]) -> None:
         self.writer = writer
         self.cluster = cluster
         self.outputs = [result for result in cluster.results if result in needed]
+        self.dying = list(dying)
         self.domain = cluster.dimensions
         self.axis = self._chunked_axis()
         rest = prod(self.domain[self.axis + 1 :])
@@ -45,16 +52,8 @@ class _ClusterWriter:
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
-        self.free: dict[tuple[str, Axes], list[str]] = {}
-        self.slots: dict[Variable, tuple[tuple[str, Axes], str]] = {}
-        self.buffers: list[tuple[str, tuple[str, Axes]]] = []
-        # Variables that stand for the same block as another one.
-        self.same: dict[Variable, Variable] = {}
-        self.users = dict.fromkeys(cluster.results, 0)
-        for operation in cluster.operations:
-            for source, _ in (variable.view_source for variable in operation.reads):
-                if source in self.users:
-                    self.users[source] += 1
+        self.ramps: dict[tuple[Variable, Axes], int] = {}
+        self.buffers = BlockBuffers(writer, cluster)
 
     def _chunked_axis(self) -> int:
         """The axis that blocks divide; those before it are taken one by one, those after it as a whole."""
@@ -71,6 +70,7 @@ class _ClusterWriter:
         sources = [(name, key) for key, name in self._aligned_inputs()]
         for name, key in sources:
             self._repeat(name, *key)
+        views = [name for name, _ in sources] + list(stores.values())
         # The body is generated before the buffers that it needs are known, and written after them.
         with writer.diverted() as body:
             for name, (variable, axes) in sources:
@@ -78,21 +78,36 @@ class _ClusterWriter:
                     continue
                 block = writer.local("b")
                 writer.line(f"{block} = {name}{self._index(axes)}")
+                views.append(block)
                 self.inputs[variable, axes] = self._widened(block, variable, axes)
+            for (variable, axes), axis in self.ramps.items():
+                self.inputs[variable, axes] = self._ramp(variable, axis)
             targets = {}
             for variable, store in stores.items():
                 targets[variable] = writer.local("o")
                 writer.line(f"{targets[variable]} = {store}{self._index(self.cluster.axes[variable])}")
+                views.append(targets[variable])
             for operation in self.cluster.operations:
                 self._write_operation(operation, targets)
         self._write_loops(body)
+        arrays = {writer.name(variable) for variable in (*self.outputs, *self.cluster.reads)}
+        # They would keep the arrays, and keep others from writing into these.
+        writer.line(f"del {', '.join(view for view in views if view not in arrays)}")
 
     def _allocate(self, variable: Variable) -> str:
         """Allocates the array of a result; returns the name of a view with all axes of the domain."""
         writer, axes = self.writer, self.cluster.axes[variable]
         name = writer.name(variable)
         dtype = NUMPY_TYPES[variable.shape.element_type]
-        writer.line(f"{name} = empty({writer.bind(variable.shape.dimensions)}, {writer.bind(dtype, dtype.name)})")
+        new = f"empty({writer.bind(variable.shape.dimensions)}, {writer.bind(dtype, dtype.name)})"
+        operand = overwritten_operand(self.cluster, variable, self.dying, self.axis)
+        if operand is None:
+            writer.line(f"{name} = {new}")
+        else:
+            self.dying.remove(operand)
+            old = writer.name(operand)
+            writer.line(f"o = [{old}]; del {old}; can = can_alias(o); {old} = o.pop()")
+            writer.line(f"{name} = {old} if can else {new}")
         return self._aligned(name, variable, axes)
 
     def _aligned(self, name: str, variable: Variable, axes: Axes) -> str:
@@ -108,11 +123,14 @@ class _ClusterWriter:
         """The arrays from outside as views with all axes of the domain; scalars are ready for use in blocks."""
         aligned: dict[tuple[Variable, Axes], str] = {}
         for operation in self.cluster.operations:
-            for operand, key in zip(operation.reads, self._keys(operation), strict=True):
+            for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
                 variable, axes = key
-                if variable in self.users or key in aligned or key in self.inputs or self._is_initial(operation, operand):
+                if variable in self.buffers or key in aligned or key in self.inputs or key in self.ramps or self._is_initial(operation, operand):
                     continue
-                if variable.is_scalar:
+                dimension = None if isinstance(self.cluster.forms[operation], Reduction) else ramp_dimension(variable)
+                if dimension is not None:
+                    self.ramps[key] = axes[long_dimensions(variable.shape).index(dimension)]
+                elif variable.is_scalar:
                     self.inputs[key] = self._widened(self.writer.name(variable), variable, ())
                 else:
                     aligned[key] = self._aligned(self.writer.name(variable), variable, axes)
@@ -120,22 +138,6 @@ class _ClusterWriter:
 
     def _is_initial(self, operation: Operation, operand: Variable) -> bool:
         return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
-
-    def _keys(self, operation: Operation) -> list[tuple[Variable, Axes]]:
-        """Each operand's source, and the axes of the domain that it spans."""
-        (result,) = operation.results
-        form = self.cluster.forms[operation]
-        keys = []
-        for operand in operation.reads:
-            source, axes = operand.view_source
-            if source in self.cluster.axes:
-                keys.append((source, self.cluster.axes[source]))
-            elif isinstance(form, Reduction):
-                keys.append((source, tuple(range(len(self.domain))) if operand.shape.dimensions else ()))
-            else:
-                spanned = self.cluster.axes[result]
-                keys.append((source, tuple([spanned[k] for k in axes])))
-        return keys
 
     def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
         """Makes a whole block of a vector that is the same for all blocks: NumPy takes three times as long to broadcast it along rows."""
@@ -160,13 +162,13 @@ class _ClusterWriter:
     def _write_loops(self, body: Lines) -> None:
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
-        for name, (dtype, axes) in self.buffers:
+        for name, (dtype, axes) in self.buffers.kinds.items():
             sizes = [self.domain[k] if k in axes else 1 for k in range(self.axis + 1, len(self.domain))]
             first = chunk if self.axis in axes else 1
             writer.line(f"{name}w = empty({writer.bind((first, *sizes))}, {writer.bind(NUMPY_TYPES[dtype], NUMPY_TYPES[dtype].name)})")
             if size % chunk == 0 or self.axis not in axes:
                 writer.line(f"{name} = {name}w")
-        partial = [name for name, (_, axes) in self.buffers if size % chunk and self.axis in axes]
+        partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
         heads = [f"for i{k} in range({self.domain[k]}):" for k in range(self.axis)]
         with writer.blocks([*heads, f"for i in range(0, {size}, {chunk}):"]):
             writer.line(f"j = i + {chunk}")
@@ -186,71 +188,65 @@ class _ClusterWriter:
         if variable.is_scalar:
             self.writer.line(f"{wide} = {block}.astype({dtype})")
             return wide
-        buffer = self._buffer("f32", axes)
+        buffer = self.buffers.take("f32", axes)
         self.writer.line(f"{buffer}[...] = {block}")
         return buffer
 
-    def _buffer(self, dtype: str, axes: Axes) -> str:
-        """A buffer of the size of a block that nothing uses any more, or a new one."""
-        kept = self.free.setdefault((dtype, axes), [])
-        if kept:
-            return kept.pop()
-        name = self.writer.local("t")
-        self.buffers.append((name, (dtype, axes)))
-        return name
+    def _ramp(self, variable: Variable, axis: int) -> str:
+        """The block of an iota that counts along an axis of the domain."""
+        writer, element_type = self.writer, variable.shape.element_type
+        dtype = NUMPY_TYPES[element_type]
+        if axis < self.axis:
+            number = writer.local("b")
+            writer.line(f"{number} = {writer.bind(dtype.type, dtype.name)}(i{axis})")
+            return number
+        size = self.domain[axis] if axis > self.axis else self.chunk
+        first = writer.bind(np.arange(size, dtype=dtype).reshape([size if k == axis else 1 for k in range(self.axis, len(self.domain))]))
+        if axis > self.axis:
+            return first
+        buffer = self.buffers.take(element_type, (axis,))
+        part = f"{first}[:{self.domain[axis]} - i]" if self.domain[axis] % self.chunk else first
+        writer.line(f"{writer.bind(np.add, 'add')}({part}, i, {buffer})")
+        return buffer
 
     def _write_operation(self, operation: Operation, targets: dict[Variable, str]) -> None:
         self.writer.comment(operation.instruction)
         (result,) = operation.results
         form, target = self.cluster.forms[operation], targets.get(result)
-        keys = self._keys(operation)
+        keys = self.cluster.keys(operation)
         operands = [self.names[key[0]] if key[0] in self.names else self.inputs.get(key, "") for key in keys]
         if isinstance(form, Form) and form.copies:
-            self._write_copy(result, keys[0][0], operands[0], form, target)
+            self._write_copy(result, keys[0], operands[0], form, target)
             return
-        # Before the result gets a buffer, which may be that of an operand.
-        for source, _ in keys:
-            self._release(source)
         if isinstance(form, Reduction):
             self._write_reduction(operation, form, operands[0], target)
+        elif form.works_in_place:
+            # The result may get the buffer of an operand.
+            self.buffers.release(keys)
+            self._write_elementwise(result, form, operands, keys, target)
+            keys = []
         else:
-            self._write_elementwise(result, form, operands, [axes for _, axes in keys], target)
-        if not self.users[result]:
-            self._free(result)
+            self._write_elementwise(result, form, operands, keys, target)
+        self.buffers.release(keys)
+        self.buffers.release_if_unread(result)
 
-    def _release(self, source: Variable) -> None:
-        """One of the operations that read a variable has been written."""
-        source = self.same.get(source, source)
-        if source in self.users:
-            self.users[source] -= 1
-            if not self.users[source]:
-                self._free(source)
-
-    def _free(self, variable: Variable) -> None:
-        if variable in self.slots:
-            key, name = self.slots.pop(variable)
-            self.free.setdefault(key, []).append(name)
-
-    def _write_copy(self, result: Variable, source: Variable, operand: str, form: Form, target: str | None) -> None:
+    def _write_copy(self, result: Variable, key: tuple[Variable, Axes], operand: str, form: Form, target: str | None) -> None:
         """The operand itself, or what remains of it in a narrower type."""
         writer, axes = self.writer, self.cluster.axes[result]
         if target is not None:
             writer.line(f"{target}[...] = {operand}")
         if not form.rounds:
-            origin = self.same.get(source, source)
             self.names[result] = operand
-            if origin in self.users:
-                self.same[result] = origin
-                self.users[origin] += self.users[result]
-            self._release(source)
+            self.buffers.share(result, key[0])
+            self.buffers.release([key])
             return
-        self._release(source)
-        if self.users[result]:
-            narrow = target or self._buffer(result.shape.element_type, axes)
+        self.buffers.release([key])
+        if self.buffers.is_read(result):
+            narrow = target or self.buffers.take(result.shape.element_type, axes)
             if target is None:
                 writer.line(f"{narrow}[...] = {operand}")
-                self.free[result.shape.element_type, axes].append(narrow)
-            self.names[result] = self._own_buffer(result, "float32", axes)
+                self.buffers.put_back(narrow)
+            self.names[result] = self.buffers.hold(result, "f32", axes)
             writer.line(f"{self.names[result]}[...] = {narrow}")
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
@@ -273,20 +269,25 @@ class _ClusterWriter:
         if target is not None:
             writer.line(f"{target}[...] = {self.names[result]}")
 
-    def _write_elementwise(self, result: Variable, form: Form, operands: list[str], spans: list[Axes], target: str | None) -> None:
+    def _write_elementwise(self, result: Variable, form: Form, operands: list[str], keys: Keys, target: str | None) -> None:
         writer, axes = self.writer, self.cluster.axes[result]
         number = NUMBERS[result.shape.element_type]
         is_narrow = number.held != number.computed
+        fills = form.fills
+        if form.selects and keys[0][1]:
+            fills = True
+            operands = [self._mask(keys[0], operands[0], number), *operands[1:]]
+            form = Form(select_by_mask)
 
         def write(into: str) -> None:
-            writer.line(form.call(writer, operands, into) if form.fills else f"{into}[...] = {form.call(writer, operands)}")
+            writer.line(form.call(writer, operands, into) if fills else f"{into}[...] = {form.call(writer, operands)}")
 
         if target is not None and not is_narrow:
             self.names[result] = target
             write(target)
             return
-        if form.fills or axes not in spans:
-            value = self._own_buffer(result, number.computed.name, axes)
+        if fills or all(axes != spanned for _, spanned in keys):
+            value = self.buffers.hold(result, _ELEMENT_TYPES[number.computed.name], axes)
             write(value)
         else:
             value = writer.local("r")
@@ -294,20 +295,24 @@ class _ClusterWriter:
         self.names[result] = value
         if target is not None:
             writer.line(f"{target}[...] = {value}")
-            if form.rounds and self.users[result]:
+            if form.rounds and self.buffers.is_read(result):
                 writer.line(f"{value}[...] = {target}")
         elif form.rounds:
-            narrow = self._buffer(result.shape.element_type, axes)
+            narrow = self.buffers.take(result.shape.element_type, axes)
             writer.line(f"{narrow}[...] = {value}")
             writer.line(f"{value}[...] = {narrow}")
-            self.free[result.shape.element_type, axes].append(narrow)
+            self.buffers.put_back(narrow)
 
-    def _own_buffer(self, result: Variable, computed: str, axes: Axes) -> str:
-        key = (_ELEMENT_TYPES[computed], axes)
-        name = self._buffer(*key)
-        self.slots[result] = (key, name)
-        return name
+    def _mask(self, key: tuple[Variable, Axes], pred: str, number: NumberType) -> str:
+        """The name of a block of integers as wide as a number, which are -1 where a block of truth values is true, else 0."""
+        variable, axes = key
+        element_type = _ELEMENT_TYPES[f"int{8 * number.computed.itemsize}"]
+        mask, is_known = self.buffers.mask(variable, element_type, axes)
+        if not is_known:
+            self.writer.line(f"{self.writer.bind(np.negative, 'negative')}({pred}.view({self.writer.bind(_INT8, 'int8')}), {mask})")
+        return mask
 
 
+_INT8 = np.dtype(np.int8)
 _ELEMENT_TYPES = {number.held.name: name for name, number in NUMBERS.items()}
 """The element types by the names of NumPy's."""

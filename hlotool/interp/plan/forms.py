@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from hlotool.errors import Violation
 from hlotool.interp.array_reductions import SHORT_ROW, SHORT_ROW_TO_TRANSPOSE
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
+from hlotool.interp.functions import cast
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
 from hlotool.interp.monoids import monoid_of
@@ -29,7 +31,7 @@ class Form(Record):
 
     `function` takes the blocks, and `out` as NumPy's functions do if it `fills`. `rounds` tells whether the result must be rounded to its
     element type, since it is computed in a wider one. A `copies` form is its operand, in another type at most. `is_narrow` tells whether any
-    of the arrays is held in a type that is not computed in.
+    of the arrays is held in a type that is not computed in. One that `selects` may be computed by `select_by_mask`, too.
     """
 
     function: Callable[..., Any]
@@ -37,6 +39,12 @@ class Form(Record):
     rounds: bool = False
     copies: bool = False
     is_narrow: bool = False
+    selects: bool = False
+
+    @property
+    def works_in_place(self) -> bool:
+        """Whether `out` may be one of the operands."""
+        return isinstance(self.function, np.ufunc)
 
     def call(self, writer: Writer, operands: Sequence[str], target: str | None = None) -> str:
         """The call of the function; with a target, which it must fill, into that array."""
@@ -81,7 +89,7 @@ def _form(opcode: str, direction: str | None, comparison: str | None, *element_t
     numbers = [NUMBERS[name] for name in element_types]
     form = _compare_form(direction, comparison, numbers[1:]) if opcode == "compare" else _FORMS[opcode](numbers[0], numbers[1:])
     if form is not None and any(number.held != number.computed for number in numbers):
-        form = Form(form.function, form.fills, form.rounds, form.copies, True)
+        form = Form(form.function, form.fills, form.rounds, form.copies, True, form.selects)
     return form
 
 
@@ -94,6 +102,10 @@ def _is_blockwise(element_type: str) -> bool:
     return number is not None and number.kind != "complex" and (number.held == number.computed or element_type in _NARROW)
 
 
+def _has_out(function: Any) -> bool:
+    return isinstance(function, np.ufunc) or "out" in signature(function).parameters
+
+
 def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     if len({number.computed for number in operands}) != 1:
         return None
@@ -104,7 +116,7 @@ def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberTyp
         # The kernel says so when it is called.
         return None
     is_exact = row.exact and all(number.held == result.held for number in operands)
-    return Form(function, isinstance(function, np.ufunc), result.computed != result.held and not is_exact)
+    return Form(function, _has_out(function), result.computed != result.held and not is_exact)
 
 
 def _compare_form(direction: str | None, comparison: str | None, operands: Sequence[NumberType]) -> Form | None:
@@ -114,14 +126,14 @@ def _compare_form(direction: str | None, comparison: str | None, operands: Seque
 
 
 def _select_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
-    return Form(np.where) if operands[1].held == operands[2].held == result.held else None
+    return Form(np.where, selects=True) if operands[1].held == operands[2].held == result.held else None
 
 
 def _clamp_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     if any(number.held != result.held for number in operands):
         return None
     larger, smaller = (_ROWS[name].of_kind(result) for name in ("maximum", "minimum"))
-    return Form(lambda low, x, high: smaller(high, larger(low, x)))
+    return Form(lambda low, x, high, out=None: np.asarray(smaller(high, larger(low, x), out=out)), True)
 
 
 def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
@@ -130,6 +142,8 @@ def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | 
         # Between f32 and what it contains; everything else of one type is of one width.
         return Form(np.positive, True, source.held != result.held and result.held != result.computed, True)
     if result.computed == result.held:
+        if source.computed == source.held and result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
+            return Form(partial(cast, dtype=result.held), True)
         return Form(partial(converted, number=result))
     wide = NUMBERS["f32"]
     return Form(partial(converted, number=wide), False, True) if source.kind in ("signed", "unsigned", "pred") else None

@@ -39,11 +39,14 @@ class FunctionWriter:
         self.number_loops: list[NumberLoop] = []
         self._watched_loop: Item | None = None
         self._sources: dict[Item, list[Variable]] = {}
+        # Whoever calls the function has them, too.
+        self._arguments: set[Variable] = set()
 
     def write(self, region: Region, *, waits: bool) -> None:
         """Writes `def plan(run, ...)`, which takes and returns the leaves of values; with `waits`, it is a generator that yields a Wait."""
         writer = self.writer
         writer.waits = waits
+        self._arguments.update(region.parameters)
         names = [writer.name(parameter) for parameter in region.parameters]
         with writer.block(f"def plan({', '.join(['run', *names])}):"):
             for parameter in region.parameters:
@@ -117,7 +120,7 @@ class FunctionWriter:
     def _write_item(self, item: Item, dying: list[Variable], needed: set[Variable], reusable: set[Variable]) -> None:
         if isinstance(item, Cluster):
             self.writer.current = item.operations[-1].instruction
-            write_cluster(self.writer, item, needed)
+            write_cluster(self.writer, item, needed, [variable for variable in dying if variable not in self._arguments])
             reusable.update(result for result in item.results if result in needed)
             self._delete(variable for variable in dying if variable not in item.results)
             return

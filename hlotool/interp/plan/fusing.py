@@ -10,17 +10,19 @@ cluster has operations of one level, so no path leads out of it and back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import prod
 
 from hlotool.interp.plan.forms import Form, Reduction
-from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, long_dimensions
+from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, long_dimensions, ramp_dimension
 from hlotool.shapes.shape import Shape
 
-__all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "schedule"]
+__all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "Keys", "schedule"]
 
 Forms = Callable[[Operation], Form | Reduction | None]
+Keys = Sequence[tuple[Variable, Axes]]
+"""What an operation of a cluster reads: variables of the cluster or from outside, and the axes that each spans."""
 
 SMALLEST_DOMAIN = 1 << 14
 """The number of elements from which on blocks are worth their overhead."""
@@ -42,13 +44,29 @@ class Cluster:
 
     @property
     def reads(self) -> Iterator[Variable]:
-        """The variables that it takes from outside, with those that are broadcast instead of what they are broadcast to."""
+        """The variables that it takes from outside, with those that are broadcast instead of what they are broadcast to, and without ramps."""
         own = {result for operation in self.operations for result in operation.results}
         for operation in self.operations:
             for variable in operation.reads:
                 source, _ = variable.view_source
-                if source not in own:
+                if source not in own and (ramp_dimension(source) is None or isinstance(self.forms[operation], Reduction)):
                     yield source
+
+    def keys(self, operation: Operation) -> Keys:
+        """Each operand's source, and the axes of the domain that it spans."""
+        (result,) = operation.results
+        form = self.forms[operation]
+        keys = []
+        for operand in operation.reads:
+            source, axes = operand.view_source
+            if source in self.axes:
+                keys.append((source, self.axes[source]))
+            elif isinstance(form, Reduction):
+                keys.append((source, tuple(range(len(self.dimensions))) if operand.shape.dimensions else ()))
+            else:
+                spanned = self.axes[result]
+                keys.append((source, tuple([spanned[k] for k in axes])))
+        return keys
 
     @property
     def results(self) -> tuple[Variable, ...]:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hlotool.analysis.loops import carried_elements
+from hlotool.analysis.simplify import same_value
 from hlotool.errors import HlotoolError
 from hlotool.interp.binding import Binding
 from hlotool.interp.literal import literal_value
@@ -25,12 +26,13 @@ from hlotool.interp.program import in_order, left_out
 from hlotool.interp.values import leaves, with_leaves
 from hlotool.ir.model import Computation, Instruction
 from hlotool.memo import Memo
+from hlotool.opdefs.algebra import NO_ALGEBRA
 from hlotool.opdefs.traits import IDENTITY
 from hlotool.shapes.shape import Shape
 
-__all__ = ["CallGraph", "Lowering"]
+__all__ = ["FOLDED_ELEMENTS", "CallGraph", "Lowering"]
 
-_FOLDED_ELEMENTS = 1 << 16
+FOLDED_ELEMENTS = 1 << 16
 """The most elements of an operand and of the result of an operation that is computed beforehand."""
 _FOLDED_IN_ALL = 1 << 22
 _INLINED_SIZE = 64
@@ -235,6 +237,9 @@ class Lowering:
             binding = self.bindings[x] = Binding(x, self.options)
         if IDENTITY in x.op.traits and len(operands) == 1 and not x.op.kernel.suspends and _has_shape(operands[0], x.shape):
             return operands[0]
+        unchanged = _unchanged_operand(x)
+        if unchanged is not None and _has_shape(operands[unchanged], x.shape):
+            return operands[unchanged]
         is_repeatable = x.op.is_pure and not binding.per_call and "site" not in binding.keywords
         key = None
         if is_repeatable:
@@ -261,7 +266,7 @@ class Lowering:
         # A broadcast takes no memory, whatever its size is.
         if x.opcode != "broadcast":
             sizes = [prod(leaf.dimensions) for y in (x, *x.operands) for leaf in y.shape.leaves()]
-            if max(sizes) > _FOLDED_ELEMENTS or sizes[0] > self._foldable:
+            if max(sizes) > FOLDED_ELEMENTS or sizes[0] > self._foldable:
                 return None
             self._foldable -= sizes[0]
         values = [with_leaves(y.shape, [leaf.constant for leaf in operand]) for y, operand in zip(x.operands, operands, strict=True)]
@@ -276,6 +281,14 @@ class Lowering:
         # What a broadcast repeats is told by its operation, which is not one of the region.
         Operation(x, operands, results)
         return results
+
+
+def _unchanged_operand(x: Instruction) -> int | None:
+    """The number of the operand that is the result, as for a product with 1; None if arithmetic knows of none."""
+    if x.op.algebra is NO_ALGEBRA or len(x.operands) != 2:
+        return None
+    same = same_value(x)
+    return next((k for k, operand in enumerate(x.operands) if operand is same), None)
 
 
 def _offsets_of(shape: Shape) -> list[int]:

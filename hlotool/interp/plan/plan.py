@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlotool.errors import EvaluationError
+from hlotool.interp.allocation import reuse_large_blocks
 from hlotool.interp.binding import Binding
 from hlotool.interp.devices import Wait
 from hlotool.interp.dtypes import NUMPY_TYPES
@@ -121,6 +122,7 @@ class Plan:
         self.has_effects = bool(self._lowering.graph.waiting) or not all(x.op.is_pure for c in self._lowering.graph.sizes for x in c.instructions)
         """Whether something would be noticed if a run were begun again."""
         self.function(module.entry)
+        reuse_large_blocks()
 
     @property
     def source(self) -> str:

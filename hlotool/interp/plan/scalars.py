@@ -80,6 +80,8 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     operands = [writer.name(variable) for variable in operation.reads]
     if operation.instruction.opcode == "convert":
         source, result = numbers
+        if form.copies:
+            return operands[0]
         if result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
             return _cast(writer, operands[0], source.held, result.held)
     if operation.instruction.opcode == "clamp" and numbers[0].element.is_integral:
@@ -109,4 +111,4 @@ def _expression(bind: Callable[[Any], str], form: Form, operands: list[str], res
     if partly is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
         zero, one = (bind(result.held.type(number)) for number in (0, 1))
         return partly.format(*operands, call=call, bits=result.bits, zero=zero, one=one)
-    return f"{function}({', '.join(operands)})" if form.fills else call
+    return f"{function}({', '.join(operands)})" if isinstance(form.function, np.ufunc) else call

@@ -85,7 +85,9 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
         writer.line(f"{name} = {operands[0]}")
         reusable.discard(sources[0])
         return
-    target = next((source for source in sources if form.fills and source in reusable and source in dying and source.shape == result.shape), None)
+    target = next(
+        (source for source in sources if form.works_in_place and source in reusable and source in dying and source.shape == result.shape), None
+    )
     reusable.add(result)
     writer.line(f"{name} = {form.call(writer, operands, None if target is None else writer.name(target))}")
 

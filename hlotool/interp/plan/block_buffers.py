@@ -1,0 +1,88 @@
+"""The buffers of a loop over blocks: few arrays of the size of a block, which operations use one after the other."""
+
+from __future__ import annotations
+
+from hlotool.interp.plan.fusing import Cluster, Keys
+from hlotool.interp.plan.graph import Axes, Variable
+from hlotool.interp.plan.writer import Writer
+
+__all__ = ["BlockBuffers"]
+
+Kind = tuple[str, Axes]
+"""An element type, and the axes of the domain that a buffer spans."""
+
+
+class BlockBuffers:
+    """Which variables of a cluster are in which buffers. `kinds` has the buffers by name.
+
+    A buffer is free again when all operations that read its variable have been written.
+    """
+
+    def __init__(self, writer: Writer, cluster: Cluster) -> None:
+        self.kinds: dict[str, Kind] = {}
+        self._writer = writer
+        self._free: dict[Kind, list[str]] = {}
+        self._held: dict[Variable, list[str]] = {}
+        self._masks: dict[tuple[Variable, Kind], str] = {}
+        # Variables that stand for the same block as another one.
+        self._same: dict[Variable, Variable] = {}
+        self._users = dict.fromkeys(cluster.results, 0)
+        for operation in cluster.operations:
+            for source, _ in (variable.view_source for variable in operation.reads):
+                if source in self._users:
+                    self._users[source] += 1
+
+    def __contains__(self, variable: Variable) -> bool:
+        """Whether a variable is one of the cluster."""
+        return variable in self._users
+
+    def is_read(self, variable: Variable) -> bool:
+        """Whether operations that are not written yet read a variable of the cluster."""
+        return self._users[variable] > 0
+
+    def take(self, element_type: str, axes: Axes) -> str:
+        """A buffer that nothing uses, to be held or put back."""
+        free = self._free.get((element_type, axes))
+        if free:
+            return free.pop()
+        name = self._writer.local("t")
+        self.kinds[name] = element_type, axes
+        return name
+
+    def put_back(self, name: str) -> None:
+        self._free.setdefault(self.kinds[name], []).append(name)
+
+    def hold(self, variable: Variable, element_type: str, axes: Axes) -> str:
+        """A buffer for a variable, until it is released."""
+        name = self.take(element_type, axes)
+        self._held.setdefault(variable, []).append(name)
+        return name
+
+    def mask(self, variable: Variable, element_type: str, axes: Axes) -> tuple[str, bool]:
+        """The buffer for a mask of truth values, and whether it is there already."""
+        origin = self._same.get(variable, variable)
+        key = origin, (element_type, axes)
+        is_known = key in self._masks
+        if not is_known:
+            self._masks[key] = self.hold(origin, element_type, axes)
+        return self._masks[key], is_known
+
+    def share(self, variable: Variable, source: Variable) -> None:
+        """Makes a variable stand for the block of another one."""
+        origin = self._same.get(source, source)
+        if origin in self._users:
+            self._same[variable] = origin
+            self._users[origin] += self._users[variable]
+
+    def release(self, keys: Keys) -> None:
+        """Says that one of the operations that read these has been written."""
+        for source, _ in keys:
+            variable = self._same.get(source, source)
+            if variable in self._users:
+                self._users[variable] -= 1
+                self.release_if_unread(variable)
+
+    def release_if_unread(self, variable: Variable) -> None:
+        if not self._users[variable]:
+            for name in self._held.pop(variable, ()):
+                self.put_back(name)

@@ -37,7 +37,8 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying
 
 class _ClusterWriter:
     """Writes one cluster. `names` and `inputs` are the expressions for what is in a block: variables of the cluster, and those from outside by
-    the axes that they span. `ramps` are the iotas from outside, and the axes along which they count.
+    the axes that they span. `ramps` are the iotas from outside, and the axes along which they count. `repeated` are the inputs that are whole blocks,
+    although they do not span all axes.
     """
 
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable]) -> None:
@@ -53,6 +54,7 @@ class _ClusterWriter:
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
         self.ramps: dict[tuple[Variable, Axes], int] = {}
+        self.repeated: set[tuple[Variable, Axes]] = set()
         self.buffers = BlockBuffers(writer, cluster)
 
     def _chunked_axis(self) -> int:
@@ -150,6 +152,7 @@ class _ClusterWriter:
         self.writer.line(f"{block} = empty({self.writer.bind(sizes)}, {self.writer.bind(number.computed, number.computed.name)})")
         self.writer.line(f"{block}[...] = {name}[{'0, ' * self.axis}...]")
         self.inputs[variable, axes] = block
+        self.repeated.add((variable, axes))
 
     # ---- the loop --------------------------------------------------------------------------------------------------------
 
@@ -306,6 +309,8 @@ class _ClusterWriter:
     def _mask(self, key: tuple[Variable, Axes], pred: str, number: NumberType) -> str:
         """The name of a block of integers as wide as a number, which are -1 where a block of truth values is true, else 0."""
         variable, axes = key
+        if key in self.repeated:
+            axes = tuple(range(self.axis, len(self.domain)))
         element_type = _ELEMENT_TYPES[f"int{8 * number.computed.itemsize}"]
         mask, is_known = self.buffers.mask(variable, element_type, axes)
         if not is_known:

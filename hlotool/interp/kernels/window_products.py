@@ -1,7 +1,8 @@
-"""Convolutions of floats as few large operations, in one of four ways, depending on the sizes.
+"""Convolutions of floats as few large operations, in one of five ways, depending on the sizes.
 
 * columns: the elements that each place of the result reads are copied into a buffer (im2col), and a matrix product combines them
   with the kernels;
+* rows: columns for a row of taps at a time, and a sum of products, which copies less;
 * places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels; if features
   are outside of the batch in memory, columns of taps instead, which is a sum of products of blocks;
 * shifts and correlations: the same two for groups of a single feature, in which there are no matrices to multiply.
@@ -26,8 +27,12 @@ from hlotool.shapes.values import WindowDimension
 
 __all__ = ["Convolution"]
 
-_BUFFER = 1 << 17
+_BUFFER = 1 << 18
 """The number of elements of a buffer that is reused."""
+
+_FEWEST_PLACES = 256
+_FEWEST_COLUMNS = 32
+"""The least sizes of matrices for which several products take no more time than one with the matrices side by side."""
 
 _Slices = tuple[slice, ...]
 
@@ -67,8 +72,10 @@ class Convolution:
         has_few_places = prod(self.sizes) < prod(self.taps)
         if self.outputs == 1 and (self.images.shape[1] if has_few_places else self.features) == 1 and self.window:
             fill = self._fill_by_correlations if has_few_places else self._fill_by_shifts
+        elif has_few_places:
+            fill = self._fill_by_places
         else:
-            fill = self._fill_by_places if has_few_places else self._fill_by_columns
+            fill = self._fill_by_rows if self._may_share_rows() else self._fill_by_columns
         fill()
 
     # ---- columns --------------------------------------------------------------------------------------------------------
@@ -153,6 +160,45 @@ class Convolution:
         if inside.size:
             padded[(slice(None),) * first + tuple(targets)] = inside
         return padded
+
+    # ---- rows -------------------------------------------------------------------------------------------------------------
+
+    def _may_share_rows(self) -> bool:
+        """Whether products with the columns of one row of taps at a time are large enough to be fast."""
+        if len(self.out) != 1 or not self.window or _is_outside(self.images, -1):
+            return False
+        first = self.window[0]
+        is_large = prod(self.sizes) >= _FEWEST_PLACES and prod(self.taps[1:]) * self.features >= _FEWEST_COLUMNS
+        return is_large and first.size > 1 and first.stride == 1 and (first.size - 1) * first.window_dilation <= self.sizes[0]
+
+    def _fill_by_rows(self) -> None:
+        """As `_fill_by_columns`, but with columns for the taps along all dimensions except the first: the elements of a row of the images are
+        copied once for all taps that read the row.
+        """
+        first, batch = self.window[0], self.images.shape[1]
+        weights = np.ascontiguousarray(self.kernels[..., 0, :, :]).reshape(first.size, -1, self.outputs)
+        images, out = self.images[0], self.out[0]
+        inner = Convolution(self.images, self.kernels, self.out[:, :, 0], self.window[1:])
+        reach, row_size = (first.size - 1) * first.window_dilation, prod(self.sizes[1:]) * weights.shape[1]
+        step = max(1, min(self.sizes[0], max(4, _BUFFER // row_size) - reach))
+        columns = np.empty((step + reach, row_size), images.dtype)
+        term = np.empty((step * prod(self.sizes[1:]), self.outputs), images.dtype)
+        for k, row in product(range(batch), range(0, self.sizes[0], step)):
+            count = min(step, self.sizes[0] - row)
+            inner._fill_columns_of_rows(images[k], row - first.padding_low, columns[: count + reach])
+            parts = [columns[start : start + count].reshape(-1, weights.shape[1]) for start in range(0, reach + 1, first.window_dilation)]
+            total, other = np.matmul(parts[0], weights[0]), term[: len(parts[0])]
+            for part, weight in zip(parts[1:], weights[1:], strict=True):
+                total += np.matmul(part, weight, out=other)
+            out[k, row : row + count] = total.reshape(count, *self.sizes[1:], self.outputs)
+
+    def _fill_columns_of_rows(self, image: Array, first: int, columns: Array) -> None:
+        """Copies what the places of the rows from `first` on read, [row, place * tap * feature], with zeros for rows outside of the image."""
+        start, stop = min(max(first, 0), len(image)), min(max(first + len(columns), 0), len(image))
+        columns[: start - first], columns[stop - first :] = 0, 0
+        if start < stop:
+            view = self._read_elements(image[start:stop], 1, slice(0, self.sizes[0] if self.sizes else 0))
+            np.copyto(columns[start - first : stop - first].reshape(view.shape), view)
 
     # ---- places ---------------------------------------------------------------------------------------------------------
 

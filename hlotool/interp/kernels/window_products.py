@@ -182,15 +182,18 @@ class Convolution:
         reach, row_size = (first.size - 1) * first.window_dilation, prod(self.sizes[1:]) * weights.shape[1]
         step = max(1, min(self.sizes[0], max(4, _BUFFER // row_size) - reach))
         columns = np.empty((step + reach, row_size), images.dtype)
-        term = np.empty((step * prod(self.sizes[1:]), self.outputs), images.dtype)
+        total, term = np.empty((2, step * prod(self.sizes[1:]), self.outputs), images.dtype)
         for k, row in product(range(batch), range(0, self.sizes[0], step)):
             count = min(step, self.sizes[0] - row)
             inner._fill_columns_of_rows(images[k], row - first.padding_low, columns[: count + reach])
             parts = [columns[start : start + count].reshape(-1, weights.shape[1]) for start in range(0, reach + 1, first.window_dilation)]
-            total, other = np.matmul(parts[0], weights[0]), term[: len(parts[0])]
+            place = out[k, row : row + count]
+            rows = place.reshape(-1, self.outputs) if place.flags.c_contiguous else total[: len(parts[0])]
+            np.matmul(parts[0], weights[0], out=rows)
             for part, weight in zip(parts[1:], weights[1:], strict=True):
-                total += np.matmul(part, weight, out=other)
-            out[k, row : row + count] = total.reshape(count, *self.sizes[1:], self.outputs)
+                rows += np.matmul(part, weight, out=term[: len(part)])
+            if not place.flags.c_contiguous:
+                place[...] = rows.reshape(place.shape)
 
     def _fill_columns_of_rows(self, image: Array, first: int, columns: Array) -> None:
         """Copies what the places of the rows from `first` on read, [row, place * tap * feature], with zeros for rows outside of the image."""

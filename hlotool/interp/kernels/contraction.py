@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from hlotool.interp.kernels.conversion import converted
 from hlotool.opdefs.kinds import Dims
 from hlotool.shapes.shape import Shape
 
-__all__ = ["matrix_product", "product_type", "unrounded_product"]
+__all__ = ["MatrixForm", "matrix_form", "matrix_product", "product_type", "unrounded_product"]
 
 _EXACT_INTEGERS: tuple[tuple[type[np.floating[Any]], int], ...] = ((np.float32, 2**24), (np.float64, 2**53))
 """Types of floats, and the numbers up to which they hold all integers."""
@@ -27,20 +27,46 @@ _FEWEST_TERMS = 64
 """Matrix products of fewer terms cost more than those in a wider type."""
 
 
+class MatrixForm(NamedTuple):
+    """How the operands of a dot product become matrices, [batch..., rows, contracted] and [batch..., contracted, columns]: dimensions in this
+    order, and then sizes, for both of them; and the sizes of the result, which has the dimensions of rows and of columns again.
+    """
+
+    lhs_order: tuple[int, ...]
+    lhs_sizes: tuple[int, ...]
+    rhs_order: tuple[int, ...]
+    rhs_sizes: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+
+def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_contracting: Dims, rhs_batch: Dims, rhs_contracting: Dims) -> MatrixForm:
+    """The form for operands of these sizes.
+
+    >>> matrix_form((2, 3), (5, 3), (), (1,), (), (1,))
+    MatrixForm(lhs_order=(0, 1), lhs_sizes=(2, 3), rhs_order=(1, 0), rhs_sizes=(3, 5), sizes=(2, 5))
+    """
+    lhs_free, rhs_free = _others(len(lhs), lhs_batch, lhs_contracting), _others(len(rhs), rhs_batch, rhs_contracting)
+    batch = [lhs[k] for k in lhs_batch]
+    contracted = prod(lhs[k] for k in lhs_contracting)
+    rows, columns = [lhs[k] for k in lhs_free], [rhs[k] for k in rhs_free]
+    return MatrixForm(
+        (*lhs_batch, *lhs_free, *lhs_contracting),
+        (*batch, prod(rows), contracted),
+        (*rhs_batch, *rhs_contracting, *rhs_free),
+        (*batch, contracted, prod(columns)),
+        (*batch, *rows, *columns),
+    )
+
+
 @kernel("dot")
 def dot(
     lhs: Array, rhs: Array, *, lhs_batch_dims: Dims, lhs_contracting_dims: Dims, rhs_batch_dims: Dims, rhs_contracting_dims: Dims, result: Shape
 ) -> Array:
-    lhs_free = _others(lhs.ndim, lhs_batch_dims, lhs_contracting_dims)
-    rhs_free = _others(rhs.ndim, rhs_batch_dims, rhs_contracting_dims)
-    batch = [lhs.shape[k] for k in lhs_batch_dims]
-    contracted = prod(lhs.shape[k] for k in lhs_contracting_dims)
-    rows, columns = [lhs.shape[k] for k in lhs_free], [rhs.shape[k] for k in rhs_free]
-    left = lhs.transpose(*lhs_batch_dims, *lhs_free, *lhs_contracting_dims).reshape((*batch, prod(rows), contracted))
-    right = rhs.transpose(*rhs_batch_dims, *rhs_contracting_dims, *rhs_free).reshape((*batch, contracted, prod(columns)))
+    form = matrix_form(lhs.shape, rhs.shape, lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims)
+    left, right = lhs.transpose(form.lhs_order).reshape(form.lhs_sizes), rhs.transpose(form.rhs_order).reshape(form.rhs_sizes)
     number = NUMBERS[result.element_type]
     product = matrix_product(left, right, product_type(lhs, rhs, number))
-    return converted(product, number).reshape((*batch, *rows, *columns))
+    return converted(product, number).reshape(form.sizes)
 
 
 @kernel("scaled-dot")

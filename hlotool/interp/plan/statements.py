@@ -8,6 +8,7 @@ from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable, index_of_view, long_dimensions
+from hlotool.interp.plan.products import product_expression
 from hlotool.interp.plan.scalars import scalar_expression
 from hlotool.interp.plan.views import view_expression
 from hlotool.interp.plan.writer import Writer
@@ -56,9 +57,9 @@ def write_operation(
         _write_elementwise(writer, operation, sources, dying, reusable)
         return None
     reusable.difference_update(operation.reads)
-    view = view_expression(operation, writer)
-    if view is not None:
-        writer.line(f"{writer.name(operation.results[0])} = {view}")
+    expression = view_expression(operation, writer) or product_expression(operation, writer)
+    if expression is not None:
+        writer.line(f"{writer.name(operation.results[0])} = {expression}")
         return None
     reduction = reduction_of(operation)
     if reduction is not None:

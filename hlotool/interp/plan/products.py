@@ -1,0 +1,63 @@
+"""Expressions for dot products of floats: NumPy's product of two views, without what the kernel finds out again in each call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlotool.interp.dtypes import NUMBERS
+from hlotool.interp.kernels.contraction import matrix_form
+from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.plan.writer import Writer
+
+__all__ = ["product_expression"]
+
+
+def product_expression(operation: Operation, writer: Writer) -> str | None:
+    """The expression for a dot product of arrays of one type of floats that is computed in; None for all other operations.
+
+    >>> import hlotool
+    >>> text = "ENTRY e { x = f32[2,3] parameter(0) y = f32[4,3] parameter(1) ROOT r = f32[2,4] dot(x, y), %s }"
+    >>> module = hlotool.parse(text % "lhs_contracting_dims={1}, rhs_contracting_dims={1}")
+    >>> x, y, r = [Variable(x.shape) for x in module.entry.instructions]
+    >>> product_expression(Operation(module.entry.root, [(x,), (y,)], (r,)), Writer())
+    'matmul(v1, v2.transpose(k0))'
+    """
+    x, variables = operation.instruction, (*operation.reads, *operation.results)
+    if x.opcode != "dot" or len({variable.shape.element_type for variable in variables}) != 1 or any(map(_is_dynamic, variables)):
+        return None
+    number = NUMBERS.get(x.shape.element_type)
+    if number is None or number.kind != "float" or number.held != number.computed:
+        return None
+    lhs, rhs, result = variables
+    names = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
+    lhs_batch, lhs_contracting, rhs_batch, rhs_contracting = [tuple(x.attributes.get(name) or ()) for name in names]
+    sizes = lhs.shape.dimensions, rhs.shape.dimensions
+    pairs = zip((*lhs_batch, *lhs_contracting), (*rhs_batch, *rhs_contracting), strict=False)
+    if len(lhs_contracting) != len(rhs_contracting) or len(lhs_batch) != len(rhs_batch):
+        return None
+    if any(not (0 <= a < len(sizes[0]) and 0 <= b < len(sizes[1]) and sizes[0][a] == sizes[1][b]) for a, b in pairs):
+        # The kernel says what is wrong.
+        return None
+    form = matrix_form(*sizes, lhs_batch, lhs_contracting, rhs_batch, rhs_contracting)
+    if form.sizes != result.shape.dimensions or any(sorted(order) != list(range(len(order))) for order in (form.lhs_order, form.rhs_order)):
+        return None
+    left = _viewed(writer, lhs, form.lhs_order, form.lhs_sizes)
+    right = _viewed(writer, rhs, form.rhs_order, form.rhs_sizes)
+    product = f"{writer.bind(np.matmul, 'matmul')}({left}, {right})"
+    has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
+    # What would be a number for NumPy, too, is reshaped to one.
+    return product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
+
+
+def _is_dynamic(variable: Variable) -> bool:
+    return not variable.shape.is_array or any(variable.shape.dynamic or ())
+
+
+def _viewed(writer: Writer, variable: Variable, order: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+    """The array with its dimensions in an order, in these sizes."""
+    name = f"asarray({writer.name(variable)})" if variable.is_scalar else writer.name(variable)
+    if order != tuple(range(len(order))):
+        name += f".transpose({writer.bind(order)})"
+    if sizes != tuple([variable.shape.dimensions[k] for k in order]):
+        name += f".reshape({writer.bind(sizes)})"
+    return name

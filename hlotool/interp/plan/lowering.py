@@ -243,7 +243,7 @@ class Lowering:
         is_repeatable = x.op.is_pure and not binding.per_call and "site" not in binding.keywords
         key = None
         if is_repeatable:
-            key = (binding.function, x.opcode, tuple(operands), x.shape, tuple(binding.keywords.items()))
+            key = (binding.function, x.opcode, tuple([_identities(operand) for operand in operands]), x.shape, tuple(binding.keywords.items()))
             try:
                 known = place.known.get(key)
             except TypeError:
@@ -281,6 +281,11 @@ class Lowering:
         # What a broadcast repeats is told by its operation, which is not one of the region.
         Operation(x, operands, results)
         return results
+
+
+def _identities(operand: Leaves) -> tuple[Any, ...]:
+    """What operands of repeated operations have in common: the variables, or the bits of numbers."""
+    return tuple([leaf if leaf.constant is None or not leaf.is_scalar else (leaf.shape.element_type, leaf.constant.tobytes()) for leaf in operand])
 
 
 def _unchanged_operand(x: Instruction) -> int | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from array import array
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import is_as_inferred
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
 from hlotool.interp.plan.graph import Leaves, Loop, Operation, Region, Variable
-from hlotool.interp.plan.numbers import NumberStatements, can_hold
+from hlotool.interp.plan.number_blocks import NumberBlock, NumberStatements
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, can_hold
 from hlotool.interp.plan.runtime import PlanRun
 from hlotool.interp.plan.writer import Writer
 
@@ -32,6 +35,14 @@ _MOST_AT_ONCE = 1 << 16
 _Step = Callable[..., tuple[Any, ...]]
 
 
+class _Source(NamedTuple):
+    """The text of a function, the objects that it refers to, and whether Numba knows all of its operations."""
+
+    text: str
+    namespace: dict[str, Any]
+    is_native: bool
+
+
 class NumberLoop:
     """A loop as a function `loop(n, limit, ...)` of iterations, state, and what it reads from outside.
 
@@ -39,22 +50,22 @@ class NumberLoop:
     and what is read from outside, as NumPy scalars, an instance returns the final state.
     """
 
-    __slots__ = ("_is_compared", "_is_native", "_iterations", "_namespace", "_native", "_python", "_types", "outside", "source")
+    __slots__ = ("_is_compared", "_iterations", "_native", "_native_source", "_python", "_types", "outside", "source")
 
-    def __init__(self, loop: Loop, writer: Writer, outside: Leaves, *, is_native: bool) -> None:
-        self.source = writer.text
+    def __init__(self, loop: Loop, source: _Source, outside: Leaves, native_source: Callable[[], _Source | None] | None) -> None:
+        self.source = source.text
         self.outside = outside
-        self._types = [NUMPY_TYPES[variable.shape.element_type].type for variable in loop.state]
+        self._types = [NUMPY_TYPES[variable.shape.element_type].type for variable in (*loop.state, *outside)]
         self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
-        self._namespace: dict[str, Any] = {**writer.namespace, "asarray": np.asarray, "wrapped": _wrapped}
-        self._python = _function(self.source, self._namespace)
+        self._python = _function(source.text, {**source.namespace, "asarray": np.asarray, "wrapped": _wrapped})
         self._native: _Step | None = None
-        self._is_native = is_native
+        # What makes the source for Numba, if it can compile the loop, and has not been asked for that yet.
+        self._native_source = native_source
         self._iterations = 0
 
     def __call__(self, run: PlanRun, *values: Any) -> tuple[Any, ...]:
-        count = len(self._types)
-        numbers = [value if isinstance(value, np.floating) else value.item() for value in values]
+        count = len(values) - len(self.outside)
+        numbers = [value.item() for value in values]
         state, outside = tuple(numbers[:count]), numbers[count:]
         iterations, compared_from = 0, FIRST_COMPARED
         before: tuple[Any, ...] | None = None
@@ -66,7 +77,7 @@ class NumberLoop:
             self._iterations += reached - iterations
             iterations, state = reached, tuple(rest)
             if has_ended or (before is not None and is_same(self._arrays(before), self._arrays(state))):
-                return tuple([scalar_type(number) for scalar_type, number in zip(self._types, state, strict=True)])
+                return tuple([scalar_type(number) for scalar_type, number in zip(self._types, state, strict=False)])
             run.check_time()
             next_iteration(iterations, run.options)
             before = state if self._is_compared and before is None and iterations >= compared_from else None
@@ -74,18 +85,17 @@ class NumberLoop:
                 compared_from = 2 * iterations
 
     def _arrays(self, state: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple([np.asarray(number, scalar_type) for scalar_type, number in zip(self._types, state, strict=True)])
+        return tuple([np.asarray(number, scalar_type) for scalar_type, number in zip(self._types, state, strict=False)])
 
-    def _run(self, run: PlanRun, *arguments: Any) -> tuple[Any, ...]:
-        if self._is_native and self._native is None and self._iterations >= _HOT and _has_time(run):
-            self._native = _compiled(self.source, self._namespace, arguments)
-            self._is_native = self._native is not None
-        if self._native is None:
-            return self._python(*arguments)
-        has_ended, iterations, *state = self._native(*arguments)
-        # All floats have become Python's.
-        pairs = zip(self._types, state, strict=True)
-        return has_ended, iterations, *[scalar_type(number) if isinstance(number, float) else number for scalar_type, number in pairs]
+    def _run(self, run: PlanRun, iterations: int, limit: int, *numbers: Any) -> tuple[Any, ...]:
+        if self._native is None and (self._native_source is None or self._iterations < _HOT or not _has_time(run)):
+            return self._python(iterations, limit, *numbers)
+        # Numba has floats of both widths.
+        typed = [scalar_type(number) if isinstance(number, float) else number for scalar_type, number in zip(self._types, numbers, strict=True)]
+        if self._native is None and self._native_source is not None:
+            self._native = _compiled(self._native_source(), (iterations, limit, *typed))
+            self._native_source = None
+        return self._python(iterations, limit, *numbers) if self._native is None else self._native(iterations, limit, *typed)
 
 
 def _has_time(run: PlanRun) -> bool:
@@ -106,16 +116,18 @@ def _wrapped(number: int) -> int:
     return (number + half) % (2 * half) - half
 
 
-def _compiled(source: str, namespace: dict[str, Any], arguments: Sequence[Any]) -> _Step | None:
+def _compiled(source: _Source | None, arguments: Sequence[Any]) -> _Step | None:
     """The function of a loop in machine code, for arguments of the types of these; None where there is no Numba, or none that can compile it."""
+    if source is None or not source.is_native:
+        return None
     try:
         numba = import_module("numba")
     except ImportError:
         # It is not installed, or is made for other versions of NumPy.
         return None
     # Its integers of 64 bits wrap by themselves.
-    native = {**namespace, "wrapped": numba.njit(lambda number: number)}
-    step = numba.njit(error_model="numpy")(_function(source, native))
+    native = {**source.namespace, "wrapped": numba.njit(lambda number: number)}
+    step = numba.njit(error_model="numpy")(_function(source.text, native))
     try:
         step.compile(tuple(map(numba.typeof, arguments)))
     except numba.core.errors.NumbaError:
@@ -135,25 +147,46 @@ def number_loop(loop: Loop) -> NumberLoop | None:
     outside = tuple(dict.fromkeys([variable for variable in reads if variable.constant is None and variable not in inside]))
     if not all(map(can_hold, reads)):
         return None
-    writer = Writer()
-    statements = NumberStatements(writer)
-    state = ", ".join(map(statements.name, loop.state))
-    parameters = ", ".join(["n", "limit", *map(statements.name, (*loop.state, *outside))])
-    with writer.blocks((f"def loop({parameters}):", "while True:")):
-        if not all(map(statements.write, condition)):
-            return None
-        (goes_on,) = loop.condition.results
-        writer.line(f"if not {statements.name(goes_on)}: return True, n, {state}")
-        writer.line(f"if n == limit: return False, n, {state}")
-        writer.line("n += 1")
-        if not all(map(statements.write, body)):
-            return None
-        pairs = [(statements.name(variable), statements.name(result)) for variable, result in zip(loop.state, loop.body.results, strict=True)]
-        pairs = [(target, value) for target, value in pairs if target != value]
-        if pairs:
-            writer.line(f"{', '.join(target for target, _ in pairs)} = {', '.join(value for _, value in pairs)}")
+    source = _source(loop, condition, body, outside, for_numba=False)
+    if source is None:
+        return None
     is_small = len(condition) + len(body) <= _MOST_COMPILED
-    return NumberLoop(loop, writer, outside, is_native=statements.is_native and is_small)
+    return NumberLoop(
+        loop, source, outside, partial(_source, loop, condition, body, outside, for_numba=True) if source.is_native and is_small else None
+    )
+
+
+def _source(loop: Loop, condition: list[Operation], body: list[Operation], outside: Leaves, *, for_numba: bool) -> _Source | None:
+    """The source of a loop with these operations; None if it has others than those that there are templates for."""
+    writer = Writer()
+    names = NumberTemplates(writer, for_numba=for_numba)
+    templates: dict[Operation, NumberTemplate] = {}
+    (goes_on,) = loop.condition.results
+    for operation in (*condition, *body):
+        template = names.template(operation)
+        if template is None:
+            return None
+        templates[operation] = template
+        if goes_on in operation.results:
+            names.assume(operation)
+    # Numba knows no long tuples with expressions that have branches.
+    statements = NumberStatements(writer, names, templates, (goes_on, *loop.body.results), are_named=for_numba)
+    state = ", ".join(map(names.name, loop.state))
+    parameters = ", ".join(["n", "limit", *map(names.name, (*loop.state, *outside))])
+    with writer.block(f"def loop({parameters}):"):
+        if any(template.rounds for template in templates.values()):
+            writer.line(f"cell = {writer.bind(array, 'array')}('f', (0.0,))")
+        with writer.block("while True:"):
+            statements.write(NumberBlock.of(condition, (goes_on,)))
+            writer.line(f"if not {statements.text(goes_on)}: return True, n, {state}")
+            writer.line(f"if n == limit: return False, n, {state}")
+            writer.line("n += 1")
+            statements.write(NumberBlock.of(body, loop.body.results))
+            pairs = [(names.name(variable), statements.value(result)) for variable, result in zip(loop.state, loop.body.results, strict=True)]
+            pairs = [(target, value) for target, value in pairs if target != value]
+            if pairs:
+                writer.line(f"{', '.join(target for target, _ in pairs)} = {', '.join(value for _, value in pairs)}")
+    return _Source(writer.text, writer.namespace, names.is_native)
 
 
 def _needed(region: Region) -> list[Operation] | None:

@@ -1,8 +1,10 @@
-"""Statements for operations on single numbers as Python's own: integers without bounds that are wrapped, truth values, and NumPy's floats.
+"""Operations on single numbers as expressions of Python's own: integers without bounds that are wrapped, truth values, and floats.
 
 This is faster than NumPy's scalars, which `scalars` writes, but values have to be converted where they come from or go to arrays. So it is for
-loops in which there is nothing else. The statements are also what Numba compiles, if they are `is_native`: it knows integers of 64 bits, which
-wrap, and the same floats.
+loops in which there is nothing else. Python's floats are doubles; sums, products and quotients of f32 numbers in double precision have so many digits
+that rounding them to f32 gives what computing in f32 does.
+
+For Numba, which knows integers of 64 bits that wrap, and floats of both widths, the expressions are the same but for floats.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from operator import add, mul, sub
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,10 +20,22 @@ from hlotool.interp import functions
 from hlotool.interp.dtypes import NUMBERS, NumberType
 from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable
-from hlotool.interp.plan.scalars import CLAMPED, OPERATORS, float_expression
+from hlotool.interp.plan.scalars import CLAMPED, OPERATORS, PARTLY
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["NumberStatements", "can_hold"]
+__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "wrapped"]
+
+
+class NumberTemplate(NamedTuple):
+    """An expression for the result of an operation, with the numbers of operands in braces.
+
+    `wraps` is the type into whose range the value has to be brought, by multiples of two to the power of its width; None if it is in range.
+    `rounds` tells whether the value has to be rounded to f32.
+    """
+
+    text: str
+    wraps: NumberType | None = None
+    rounds: bool = False
 
 
 def can_hold(variable: Variable) -> bool:
@@ -83,35 +97,47 @@ _OF_TRUTH_VALUES: dict[Any, _Exact] = {
 _COMBINED: dict[str, Callable[[int, int], int]] = {"add": add, "subtract": sub, "multiply": mul}
 
 
-class NumberStatements:
-    """Writes operations as statements on numbers.
+_OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
+_ROUNDED = {np.add, np.subtract, np.multiply, np.divide}
+_DISTANCES = {"LT": (None, -1), "LE": (None, 0), "GT": (1, None), "GE": (0, None), "EQ": (0, 0)}
+"""How far the limits of what is compared with a number are from it, if the comparison holds."""
 
-    `is_native` becomes false with a statement that Numba does not know, or knows with another meaning.
+
+class NumberTemplates:
+    """Makes the templates of operations, in the order in which they run; for Python, or `for_numba`.
+
+    `is_native` becomes false with an operation that Numba does not know, or knows with another meaning.
     """
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Writer, *, for_numba: bool) -> None:
         self.is_native = True
         self._writer = writer
+        self._for_numba = for_numba
         self._ranges: dict[Variable, tuple[int, int]] = {}
 
     def name(self, variable: Variable) -> str:
-        """The expression for a number: the name of a variable, or an integer or truth value itself."""
-        if variable.constant is None or NUMBERS[variable.shape.element_type].kind == "float":
+        """The expression for a number: the name of a variable, or the number itself."""
+        if variable.constant is None:
             return self._writer.name(variable)
         number = variable.constant.item()
+        if isinstance(number, float):
+            # For Numba, of the right width.
+            return self._writer.name(variable) if self._for_numba else self._writer.bind(number)
         return f"({number})" if number < 0 else str(number)
 
-    def write(self, operation: Operation) -> bool:
-        """Writes the statements that compute an operation's result; returns whether there are any."""
-        statements = self._statements(operation)
-        if statements is None:
-            return False
-        self._writer.comment(operation.instruction)
-        for statement in statements:
-            self._writer.line(statement)
-        return True
+    def assume(self, comparison: Operation) -> None:
+        """Makes use of the fact that a comparison of a variable with a constant holds."""
+        x = comparison.instruction
+        variable, limit = comparison.reads[0], comparison.reads[-1].constant
+        ends = _DISTANCES.get(str(x.attributes.get("direction"))) if x.opcode == "compare" else None
+        if ends is None or limit is None or variable.constant is not None or not NUMBERS[variable.shape.element_type].element.is_integral:
+            return
+        bounds = [bound if end is None else int(limit) + end for bound, end in zip(_limits(variable), ends, strict=True)]
+        if bounds[0] <= bounds[1]:
+            self._ranges[variable] = bounds[0], bounds[1]
 
-    def _statements(self, operation: Operation) -> list[str] | None:
+    def template(self, operation: Operation) -> NumberTemplate | None:
+        """The template of an operation; None if there is none."""
         form = form_of(operation)
         if form is None or len(operation.results) != 1 or not all(map(can_hold, (*operation.reads, *operation.results))):
             return None
@@ -119,21 +145,36 @@ class NumberStatements:
         # Numba has no integers of 64 bits without sign that it would not mix with floats.
         self.is_native &= all(variable.shape.element_type != "u64" for variable in (*operation.reads, result))
         number, source = NUMBERS[result.shape.element_type], NUMBERS[operation.reads[0].shape.element_type]
-        target, operands = self.name(result), [self.name(variable) for variable in operation.reads]
         opcode = operation.instruction.opcode
         if opcode == "convert":
-            return self._converted(target, operands[0], source, number)
+            return self._converted(source, number)
         if source.kind == "float":
-            expression, is_native = float_expression(form, operands, number, self._writer.bind)
-            self.is_native &= is_native
-            return [f"{target} = {expression}"]
+            return self._of_floats(form, len(operation.reads), source, number)
         if opcode == "clamp":
-            return [f"{target} = {CLAMPED.format(*operands)}"]
+            return NumberTemplate(CLAMPED)
         template = self._template(form, operation.reads, source)
         if template is None:
             return None
-        expression = template.text.format(*operands, bits=source.bits, values=1 << source.bits, mask=(1 << source.bits) - 1)
-        return [f"{target} = {expression}", *_wrapped(target, number, isinstance(template, _Wrapped) and not self._fits(operation))]
+        values = {"bits": str(source.bits), "values": str(1 << source.bits), "mask": str((1 << source.bits) - 1)}
+        wraps = number if isinstance(template, _Wrapped) and not self._fits(operation) else None
+        return NumberTemplate(_filled(template.text, values), wraps)
+
+    def _of_floats(self, form: Form, count: int, source: NumberType, result: NumberType) -> NumberTemplate:
+        function = self._writer.bind(form.function)
+        is_ufunc = isinstance(form.function, np.ufunc)
+        partly = None if is_ufunc else PARTLY.get(form.function)
+        text = OPERATORS.get(form.function) if form.function not in (np.maximum, np.minimum) else None
+        if self._for_numba or text is None:
+            self.is_native &= text is not None
+        if self._for_numba:
+            return NumberTemplate(text or "")
+        own = _OF_FLOATS.get(form.function, partly)
+        scalar_type = self._writer.bind(source.held.type, source.held.name)
+        operands = [f"{scalar_type}({{{k}}})" for k in range(count)]
+        arguments = ", ".join(operands if is_ufunc else [f"asarray({operand})" for operand in operands])
+        call = f"{'bool' if result.kind == 'pred' else 'float'}({function}({arguments}))"
+        rounds = form.function in _ROUNDED and result.bits == 32
+        return NumberTemplate(_filled(own or text or call, {"call": call}), None, rounds)
 
     def _template(self, form: Form, operands: Leaves, source: NumberType) -> _Exact | None:
         function = form.function.func if isinstance(form.function, partial) else form.function
@@ -177,22 +218,35 @@ class NumberStatements:
             self._ranges[variable] = low, high
         return self._ranges.get(variable, _limits(variable))
 
-    def _converted(self, target: str, operand: str, source: NumberType, result: NumberType) -> list[str] | None:
+    def _converted(self, source: NumberType, result: NumberType) -> NumberTemplate | None:
         if result.kind == "float":
-            if source.bits == 64 and source.kind != "float":
-                # Via a double, there would be two roundings.
-                operand = f"{self._writer.bind(source.held.type, source.held.name)}({operand})"
-            return [f"{target} = {self._writer.bind(result.held.type, result.held.name)}({operand})"]
+            return self._to_float(source, result)
         if result.kind == "pred":
-            return [f"{target} = {operand} != 0"]
+            return NumberTemplate("{0} != 0")
         if source.kind == "float":
             low, high = result.element.minimum, result.element.maximum
             # Powers of two, which all floats contain. The fraction of a number that is less than the smallest integer is cut off, too.
-            in_range = f"{float(low)} <= {operand} < {float(high + 1)}"
-            return [f"{target} = int({operand}) if {in_range} else {high} if {operand} > 0 else {low} if {operand} < 0 else 0"]
+            in_range = f"{float(low)} <= {{0}} < {float(high + 1)}"
+            return NumberTemplate(f"int({{0}}) if {in_range} else {high} if {{0}} > 0 else {low} if {{0}} < 0 else 0")
         if source.kind == "pred":
-            return [f"{target} = 1 if {operand} else 0"]
-        return [f"{target} = {operand}", *_wrapped(target, result, source.held != result.held)]
+            return NumberTemplate("1 if {0} else 0")
+        return NumberTemplate("{0}", result if source.held != result.held else None)
+
+    def _to_float(self, source: NumberType, result: NumberType) -> NumberTemplate:
+        scalar_type = self._writer.bind(result.held.type, result.held.name)
+        operand = "{0}"
+        if source.bits == 64 and source.kind != "float":
+            # Via a double, there would be two roundings.
+            operand = f"{self._writer.bind(source.held.type, source.held.name)}({{0}})"
+        if self._for_numba:
+            return NumberTemplate(f"{scalar_type}({operand})")
+        if source.kind == "float":
+            return NumberTemplate("{0}", None, result.bits < source.bits)
+        if source.kind == "pred":
+            return NumberTemplate("1.0 if {0} else 0.0")
+        if source.bits == 64:
+            return NumberTemplate(f"float({scalar_type}({operand}))")
+        return NumberTemplate("{0}", None, True) if result.bits == 32 else NumberTemplate("float({0})")
 
 
 def _limits(variable: Variable) -> tuple[int, int]:
@@ -201,13 +255,18 @@ def _limits(variable: Variable) -> tuple[int, int]:
     return element.minimum, element.maximum
 
 
-def _wrapped(target: str, number: NumberType, may_overflow: bool) -> list[str]:
-    """The statements that bring a number into the range of its type."""
-    if not may_overflow:
-        return []
+def _filled(template: str, values: dict[str, str]) -> str:
+    """The template with some of the names in braces replaced."""
+    for name, value in values.items():
+        template = template.replace(f"{{{name}}}", value)
+    return template
+
+
+def wrapped(target: str, number: NumberType) -> str:
+    """The statement that brings a number into the range of its type."""
     values, half = 1 << number.bits, 1 << (number.bits - 1)
     if number.kind == "unsigned":
-        return [f"{target} &= {values - 1}"]
+        return f"{target} &= {values - 1}"
     # Numba's integers of 64 bits are always in range, and the mask is none of them.
-    wrapped = f"wrapped({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
-    return [f"if not {-half} <= {target} <= {half - 1}: {target} = {wrapped}"]
+    inside = f"wrapped({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
+    return f"if not {-half} <= {target} <= {half - 1}: {target} = {inside}"

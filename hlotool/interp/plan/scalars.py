@@ -18,7 +18,7 @@ from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["CLAMPED", "OPERATORS", "float_expression", "scalar_expression"]
+__all__ = ["CLAMPED", "OPERATORS", "PARTLY", "scalar_expression"]
 
 OPERATORS: dict[Any, str] = {
     np.add: "{0} + {1}",
@@ -48,7 +48,7 @@ OPERATORS: dict[Any, str] = {
 """By the function that computes arrays."""
 CLAMPED = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
 """Of integers: the lower limit, the number, and the upper limit."""
-_PARTLY: dict[Any, str] = {
+PARTLY: dict[Any, str] = {
     functions.maximum_floats: "{0} if {0} > {1} else {1} if {1} > {0} else {call}",
     functions.minimum_floats: "{0} if {0} < {1} else {1} if {1} < {0} else {call}",
     # Python rounds down, HLO toward zero, and only HLO divides by zero.
@@ -89,11 +89,6 @@ def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     return _expression(writer.bind, form, operands, numbers[-1])
 
 
-def float_expression(form: Form, operands: list[str], result: NumberType, bind: Callable[[Any], str]) -> tuple[str, bool]:
-    """The expression for an operation on floats held as NumPy scalars, and whether it consists of operators alone."""
-    return _expression(bind, form, operands, result), form.function in OPERATORS
-
-
 def _cast(writer: Writer, operand: str, source: np.dtype[Any], result: np.dtype[Any]) -> str:
     if source == result:
         return operand
@@ -107,7 +102,7 @@ def _expression(bind: Callable[[Any], str], form: Form, operands: list[str], res
     function = bind(form.function)
     call = f"{function}({', '.join(f'asarray({operand})' for operand in operands)})[()]"
     # Functions of integers may be bound to their width.
-    partly = _PARTLY.get(form.function.func if isinstance(form.function, partial) else form.function)
+    partly = PARTLY.get(form.function.func if isinstance(form.function, partial) else form.function)
     if partly is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
         zero, one = (bind(result.held.type(number)) for number in (0, 1))
         return partly.format(*operands, call=call, bits=result.bits, zero=zero, one=one)

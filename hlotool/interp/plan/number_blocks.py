@@ -1,0 +1,151 @@
+"""Where operations on numbers are written: each in the branch that needs it, and in the expression that is the only one to read it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from hlotool.interp.plan.graph import Leaves, Operation, Variable
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrapped
+from hlotool.interp.plan.writer import Writer
+
+__all__ = ["NumberBlock", "NumberStatements"]
+
+_DEEPEST_BRANCH = 6
+"""Python allows 20 blocks in each other."""
+_LONGEST_EXPRESSION = 160
+"""In characters. Python's parser limits how deep parentheses may be nested."""
+_CELL = "cell[0]"
+"""An element of an array of f32 numbers: what is stored in it is rounded, in half the time that NumPy takes to make a number."""
+
+
+class NumberBlock:
+    """Operations in order. What only one choice of a selection needs is in a block of its own.
+
+    `branches` has both blocks of each selection that has any, also of those in inner blocks.
+    """
+
+    __slots__ = ("branches", "depth", "operations", "outer")
+
+    def __init__(self, outer: NumberBlock | None = None) -> None:
+        self.outer = outer
+        self.depth: int = 0 if outer is None else outer.depth + 1
+        self.operations: list[Operation] = []
+        self.branches: dict[Operation, tuple[NumberBlock, NumberBlock]] = {} if outer is None else outer.branches
+
+    @classmethod
+    def of(cls, operations: Sequence[Operation], results: Leaves) -> NumberBlock:
+        """The block of operations, each of which is needed for one of the results."""
+        root = cls()
+        blocks = [root]
+        needing = dict.fromkeys(results, root)
+
+        def need(variable: Variable, block: NumberBlock) -> None:
+            known = needing.get(variable)
+            needing[variable] = block if known is None else _common(known, block)
+
+        for operation in reversed(operations):
+            block = needing[operation.results[0]]
+            block.operations.append(operation)
+            readers = [block] * len(operation.reads)
+            if operation.instruction.opcode == "select" and operation.reads[0].constant is None and block.depth < _DEEPEST_BRANCH:
+                branches = cls(block), cls(block)
+                block.branches[operation] = branches
+                blocks += branches
+                readers[1:] = branches
+            for variable, reader in zip(operation.reads, readers, strict=True):
+                need(variable, reader)
+        for block in blocks:
+            block.operations.reverse()
+        for selection in [selection for selection, branches in root.branches.items() if not any(branch.operations for branch in branches)]:
+            del root.branches[selection]
+        return root
+
+
+def _common(one: NumberBlock, other: NumberBlock) -> NumberBlock:
+    """The innermost block that both are in."""
+    while one is not other:
+        if one.depth < other.depth:
+            one, other = other, one
+        assert one.outer is not None, "the blocks are not of one function"
+        one = one.outer
+    return one
+
+
+class NumberStatements:
+    """Writes blocks of operations with these templates; `results` are what is read after the last block, as names if they `are_named`."""
+
+    def __init__(
+        self, writer: Writer, names: NumberTemplates, templates: Mapping[Operation, NumberTemplate], results: Leaves, *, are_named: bool
+    ) -> None:
+        self._writer = writer
+        self._names = names
+        self._templates = templates
+        self._expressions: dict[Variable, str] = {}
+        self._readers = {variable: operation for operation in templates for variable in operation.reads}
+        self._uses = Counter([variable for operation in templates for variable in operation.reads])
+        self._uses.update(results)
+        self._named = frozenset(results if are_named else ())
+
+    def text(self, variable: Variable) -> str:
+        """The expression for a variable, which may stand anywhere."""
+        expression = self._expressions.get(variable)
+        if expression is None:
+            return self._names.name(variable)
+        return expression if expression == _CELL or expression.isidentifier() else f"({expression})"
+
+    def value(self, variable: Variable) -> str:
+        """The expression for a variable, which may stand where nothing follows."""
+        return self._expressions.get(variable) or self._names.name(variable)
+
+    def write(self, block: NumberBlock) -> None:
+        """Writes all operations of a block. Blocks are nested no deeper than Python's may be, so that the method may call itself."""
+        for k, operation in enumerate(block.operations):
+            self._writer.comment(operation.instruction)
+            branches = block.branches.get(operation)
+            if branches is not None:
+                self._write_branches(operation, branches)
+            else:
+                following = block.operations[k + 1] if k + 1 < len(block.operations) else None
+                self._write_operation(operation, block, following)
+
+    def _write_branches(self, selection: Operation, branches: Sequence[NumberBlock]) -> None:
+        result = self.text(selection.results[0])
+        pred, *choices = selection.reads
+        for head, branch, choice in zip((f"if {self.value(pred)}:", "else:"), branches, choices, strict=True):
+            with self._writer.block(head):
+                self.write(branch)
+                self._writer.line(f"{result} = {self.value(choice)}")
+
+    def _write_operation(self, operation: Operation, block: NumberBlock, following: Operation | None) -> None:
+        (result,) = operation.results
+        template = self._templates[operation]
+        is_copy = template.text == "{0}"
+        expression = self.value(operation.reads[0]) if is_copy else template.text.format(*map(self.text, operation.reads))
+        if template.rounds:
+            self._writer.line(f"{_CELL} = {expression}")
+            if following is not None and self._templates[following].rounds and self._is_read_once(result, following):
+                # Before anything else is stored there.
+                self._expressions[result] = _CELL
+                return
+            expression = _CELL
+        elif template.wraps is None and self._uses[result] == 1 and len(expression) <= _LONGEST_EXPRESSION and self._is_read_in(result, block):
+            self._expressions[result] = expression
+            return
+        self._writer.line(f"{self.text(result)} = {expression}")
+        if template.wraps is not None:
+            self._writer.line(wrapped(self.text(result), template.wraps))
+
+    def _is_read_once(self, variable: Variable, reader: Operation) -> bool:
+        """Whether nothing but one place in the expression of an operation reads a variable."""
+        if self._uses[variable] != 1 or variable not in reader.reads:
+            return False
+        return self._templates[reader].text.count(f"{{{reader.reads.index(variable)}}}") == 1
+
+    def _is_read_in(self, variable: Variable, block: NumberBlock) -> bool:
+        """Whether the only operation that reads a variable does so in one place, or nothing but the results has it."""
+        if variable in self._named:
+            return False
+        reader = self._readers.get(variable)
+        # The choices of branches are read once, and so is what they depend on.
+        return reader is None or reader in block.branches or self._is_read_once(variable, reader)

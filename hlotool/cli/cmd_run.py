@@ -37,6 +37,7 @@ Examples:
   hlotool run module.hlo --check-nans --trace 'softmax|loss'
   hlotool print module.hlo --preset lossless | hlotool run --seed 7 --json
   hlotool run module.hlo --show-plan
+  hlotool run module.hlo --threads 4 --profile
   hlotool run module.hlo --replicas 2 --partitions 4
   hlotool run module.hlo --custom-call my_kernel=my_package.kernels:my_kernel
 
@@ -119,6 +120,10 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     help="How to run: as compiled Python code (plan), instruction by instruction (reference), or as is faster.",
 )  # fmt: skip
 @click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
+@click.option(
+    "--threads", type=click.IntRange(min=1), default=1, metavar="N",
+    help="Number of threads for large arrays and matrix products; default: 1. Results may differ in the order of sums.",
+)  # fmt: skip
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
@@ -145,8 +150,8 @@ def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None
     (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
-    # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here, unless they are asked for.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(options["threads"]))
     outcome = Outcome()
     with outcome.file(path):
         # Imported on use, since --help does not need NumPy.

@@ -27,6 +27,7 @@ class RunRequest(NamedTuple):
     profile: bool
     executor: str
     show_plan: bool
+    threads: int
     elided: str | None
     max_iterations: int | None
     max_memory: str | None

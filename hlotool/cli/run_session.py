@@ -231,6 +231,7 @@ class Session:
             max_iterations=request.max_iterations,
             timeout_seconds=request.timeout,
             custom_calls=self.handlers,
+            threads=request.threads,
         )
 
     def _show_plan(self, module: Any) -> None:

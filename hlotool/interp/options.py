@@ -25,6 +25,8 @@ class RunOptions(Record):
     a tuple; if it has a parameter named `call`, a CustomCall is passed, too. These functions take precedence over the targets that
     hlotool knows. `queues` are the queues between the host and the device, or a sequence of them for several devices.
 
+    Plans compute blocks of large arrays in as many `threads`, with the same results. NumPy's library for matrix products has threads of its own.
+
     >>> RunOptions(elided_fill="zeros").seed
     0
     """
@@ -36,3 +38,4 @@ class RunOptions(Record):
     max_memory: int | None = None
     custom_calls: Mapping[str, Callable[..., Any]] | None = None
     queues: HostQueues | Sequence[HostQueues] | None = None
+    threads: int = 1

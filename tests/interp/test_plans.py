@@ -12,6 +12,8 @@ import pytest
 from fuzz_plans import disagreement, outcome, small_blocks
 
 import hlotool
+from hlotool.interp.plan import blocks
+from hlotool.interp.plan.threads import in_parts
 from hlotool.interp.plan.writer import Writer
 
 CHAIN = """HloModule chain
@@ -154,8 +156,8 @@ BLOCKWISE = {
       z = f64[200,200] negate(y) d = f64[200,200] select(along, y, z) i = s8[200,200] negate(h) j = s8[200,200] select(along, i, h)
       q = pred[200,200] and(down, along) k = pred[200,200] select(q, along, down) ROOT r = tuple(c, d, j, k) }""",
     "selections between numbers": """
-    ENTRY e { x = f32[40000] parameter(0) y = f32[40000] parameter(1) one = f32[] constant(1) inf = f32[] constant(inf)
-      p = pred[40000] compare(x, y), direction=LT a = f32[40000] broadcast(one), dimensions={} b = f32[40000] broadcast(inf), dimensions={}
+    ENTRY e { x = f32[40000] parameter(0) y = f32[40000] parameter(1) one = f32[] constant(1) large = f32[] constant(inf)
+      p = pred[40000] compare(x, y), direction=LT a = f32[40000] broadcast(one), dimensions={} b = f32[40000] broadcast(large), dimensions={}
       s = f32[40000] select(p, a, b) t = f32[40000] select(p, s, x) ROOT r = f32[40000] select(p, y, t) }""",
     "state of a loop that its blocks overwrite": """
     more { s = (s32[], f32[40000], f32[40000]) parameter(0) k = s32[] get-tuple-element(s), index=0
@@ -174,9 +176,36 @@ BLOCKWISE = {
 
 @pytest.mark.parametrize("name", BLOCKWISE)
 def test_what_is_computed_in_blocks_is_what_kernels_compute(name):
+    hlotool.parse(BLOCKWISE[name])
     assert disagreement(BLOCKWISE[name], inputs=4) is None
     with small_blocks():
         assert disagreement(BLOCKWISE[name], inputs=4) is None
+
+
+@pytest.mark.parametrize("name", [*BLOCKWISE, "layer norm"])
+@pytest.mark.parametrize("threads", [2, 3, 50])
+def test_threads_compute_the_same(name, threads, monkeypatch):
+    monkeypatch.setattr(blocks, "_LEAST_FOR_THREADS", 1)
+    monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS_OF_THREADS", 500)
+    text = BLOCKWISE.get(name, CHAIN)
+    options = hlotool.RunOptions(threads=threads)
+    source = hlotool.compile(hlotool.parse(text), options=options).source
+    assert source is not None
+    assert "in_parts" in source
+    assert disagreement(text, inputs=2, options=options) is None
+
+
+def test_what_fails_in_a_thread_is_an_error_when_all_have_ended():
+    ended = []
+
+    def compute(first, last):
+        if first == 4:
+            raise MemoryError("no memory")
+        ended.append((first, last))
+
+    with pytest.raises(MemoryError, match="no memory"):
+        in_parts(compute, 11, 2, 3)
+    assert sorted(ended) == [(0, 4), (8, 11)]
 
 
 def test_blocks_of_arrays_that_nothing_needs_are_overwritten():

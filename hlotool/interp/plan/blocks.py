@@ -30,9 +30,18 @@ _SHORTEST_REPEATED = 64
 """The length from which on vectors that every block needs are repeated for all rows of a block."""
 
 
-def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable]) -> None:
-    """Writes the loop over a cluster's blocks; `needed` are the variables that are read elsewhere, `dying` those that nothing reads later."""
-    _ClusterWriter(writer, cluster, needed, dying).write()
+_BLOCK_ELEMENTS_OF_THREADS = 1 << 16
+"""Threads wait for each other between NumPy's functions, so these must take longer."""
+_LEAST_FOR_THREADS = 1 << 22
+"""The least number of results of operations for which handing work to threads takes no time that one would notice."""
+
+
+def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
+    """Writes the loop over a cluster's blocks, for so many threads.
+
+    `needed` are the variables that are read elsewhere, `dying` those that nothing reads later.
+    """
+    _ClusterWriter(writer, cluster, needed, dying, threads).write()
 
 
 class _ClusterWriter:
@@ -41,7 +50,7 @@ class _ClusterWriter:
     although they do not span all axes.
     """
 
-    def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable]) -> None:
+    def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
         self.writer = writer
         self.cluster = cluster
         self.outputs = [result for result in cluster.results if result in needed]
@@ -49,7 +58,8 @@ class _ClusterWriter:
         self.domain = cluster.dimensions
         self.axis = self._chunked_axis()
         rest = prod(self.domain[self.axis + 1 :])
-        blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
+        self.threads = threads if prod(self.domain) * len(cluster.operations) >= _LEAST_FOR_THREADS else 1
+        blocks = -(-self.domain[self.axis] * rest // (BLOCK_ELEMENTS if self.threads == 1 else _BLOCK_ELEMENTS_OF_THREADS))
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
@@ -73,6 +83,7 @@ class _ClusterWriter:
         for name, key in sources:
             self._repeat(name, *key)
         views = [name for name, _ in sources] + list(stores.values())
+        blocks = []
         # The body is generated before the buffers that it needs are known, and written after them.
         with writer.diverted() as body:
             for name, (variable, axes) in sources:
@@ -80,7 +91,7 @@ class _ClusterWriter:
                     continue
                 block = writer.local("b")
                 writer.line(f"{block} = {name}{self._index(axes)}")
-                views.append(block)
+                blocks.append(block)
                 self.inputs[variable, axes] = self._widened(block, variable, axes)
             for (variable, axes), axis in self.ramps.items():
                 self.inputs[variable, axes] = self._ramp(variable, axis)
@@ -88,13 +99,21 @@ class _ClusterWriter:
             for variable, store in stores.items():
                 targets[variable] = writer.local("o")
                 writer.line(f"{targets[variable]} = {store}{self._index(self.cluster.axes[variable])}")
-                views.append(targets[variable])
+                blocks.append(targets[variable])
             for operation in self.cluster.operations:
                 self._write_operation(operation, targets)
-        self._write_loops(body)
         arrays = {writer.name(variable) for variable in (*self.outputs, *self.cluster.reads)}
+        views = [view for view in views if view not in arrays]
+        if self.threads > 1:
+            with writer.block("def rows(first, last):"):
+                self._write_loops(body, "first, last")
+            writer.line(f"in_parts(rows, {self.domain[0]}, {1 if self.axis else self.chunk}, {self.threads})")
+            views.append("rows")
+        else:
+            self._write_loops(body, f"0, {self.domain[0]}")
+            views += blocks
         # They would keep the arrays, and keep others from writing into these.
-        writer.line(f"del {', '.join(view for view in views if view not in arrays)}")
+        writer.line(f"del {', '.join(views)}")
 
     def _allocate(self, variable: Variable) -> str:
         """Allocates the array of a result; returns the name of a view with all axes of the domain."""
@@ -162,7 +181,8 @@ class _ClusterWriter:
         parts.append("i:j" if self.axis in axes else ":")
         return f"[{', '.join(parts)}]"
 
-    def _write_loops(self, body: Lines) -> None:
+    def _write_loops(self, body: Lines, bounds: str) -> None:
+        """Writes the buffers, and the loops over the blocks between the bounds of the first axis."""
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
         for name, (dtype, axes) in self.buffers.kinds.items():
@@ -172,8 +192,9 @@ class _ClusterWriter:
             if size % chunk == 0 or self.axis not in axes:
                 writer.line(f"{name} = {name}w")
         partial = [name for name, (_, axes) in self.buffers.kinds.items() if size % chunk and self.axis in axes]
-        heads = [f"for i{k} in range({self.domain[k]}):" for k in range(self.axis)]
-        with writer.blocks([*heads, f"for i in range(0, {size}, {chunk}):"]):
+        ranges = [bounds, *(f"0, {count}" for count in self.domain[1 : self.axis + 1])]
+        heads = [f"for i{k} in range({ranges[k]}):" for k in range(self.axis)]
+        with writer.blocks([*heads, f"for i in range({ranges[self.axis]}, {chunk}):"]):
             writer.line(f"j = i + {chunk}")
             for name in partial:
                 writer.line(f"{name} = {name}w[:{size} - i]")

@@ -120,7 +120,7 @@ class FunctionWriter:
     def _write_item(self, item: Item, dying: list[Variable], needed: set[Variable], reusable: set[Variable]) -> None:
         if isinstance(item, Cluster):
             self.writer.current = item.operations[-1].instruction
-            write_cluster(self.writer, item, needed, [variable for variable in dying if variable not in self._arguments])
+            write_cluster(self.writer, item, needed, [variable for variable in dying if variable not in self._arguments], self.options.threads)
             reusable.update(result for result in item.results if result in needed)
             self._delete(variable for variable in dying if variable not in item.results)
             return

@@ -15,6 +15,7 @@ from hlotool.interp.kernels.control_flow import FIRST_COMPARED, branch_of, is_sa
 from hlotool.interp.options import RunOptions
 from hlotool.interp.ownership import can_alias
 from hlotool.interp.plan.errors import Mismatch
+from hlotool.interp.plan.threads import in_parts
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Instruction
 
@@ -103,6 +104,7 @@ GLOBALS: dict[str, Any] = {
     "can_alias": can_alias,
     "empty": np.empty,
     "finished": finished,
+    "in_parts": in_parts,
     "is_same": is_same,
     "leaves": leaves,
     "ndarray": np.ndarray,

@@ -86,6 +86,14 @@ def scatter(
     count = len(operands) // 2
     inputs = as_parameters(operands[:count], to_apply, 0)
     updates = as_parameters(operands[count + 1 :], to_apply, count)
+    combine = _in_place(to_apply, inputs[0]) if count == 1 and operands[1].size == len(scatter_dims_to_operand_dims) > 0 else None
+    if combine is not None and not input_batching_dims and not result.is_tuple and 0 <= index_vector_dim <= operands[1].ndim:
+        extents = _lengths_of_only_slice(inputs[0], updates[0], update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims)
+        if extents is not None:
+            total = inputs[0] if can_alias and inputs[0] is operands[0] else np.array(inputs[0], order="C")
+            starts_of_slice = dict(zip(scatter_dims_to_operand_dims, operands[1].ravel().tolist(), strict=True))
+            _combine_at(combine, total, starts_of_slice, extents, updates[0])
+            return converted(total, NUMBERS[result.element_type])
     vectors = index_vectors(operands[count], index_vector_dim)
     sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
     starts = starts_of(vectors, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims, index_vector_dim, rank)
@@ -114,6 +122,43 @@ def scatter(
     shapes = result.elements if result.is_tuple else (result,)
     results = tuple(converted(total, NUMBERS[shape.element_type]) for total, shape in zip(totals, shapes, strict=True))
     return results if result.is_tuple else results[0]
+
+
+_ASSIGNED = object()
+"""Stands for a reducer that returns the update."""
+
+
+def _in_place(reducer: Computation, target: Array) -> Any:
+    """The ufunc that combines elements of an array with updates where they are, or _ASSIGNED; None for reducers that must be run."""
+    if reducer.root.parameter_number == 1:
+        return _ASSIGNED
+    monoid = monoid_of(reducer)
+    return monoid.ufunc(number_type(target)) if monoid is not None and monoid.works_in_place(target) else None
+
+
+def _lengths_of_only_slice(operand: Array, update: Array, window: Dims, inserted: Dims, index_map: Dims) -> list[int] | None:
+    """The sizes of the slice that the only index vector is about, along all dimensions; None if dimensions are not what they should be."""
+    dimensions = range(operand.ndim)
+    if len(window) + len(inserted) != operand.ndim or not ({*inserted, *index_map} <= set(dimensions) and set(window) <= set(range(update.ndim))):
+        return None
+    sizes = iter([update.shape[k] for k in window])
+    lengths = [1 if k in inserted else next(sizes) for k in dimensions]
+    return lengths if prod(lengths) == update.size else None
+
+
+def _combine_at(combine: Any, total: Array, starts: Mapping[int, int], lengths: Sequence[int], update: Array) -> None:
+    """Writes f(target, update) into the one slice that begins there, if it lies entirely within the array."""
+    parts: list[Any] = []
+    for k, (size, length) in enumerate(zip(total.shape, lengths, strict=True)):
+        start = starts.get(k, 0)
+        if not 0 <= start <= size - length:
+            return
+        parts.append(slice(start, start + length))
+    part: Any = total[(*parts, ...)]
+    if combine is _ASSIGNED:
+        part[...] = update.reshape(lengths)
+    else:
+        combine(part, update.reshape(lengths), out=part)
 
 
 def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
@@ -151,10 +196,7 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
     if reducer.root.parameter_number == 1 and len(targets) == 1:
         targets[0][index] = updates[0]
         return None
-    monoid = monoid_of(reducer)
-    ufunc = None
-    if monoid is not None and monoid.works_in_place(targets[0]):
-        ufunc = monoid.preds if number_type(targets[0]).kind == "pred" else monoid.numbers
+    ufunc = _in_place(reducer, targets[0])
     step = max(1, _BLOCK // max(1, prod(updates[0].shape[1:])))
     for block in (chosen[k : k + step] for chosen in passes for k in range(0, len(chosen), step)):
         here = tuple([numbers[block] for numbers in index])

@@ -200,7 +200,7 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
     step = max(1, _BLOCK // max(1, prod(updates[0].shape[1:])))
     for block in (chosen[k : k + step] for chosen in passes for k in range(0, len(chosen), step)):
         here = tuple([numbers[block] for numbers in index])
-        old, new = [t[here] for t in targets], [u[block] for u in updates]
+        old, new = [_at(t, here) for t in targets], [_at(u, (block,)) for u in updates]
         if ufunc is None:
             combined = listed((yield Invoke(reducer, (*old, *new), new[0].shape)))
         else:
@@ -208,6 +208,14 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
         for target, values in zip(targets, combined, strict=True):
             target[here] = values
     return None
+
+
+def _at(array: Array, index: tuple[Array, ...]) -> Array:
+    """The elements at indices of the first dimensions, which are in range."""
+    if len(index) > 1 or not array.flags.c_contiguous:
+        return array[index]
+    # NumPy checks the indices otherwise, and would copy arrays of another order.
+    return np.take(array, index[0], 0, mode="clip")
 
 
 _PART = 1 << 18

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.plan.dynamic_slices import write_dynamic_slice, write_dynamic_update_slice
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable, index_of_view, long_dimensions
 from hlotool.interp.plan.products import product_expression
@@ -61,6 +62,11 @@ def write_operation(
     if expression is not None:
         writer.line(f"{writer.name(operation.results[0])} = {expression}")
         return None
+    if write_dynamic_slice(writer, operation):
+        return None
+    is_written, passed = write_dynamic_update_slice(writer, operation, dying)
+    if is_written:
+        return passed
     reduction = reduction_of(operation)
     if reduction is not None:
         (result,) = operation.results

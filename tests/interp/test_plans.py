@@ -186,7 +186,7 @@ def test_what_is_computed_in_blocks_is_what_kernels_compute(name):
 @pytest.mark.parametrize("threads", [2, 3, 50])
 def test_threads_compute_the_same(name, threads, monkeypatch):
     monkeypatch.setattr(blocks, "_LEAST_FOR_THREADS", 1)
-    monkeypatch.setattr(blocks, "_BLOCK_ELEMENTS_OF_THREADS", 500)
+    monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 500)
     text = BLOCKWISE.get(name, CHAIN)
     options = hlotool.RunOptions(threads=threads)
     source = hlotool.compile(hlotool.parse(text), options=options).source

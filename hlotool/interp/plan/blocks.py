@@ -22,16 +22,16 @@ from hlotool.interp.plan.writer import Lines, Writer
 
 __all__ = ["BLOCK_ELEMENTS", "write_cluster"]
 
-BLOCK_ELEMENTS = 1 << 15
-"""Of four bytes, so that the buffers of a few operations fit into the second cache; smaller blocks show the time of calls."""
+BLOCK_ELEMENTS = 1 << 16
+"""Of four bytes, so that the buffers of a few operations fit into a core's caches; smaller blocks show the time of calls, even more so with threads,
+which wait for each other between NumPy's functions.
+"""
 
 
 _SHORTEST_REPEATED = 64
 """The length from which on vectors that every block needs are repeated for all rows of a block."""
 
 
-_BLOCK_ELEMENTS_OF_THREADS = 1 << 16
-"""Threads wait for each other between NumPy's functions, so these must take longer."""
 _LEAST_FOR_THREADS = 1 << 22
 """The least number of results of operations for which handing work to threads takes no time that one would notice."""
 
@@ -59,7 +59,7 @@ class _ClusterWriter:
         self.axis = self._chunked_axis()
         rest = prod(self.domain[self.axis + 1 :])
         self.threads = threads if prod(self.domain) * len(cluster.operations) >= _LEAST_FOR_THREADS else 1
-        blocks = -(-self.domain[self.axis] * rest // (BLOCK_ELEMENTS if self.threads == 1 else _BLOCK_ELEMENTS_OF_THREADS))
+        blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hlotool.errors import EvaluationError as EvaluationError
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
+    from hlotool.frameworks.jax import from_jax as from_jax
     from hlotool.interp import CustomCall as CustomCall
     from hlotool.interp import HostQueues as HostQueues
     from hlotool.interp import RunOptions as RunOptions
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from hlotool.text.parse.parser import parse as parse
     from hlotool.text.parse.parser import parse_all as parse_all
     from hlotool.text.parse.parser import parse_file as parse_file
+    from hlotool.text.print.html import to_html as to_html
     from hlotool.text.print.options import PrintOptions as PrintOptions
     from hlotool.text.print.printer import to_text as to_text
     from hlotool.verifier.engine import verify as verify
@@ -58,11 +60,13 @@ _HOMES = {
     "evaluate": "hlotool.interp",
     "evaluate_replicas": "hlotool.interp",
     "optimize": "hlotool.optimizer.optimizer",
+    "from_jax": "hlotool.frameworks.jax",
     "format_text": "hlotool.text.formatting.formatter",
     "extract": "hlotool.text.parse.extraction",
     "parse": "hlotool.text.parse.parser",
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
+    "to_html": "hlotool.text.print.html",
     "to_text": "hlotool.text.print.printer",
     "VerifyModes": "hlotool.opdefs.modes",
     "verify": "hlotool.verifier.engine",

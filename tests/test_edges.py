@@ -97,6 +97,19 @@ def replicas():
     return first.tolist() == second.tolist() == [2.0, 4.0, 6.0, 8.0]
 
 
+class Staged:
+    """What jax.jit returns, as far as it is used."""
+
+    def lower(self, *arguments):
+        return self
+
+    def compile(self):
+        return self
+
+    def as_text(self, dialect="hlo", debug_info=False):
+        return TEXT
+
+
 def diagnostics():
     return [d.code for d in hlotool.verify(hlotool.parse(WRONG)) if isinstance(d, hlotool.Diagnostic)] == ["T003"]
 
@@ -123,10 +136,12 @@ USES = {
     "evaluate": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES]).shape == (4,),
     "evaluate_replicas": replicas,
     "extract": lambda: hlotool.extract("I0101 a log\nHloModule m\n\n" + TEXT.strip() + "\n") != [],
+    "from_jax": lambda: hlotool.from_jax(Staged(), VALUES).name == hlotool.from_jax(Staged(), VALUES, optimized=True).name == "m",
     "format_text": lambda: hlotool.format_text(TEXT) == hlotool.format_text(hlotool.format_text(TEXT)),
     "parse": lambda: len(hlotool.parse(TEXT).computations) == 3,
     "parse_all": lambda: len(hlotool.parse_all(TEXT + "\n// -----\n" + TEXT)) == 2,
     "parse_file": parse_file,
+    "to_html": lambda: hlotool.to_html(hlotool.parse(TEXT)).startswith("<pre") and ">sine<" in hlotool.parse(TEXT)._repr_html_(),
     "to_text": lambda: hlotool.to_text(hlotool.parse(hlotool.to_text(hlotool.parse(TEXT)))) == hlotool.to_text(hlotool.parse(TEXT)),
     "verify": lambda: hlotool.verify(hlotool.parse(TEXT)) == [],
 }

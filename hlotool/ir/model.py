@@ -309,6 +309,15 @@ class Module:
         text: str = import_module("hlotool").to_text(self)
         return text
 
+    def _repr_html_(self) -> str:
+        """What notebooks show of the module: its text with colors."""
+        html: str = import_module("hlotool").to_html(self)
+        return html
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """The same for notebooks, with the text for those that show no HTML, or are saved as text."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
     def __repr__(self) -> str:
         """The name and the number of computations.
 

@@ -37,7 +37,7 @@ def is_left_to_python(name: str, kind: str, text: str) -> bool:
         return True
     if name == "s64":
         # Dividing is left to Python, and so is what reads the quotient.
-        return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}," in text for operand in "de")
+        return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}" in text or f", {operand})" in text for operand in "dehq")
     return name in FLOATS and opcode in ("maximum", "minimum", "power", "abs", "sqrt", "tanh", "clamp")
 
 
@@ -55,6 +55,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
     # What is known of the range of a value makes the code for others shorter.
     if name in SIGNED:
         rows += [(name, "add(d, c0)"), (name, "subtract(e, c3)"), (name, "multiply(d, d)"), (name, "multiply(e, e)"), (name, "add(e, x)")]
+        rows += [(name, text) for text in ("negate(m)", "subtract(m, h)", "negate(h)", "add(q, q)", "multiply(q, m)", "shift-right-logical(m, c1)")]
     if name != "pred":
         rows += [(name, "clamp(y, x, c0)")]
     return [*rows, *[(other, "convert(x)") for other in (*SIGNED, *UNSIGNED, *FLOATS, "pred")]]
@@ -73,7 +74,8 @@ def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[
     lines += [f"  p = pred[{dimensions}] compare(x, y), direction=LT\n"]
     if name in SIGNED:
         # Where nothing reads them, they are left out.
-        lines += [f"  d = {shape} remainder(x, c0)\n", f"  e = {shape} divide(x, c0)\n"]
+        lines += [f"  d = {shape} remainder(x, c0)\n", f"  e = {shape} divide(x, c0)\n", f"  m = {shape} and(x, c0)\n"]
+        lines += [f"  h = {shape} shift-right-logical(y, c1)\n", f"  q = {shape} select(p, m, h)\n"]
     lines += [f"  r{k} = {kind}[{dimensions}] {text}\n" for k, (kind, text) in enumerate(rows)]
     return "".join(lines), [kind for kind, _ in rows], [f"r{k}" for k in range(len(rows))]
 

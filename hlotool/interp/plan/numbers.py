@@ -9,9 +9,10 @@ For Numba, which knows integers of 64 bits that wrap, and floats of both widths,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from operator import add, mul, sub
+from itertools import product
+from operator import add, mul, neg, sub
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -83,6 +84,10 @@ _DIVIDED_BY_POSITIVE = {
     functions.divide_integers: _Exact("{0} // {1} if {0} >= 0 else -(-{0} // {1})"),
     functions.remainder_integers: _Exact("{0} % {1} if {0} >= 0 else -(-{0} % {1})"),
 }
+_SHIFTED_BY_CONSTANT = {
+    functions.shift_left: _Wrapped("{0} << {1}"),
+    functions.shift_right_logical: _Wrapped("({0} & {mask}) >> {1}"),
+}
 _NOT_IN_64_BITS = {functions.divide_integers, functions.remainder_integers, functions.shift_right_logical}
 """What Numba computes otherwise for some integers of 64 bits: the mask does not fit, and the smallest one has no negative."""
 
@@ -94,7 +99,44 @@ _OF_TRUTH_VALUES: dict[Any, _Exact] = {
     np.logical_not: _Exact("not {0}"),
 }
 """Of operations whose first operand is a truth value, so that a selection is one of them."""
-_COMBINED: dict[str, Callable[[int, int], int]] = {"add": add, "subtract": sub, "multiply": mul}
+_COMBINED: dict[str, Callable[..., int]] = {"add": add, "subtract": sub, "multiply": mul, "negate": neg}
+_Range = tuple[int, int]
+
+
+def _of_remainder(ranges: Sequence[_Range], bits: int) -> _Range | None:
+    largest = max(map(abs, ranges[1]))
+    # A remainder of a division by zero is the dividend.
+    return (-largest + 1, largest - 1) if 0 not in range(ranges[1][0], ranges[1][1] + 1) else None
+
+
+def _of_quotient(ranges: Sequence[_Range], bits: int) -> _Range | None:
+    (low, high), (divisor, other) = ranges
+    return (-(-low // divisor) if low < 0 else low // divisor, high // divisor) if divisor == other > 1 else None
+
+
+def _of_and(ranges: Sequence[_Range], bits: int) -> _Range | None:
+    masks = [high for low, high in ranges if low >= 0]
+    return (0, min(masks)) if masks else None
+
+
+def _of_logical_shift(ranges: Sequence[_Range], bits: int) -> _Range | None:
+    least, most = ranges[1]
+    return (0, (1 << (bits - least)) - 1) if 0 < least <= most < bits else None
+
+
+def _of_select(ranges: Sequence[_Range], bits: int) -> _Range | None:
+    lows, highs = zip(*ranges[1:], strict=True)
+    return min(lows), max(highs)
+
+
+_RANGES: dict[str, Callable[[Sequence[_Range], int], _Range | None]] = {
+    "and": _of_and,
+    "divide": _of_quotient,
+    "remainder": _of_remainder,
+    "select": _of_select,
+    "shift-right-logical": _of_logical_shift,
+}
+"""The smallest and the largest result for ranges of the operands, and the width; None if these tell nothing."""
 
 
 _OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
@@ -142,6 +184,7 @@ class NumberTemplates:
         if form is None or len(operation.results) != 1 or not all(map(can_hold, (*operation.reads, *operation.results))):
             return None
         (result,) = operation.results
+        self._note_range(operation)
         # Numba has no integers of 64 bits without sign that it would not mix with floats.
         self.is_native &= all(variable.shape.element_type != "u64" for variable in (*operation.reads, result))
         number, source = NUMBERS[result.shape.element_type], NUMBERS[operation.reads[0].shape.element_type]
@@ -183,19 +226,21 @@ class NumberTemplates:
             return _Exact("{0}") if is_itself else _OF_TRUTH_VALUES.get(function)
         if source.bits == 64 and function in _NOT_IN_64_BITS:
             self.is_native = False
-        divisor = operands[-1].constant
-        if source.kind == "signed" and function in _DIVIDED_BY_POSITIVE and divisor is not None and divisor > 0:
+        second = operands[-1].constant
+        if source.kind == "signed" and function in _DIVIDED_BY_POSITIVE and second is not None and second > 0:
             return _DIVIDED_BY_POSITIVE[function]
+        if function in _SHIFTED_BY_CONSTANT and second is not None and 0 <= second < source.bits:
+            is_plain = function is functions.shift_right_logical and self._range(operands[0])[0] >= 0
+            return _Exact("{0} >> {1}") if is_plain else _SHIFTED_BY_CONSTANT[function]
         return (_OF_UNSIGNED.get(function) if source.kind == "unsigned" else None) or _OF_INTEGERS.get(function)
 
     def _fits(self, operation: Operation) -> bool:
-        """Whether no result of an addition, a subtraction or a multiplication is out of the range of its type."""
+        """Whether what the template computes is never out of the range of the type."""
         combine = _COMBINED.get(operation.instruction.opcode)
         if combine is None:
-            return False
+            return operation.results[0] in self._ranges
         (result,) = operation.results
-        first, second = [self._range(variable) for variable in operation.reads]
-        ends = [combine(a, b) for a in first for b in second]
+        ends = [combine(*numbers) for numbers in product(*(self._range(variable) for variable in operation.reads))]
         low, high = _limits(result)
         if not low <= min(ends) <= max(ends) <= high:
             return False
@@ -206,17 +251,18 @@ class NumberTemplates:
         """The smallest and the largest integer that a variable may be."""
         if variable.constant is not None:
             return int(variable.constant), int(variable.constant)
-        operation = variable.source
-        if variable not in self._ranges and operation is not None:
-            divisor = operation.reads[-1].constant if operation.reads else None
-            low, high = _limits(variable)
-            if operation.instruction.opcode == "remainder" and divisor:
-                largest = abs(int(divisor)) - 1
-                low, high = max(low, -largest), min(high, largest)
-            elif operation.instruction.opcode == "divide" and divisor is not None and divisor > 1:
-                low, high = -(-low // int(divisor)), high // int(divisor)
-            self._ranges[variable] = low, high
         return self._ranges.get(variable, _limits(variable))
+
+    def _note_range(self, operation: Operation) -> None:
+        """Notes which integers the result may be, for operations of which this is easily told."""
+        find = _RANGES.get(operation.instruction.opcode)
+        (result,) = operation.results
+        if find is None or not NUMBERS[result.shape.element_type].element.is_integral:
+            return
+        ends = find([self._range(variable) for variable in operation.reads], NUMBERS[result.shape.element_type].bits)
+        if ends is not None:
+            low, high = _limits(result)
+            self._ranges[result] = max(low, ends[0]), min(high, ends[1])
 
     def _converted(self, source: NumberType, result: NumberType) -> NumberTemplate | None:
         if result.kind == "float":
@@ -250,9 +296,9 @@ class NumberTemplates:
 
 
 def _limits(variable: Variable) -> tuple[int, int]:
-    """The smallest and the largest integer of a variable's type."""
+    """The smallest and the largest integer of a variable's type; for truth values 0 and 1."""
     element = NUMBERS[variable.shape.element_type].element
-    return element.minimum, element.maximum
+    return (element.minimum, element.maximum) if element.is_integral else (0, 1)
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, NumberType
 from hlotool.interp.functions import select_by_mask
+from hlotool.interp.kernels.conversion import round_to_bfloat16
 from hlotool.interp.plan.block_buffers import BlockBuffers
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.fusing import Cluster, Keys
@@ -266,12 +267,11 @@ class _ClusterWriter:
             return
         self.buffers.release([key])
         if self.buffers.is_read(result):
-            narrow = target or self.buffers.take(result.shape.element_type, axes)
-            if target is None:
-                writer.line(f"{narrow}[...] = {operand}")
-                self.buffers.put_back(narrow)
-            self.names[result] = self.buffers.hold(result, "f32", axes)
-            writer.line(f"{self.names[result]}[...] = {narrow}")
+            value = self.names[result] = self.buffers.hold(result, "f32", axes)
+            if value != operand:
+                writer.line(f"{value}[...] = {target or operand}")
+            if target is None or value == operand:
+                self._round(value, result.shape.element_type, axes)
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
         writer = self.writer
@@ -322,10 +322,18 @@ class _ClusterWriter:
             if form.rounds and self.buffers.is_read(result):
                 writer.line(f"{value}[...] = {target}")
         elif form.rounds:
-            narrow = self.buffers.take(result.shape.element_type, axes)
-            writer.line(f"{narrow}[...] = {value}")
-            writer.line(f"{value}[...] = {narrow}")
-            self.buffers.put_back(narrow)
+            self._round(value, result.shape.element_type, axes)
+
+    def _round(self, value: str, element_type: str, axes: Axes) -> None:
+        """Rounds a block of f32 numbers to an element type in which they are held."""
+        if element_type == "bf16":
+            scratch = self.buffers.take("u32", axes)
+            self.writer.line(f"{self.writer.bind(round_to_bfloat16)}({value}, {scratch})")
+        else:
+            scratch = self.buffers.take(element_type, axes)
+            self.writer.line(f"{scratch}[...] = {value}")
+            self.writer.line(f"{value}[...] = {scratch}")
+        self.buffers.put_back(scratch)
 
     def _mask(self, key: tuple[Variable, Axes], pred: str, number: NumberType) -> str:
         """The name of a block of integers as wide as a number, which are -1 where a block of truth values is true, else 0."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -47,7 +47,9 @@ def reuse_large_blocks() -> None:
 
     Unlike `keep_freed_memory`, this is nothing that other code would notice: any program that has freed such an array works this way.
     """
-    np.empty(_LARGEST_REUSED, np.uint8)
+    # Within a limit, there may not be so much memory.
+    with suppress(MemoryError):
+        np.empty(_LARGEST_REUSED, np.uint8)
 
 
 @contextmanager

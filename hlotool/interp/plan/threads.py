@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -46,3 +47,8 @@ def _computed(compute: Callable[[int, int], None], first: int, last: int) -> Non
 def _pool(threads: int) -> ThreadPoolExecutor:
     """The threads that wait for work, besides the one that has it."""
     return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="hlotool")
+
+
+if hasattr(os, "register_at_fork"):
+    # A process that is forked has no threads but the one that forked it.
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,0 +1,1 @@
+"""Makes modules in Python, with a method for each operation that the operation semantics of XLA describe."""

@@ -57,7 +57,7 @@ def files() -> dict[str, str]:
     inexact = [row for row in UNARY if row.accuracy]
     direct, internal = ([_direct(OPS[opcode], signature) for opcode, signature in rows.items()] for rows in (SIGNATURES, INTERNAL))
     return {
-        "binary.py": _module("BinaryMethods", "Elementwise operations with two operands, which are broadcast.", map(_binary, BINARY)),
+        "binary.py": _module("BinaryMethods", "Elementwise operations with two operands, which are broadcast.", [*map(_binary, BINARY), _complex()]),
         "comparison.py": _module("ComparisonMethods", "Comparisons of elements.", chain.from_iterable(map(_comparisons, _COMPARISONS))),
         "direct.py": _module("DirectMethods", "Operations whose arguments are operands and attributes of their opcodes.", direct),
         "functions.py": _module("FunctionMethods", "Mathematical functions of each element, whose accuracy can be chosen.", map(_unary, inexact)),
@@ -167,6 +167,11 @@ def _binary(row: BinaryRow) -> str:
     element_type, values = ("s32", "[5], 2") if "signed" in kinds else ("f32", "[0.5], 2.0")
     about = f"The operands have {_kinds_text(kinds)} elements and are broadcast; BuilderError for others."
     return _binary_method(method_name(row.name), row.name, row.doc, about, values, f"<op {row.name} = {element_type}[1] {row.name}>")
+
+
+def _complex() -> str:
+    about = "The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements."
+    return _binary_method("complex", "complex", _first_sentences(OPS["complex"].doc), about, "[0.5], 2.0", "<op complex = c64[1] complex>")
 
 
 def _comparisons(direction: str) -> tuple[str, str]:

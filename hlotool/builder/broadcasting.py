@@ -72,7 +72,7 @@ def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
             )
             raise Violation("T001", "broadcast_dimensions", message, _meant(smaller, larger))
         if k and place <= dimensions[k - 1]:
-            raise Violation("T001", "broadcast_dimensions", f"broadcast_dimensions must be strictly increasing, got {list(dimensions)}")
+            raise Violation("T001", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(dimensions)}")
         new[place] = bound
     return array_shape(smaller.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
 
@@ -144,7 +144,7 @@ def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensi
         if not 0 <= place < len(new):
             raise Violation("T017", "broadcast_dimensions", f"there is no dimension {place} in a result of rank {len(new)}")
         if k and place <= broadcast_dimensions[k - 1]:
-            raise Violation("T019", "broadcast_dimensions", f"broadcast_dimensions must be strictly increasing, got {list(broadcast_dimensions)}")
+            raise Violation("T019", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(broadcast_dimensions)}")
         if sizes[k][0] not in (1, new[place][0]):
             message = (
                 f"dimension {k} of {operand.text_without_layout} must have size 1 or {new[place][0]}, the size of dimension {place} of the result"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
         # Scalars can be broadcast anywhere; for others, the place of each dimension must be given, in strictly increasing order.
         if len(dimensions) != len(small) or any(not 0 <= place < len(large) for place in dimensions):
             return None
-        if any(a >= b for a, b in zip(dimensions, dimensions[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(dimensions)):
             return None
         middle = list(large)
         for size, place in zip(small, dimensions, strict=True):

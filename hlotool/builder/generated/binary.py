@@ -17,6 +17,7 @@ __all__ = ["BinaryMethods"]
 _ADD = OPS["add"]
 _AND = OPS["and"]
 _ATAN2 = OPS["atan2"]
+_COMPLEX = OPS["complex"]
 _DIVIDE = OPS["divide"]
 _MAXIMUM = OPS["maximum"]
 _MINIMUM = OPS["minimum"]
@@ -226,3 +227,15 @@ class BinaryMethods(Emitter):
         <op xor = s32[1] xor>
         """
         return self._binary(_XOR, lhs, rhs, broadcast_dimensions)
+
+    def complex(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
+        """Complex numbers with real parts from lhs and imaginary parts from rhs.
+
+        The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.complex([0.5], 2.0)
+        <op complex = c64[1] complex>
+        """
+        return self._binary(_COMPLEX, lhs, rhs, broadcast_dimensions)

@@ -132,8 +132,8 @@ def _first_sentences(doc: str) -> str:
 def _unary(row: UnaryRow) -> str:
     element_type, value = ("f32", "[0.5]") if "float" in row.kinds else ("s32", "[5]")
     name = method_name(row.name)
-    accuracy = ", result_accuracy: ResultAccuracy | None = None" if row.accuracy else ""
-    passed = ', {"result_accuracy": result_accuracy} if result_accuracy is not None else None' if row.accuracy else ""
+    accuracy = ", result_accuracy: ResultAccuracy | str | None = None" if row.accuracy else ""
+    passed = ", self._accuracy(result_accuracy)" if row.accuracy else ""
     return (
         f"    def {name}(self, operand: Operand{accuracy}) -> Op:\n"
         f'        """{row.doc}\n\n'
@@ -204,6 +204,9 @@ def _direct(op: OpDef, signature: str) -> str:
         elif source == "shape":
             parameters.append("shape: ShapeLike")
             shape = "self._shape(shape)"
+        elif source == "shape?":
+            parameters.append("shape: ShapeLike | None = None")
+            shape = "None if shape is None else self._shape(shape)"
         elif source == "operands":
             parameters.append("operands: Operands")
         else:

@@ -16,6 +16,7 @@ from hlotool.opdefs.codecs.enums import ENUMS, PRECISION
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
 from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import ResultAccuracy
 from hlotool.text.source.places import parse_place
 
 __all__ = ["Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
@@ -105,6 +106,18 @@ class Arguments:
             meant = nearest(value, known.words) if isinstance(value, str) else None
             self._fail("S018", argument, f"'{value}' is not one of {', '.join(known.words)}", f"did you mean '{meant}'?" if meant else None)
         return str(word)
+
+    def _accuracy(self, value: ResultAccuracy | str | None) -> dict[str, Any] | None:
+        """The attribute result_accuracy, from a mode or a ResultAccuracy; None for the default."""
+        if value is None or value == ResultAccuracy():
+            return None
+        if isinstance(value, str):
+            modes = ("default", "highest")
+            self._require(value in modes, "S018", "result_accuracy", f"'{value}' is not one of {', '.join(modes)}", "or give a ResultAccuracy")
+            value = ResultAccuracy(value)
+        known = isinstance(value, ResultAccuracy)
+        self._require(known, "S017", "result_accuracy", f"expected a ResultAccuracy, found {type(value).__name__}")
+        return {"result_accuracy": value} if value != ResultAccuracy() else None
 
     def _precision(self, value: Any, operands: int = 2) -> tuple[str, ...]:
         if value is None:

@@ -101,7 +101,10 @@ class ComputationMethods(Emitter):
         <op tuple = (f32[], f32[]) tuple>
         """
         root = self._result(value)
-        self._computation.root = root
+        if self._place is None:
+            self._computation.root = root
+        else:
+            self._place[0].set_root(root)
         return Op(self, root)
 
     def _result(self, value: Any) -> Instruction:
@@ -114,6 +117,7 @@ class ComputationMethods(Emitter):
     def _finish(self) -> Computation:
         """Closes the computation. Raises BuilderError if it is empty or lacks a parameter."""
         computation = self._computation
+        self._require(self._is_open, "S005", "", f"computation '{computation.name}' is finished already")
         self._require(self._instructions, "S011", "", f"computation '{computation.name}' has no instructions")
         missing = next((k for k in range(len(self._numbers)) if k not in self._numbers), None)
         if missing is not None:
@@ -154,16 +158,28 @@ class ComputationMethods(Emitter):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None and self._is_open:
-            self._end()
+            self.finish()
 
-    def _end(self) -> None:
-        """Finishes a computation that others call, and adds it to the module."""
+    def finish(self, root: Any = None) -> Computation:
+        """Finishes a computation that others call, and adds it to the module; the end of a `with` block does so, too.
+
+        The result is `root`, or what `set_root` has named, or the last operation. Raises BuilderError if there is none.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> c = Builder("demo").computation("negative", "f32[]")
+        >>> c.finish(-c.parameters[0])
+        <computation negative with 2 instructions>
+        """
+        self._require(self is not self._state.entry, "S010", "", "the entry computation is finished by build")
+        if root is not None:
+            self.set_root(root)
         computation = self._finish()
         if self._state.rewriter is None:
             self._state.module.computations.append(computation)
         else:
             self._state.rewriter.add_computation(computation)
         self._state.computations[computation] = None
+        return computation
 
     def trace(self, function: Callable[..., Any], *shapes: ShapeLike, name: str | None = None) -> Computation:
         """The computation that a function makes of operations: it is called with a parameter of each shape, and returns the result.
@@ -185,8 +201,7 @@ class ComputationMethods(Emitter):
         child._numbers.update({k: parameter.instruction for k, parameter in enumerate(parameters)})
         result = function(*parameters) if arrange is None else arrange(function, *parameters)
         child.set_root(result)
-        child._end()
-        return child._computation
+        return child.finish()
 
     def _called(self, value: Called, shapes: Iterable[Shape], argument: str) -> Computation:
         """A computation; a function is traced with parameters of these shapes."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, NoReturn
 
 from hlotool.builder.arguments import Arguments, Operands
@@ -106,7 +107,7 @@ class Emitter(Arguments):
         try:
             arguments = attributes
             if op.calls:
-                arguments = {name: as_op_argument(value, state.program_shapes.__getitem__) for name, value in attributes.items()}
+                arguments = {name: as_op_argument(value, state.program_shape) for name, value in attributes.items()}
             result = self._judged(op, operands, arguments, shape)
         except Violation as violation:
             self._refuse(violation, op=op)
@@ -143,7 +144,7 @@ class Emitter(Arguments):
 
     def _guessed(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
         """The result shape that XLA's parser infers, for opcodes of which the verifier takes the written one into account."""
-        arguments = {name: as_op_argument(value, self._state.program_shapes.__getitem__) for name, value in attributes.items()}
+        arguments = {name: as_op_argument(value, self._state.program_shape) for name, value in attributes.items()}
         try:
             return op.infer(*[x.shape for x in operands], **arguments)
         except Violation as violation:
@@ -165,10 +166,11 @@ class Emitter(Arguments):
         x = self._operand(op, "op")
         self._check_name(name)
         if self._place is not None:
-            rewriter = self._place[0]
-            while rewriter.is_name_used(name) and x.name != name:
-                name = self._state.instruction_names.take(name)
-            rewriter.rename(x, name)
+            rewriter, others = self._place[0], count(1)
+            free = name
+            while rewriter.is_name_used(free) and free != x.name:
+                free = f"{name}.{next(others)}"
+            rewriter.rename(x, free)
             return
         names = self._state.instruction_names
         names.release(x.name)
@@ -209,7 +211,7 @@ class Emitter(Arguments):
 
     def _operands(self, values: Any, argument: str, like: Sequence[Instruction] = ()) -> tuple[Instruction, ...]:
         """The instructions of a sequence of operands, or of a single one; numbers have the element types of `like`, one by one."""
-        parts = list(values) if isinstance(values, (list, tuple)) else [values]
+        parts = list(values) if isinstance(values, (list, tuple, Iterator)) else [values]
         shapes = [x.shape for x in like] + [None] * (len(parts) - len(like))
         return tuple([self._operand(part, argument, shape) for part, shape in zip(parts, shapes, strict=False)])
 

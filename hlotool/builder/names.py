@@ -69,7 +69,7 @@ INTERNAL: dict[str, str] = {
     "bitcast": "operand shape",
     "collective-permute-done": "operand",
     "collective-permute-start": "operands source_target_pairs shape channel_id slice_sizes",
-    "copy": "operand",
+    "copy": "operand shape?",
     "copy-done": "operand",
     "copy-start": "operand shape cross_program_prefetch_index",
     "domain": "operand domain",

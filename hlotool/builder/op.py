@@ -169,6 +169,9 @@ class Op:
     def _right_shift(self) -> str:
         return "shift_right_arithmetic" if self.element_type.startswith("s") else "shift_right_logical"
 
+    def __array__(self, *arguments: Any, **named: Any) -> Any:
+        raise TypeError(f"'{self.name}' has no value while it is built, so it cannot become an array")
+
     def __bool__(self) -> bool:
         advice = "use select, conditional or while_, and & | ~ for and, or, not"
         raise TypeError(f"'{self.name}' has no value while it is built, so Python cannot decide by it; {advice}")
@@ -205,9 +208,10 @@ class Op:
         >>> x[-1, 2:5].dimensions, x[..., 0].dimensions, x[::2].dimensions
         ((3, 2), (4, 6), (2, 6, 2))
         """
-        if self.shape.is_tuple:
-            return self._apply("get_tuple_element", self, index)
-        return self._apply("part", self, index)
+        if not self.shape.is_tuple:
+            return self._apply("part", self, index)
+        from_end = isinstance(index, int) and index < 0
+        return self._apply("get_tuple_element", self, index + len(self.shape.elements) if from_end else index)
 
     def __iter__(self) -> Iterator[Op]:
         """The elements of a tuple, so that it can be unpacked."""

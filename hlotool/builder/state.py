@@ -87,17 +87,23 @@ class ModuleState:
         self.source_lines = source_lines
         # The Rewriter of a module that is edited; None for a new module.
         self.rewriter: Rewriter | None = None
+        # The builder of the entry computation.
+        self.entry: object = None
         self.instruction_names = NameTable()
-        self.computation_names = NameTable()
+        self.computation_names = NameTable(computation.name for computation in module.computations)
         self.results: dict[tuple[Any, ...], tuple[Shape, AttributeSet]] = {}
         self.rules: Memo[OpDef, ResultRules] = Memo(ResultRules)
-        self.program_shapes: Memo[Computation, ProgramShape] = Memo(lambda computation: computation.program_shape)
+        self._program_shapes: Memo[Computation, ProgramShape] = Memo(lambda computation: computation.program_shape)
         self.computations: dict[Computation, None] = dict.fromkeys(module.computations)
         # Attributes and metadata of all instructions that are made inside of a `with` block.
         self.common: dict[str, Any] = {}
         self.op_name = ""
         self.op_type = ""
         self._texts: dict[tuple[Any, int, str, str], str | None] = {}
+
+    def program_shape(self, computation: Computation) -> ProgramShape:
+        """The shapes of a computation, which do not change once it is finished, except for those of a module that is edited."""
+        return self._program_shapes[computation] if self.rewriter is None else computation.program_shape
 
     def remember(self, key: tuple[Any, ...], shape: Shape, attributes: AttributeSet) -> None:
         """Keeps the result of a check, and forgets all of them when there are too many."""

@@ -38,7 +38,7 @@ _TANH = OPS["tanh"]
 class FunctionMethods(Emitter):
     """Mathematical functions of each element, whose accuracy can be chosen."""
 
-    def acos(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def acos(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse cosine.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -48,9 +48,9 @@ class FunctionMethods(Emitter):
         >>> b.acos([0.5])
         <op acos = f32[1] acos>
         """
-        return self._emit(_ACOS, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_ACOS, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def acosh(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def acosh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse hyperbolic cosine.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -60,9 +60,9 @@ class FunctionMethods(Emitter):
         >>> b.acosh([0.5])
         <op acosh = f32[1] acosh>
         """
-        return self._emit(_ACOSH, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_ACOSH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def asin(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def asin(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse sine.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -72,9 +72,9 @@ class FunctionMethods(Emitter):
         >>> b.asin([0.5])
         <op asin = f32[1] asin>
         """
-        return self._emit(_ASIN, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_ASIN, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def asinh(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def asinh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse hyperbolic sine.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -84,9 +84,9 @@ class FunctionMethods(Emitter):
         >>> b.asinh([0.5])
         <op asinh = f32[1] asinh>
         """
-        return self._emit(_ASINH, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_ASINH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def atanh(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def atanh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse hyperbolic tangent.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -96,9 +96,9 @@ class FunctionMethods(Emitter):
         >>> b.atanh([0.5])
         <op atanh = f32[1] atanh>
         """
-        return self._emit(_ATANH, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_ATANH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def cbrt(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def cbrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Real cube root, also of negative numbers.
 
         `operand` has floating-point elements; BuilderError for others.
@@ -108,9 +108,9 @@ class FunctionMethods(Emitter):
         >>> b.cbrt([0.5])
         <op cbrt = f32[1] cbrt>
         """
-        return self._emit(_CBRT, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_CBRT, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def cosh(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def cosh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Hyperbolic cosine.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -120,9 +120,9 @@ class FunctionMethods(Emitter):
         >>> b.cosh([0.5])
         <op cosh = f32[1] cosh>
         """
-        return self._emit(_COSH, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_COSH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def cos(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def cos(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Cosine of an angle in radians.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -132,11 +132,9 @@ class FunctionMethods(Emitter):
         >>> b.cos([0.5])
         <op cosine = f32[1] cosine>
         """
-        return self._emit(
-            _COSINE, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None
-        )
+        return self._emit(_COSINE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def erf(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def erf(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Gauss error function.
 
         `operand` has floating-point elements; BuilderError for others.
@@ -146,9 +144,9 @@ class FunctionMethods(Emitter):
         >>> b.erf([0.5])
         <op erf = f32[1] erf>
         """
-        return self._emit(_ERF, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_ERF, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def exp(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def exp(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """e to the power of the operand.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -158,11 +156,9 @@ class FunctionMethods(Emitter):
         >>> b.exp([0.5])
         <op exponential = f32[1] exponential>
         """
-        return self._emit(
-            _EXPONENTIAL, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None
-        )
+        return self._emit(_EXPONENTIAL, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def expm1(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def expm1(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """e to the power of the operand, minus 1, accurate for small operands.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -172,13 +168,9 @@ class FunctionMethods(Emitter):
         >>> b.expm1([0.5])
         <op exponential-minus-one = f32[1] exponential-minus-one>
         """
-        return self._emit(
-            _EXPONENTIAL_MINUS_ONE,
-            (self._operand(operand, "operand"),),
-            {"result_accuracy": result_accuracy} if result_accuracy is not None else None,
-        )
+        return self._emit(_EXPONENTIAL_MINUS_ONE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def log(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def log(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Natural logarithm.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -188,9 +180,9 @@ class FunctionMethods(Emitter):
         >>> b.log([0.5])
         <op log = f32[1] log>
         """
-        return self._emit(_LOG, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_LOG, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def log1p(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def log1p(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Natural logarithm of the operand plus 1, accurate for small operands.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -200,11 +192,9 @@ class FunctionMethods(Emitter):
         >>> b.log1p([0.5])
         <op log-plus-one = f32[1] log-plus-one>
         """
-        return self._emit(
-            _LOG_PLUS_ONE, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None
-        )
+        return self._emit(_LOG_PLUS_ONE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def logistic(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def logistic(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Sigmoid: 1 / (1 + exp(-x)).
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -214,11 +204,9 @@ class FunctionMethods(Emitter):
         >>> b.logistic([0.5])
         <op logistic = f32[1] logistic>
         """
-        return self._emit(
-            _LOGISTIC, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None
-        )
+        return self._emit(_LOGISTIC, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def rsqrt(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def rsqrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """1 divided by the square root.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -228,9 +216,9 @@ class FunctionMethods(Emitter):
         >>> b.rsqrt([0.5])
         <op rsqrt = f32[1] rsqrt>
         """
-        return self._emit(_RSQRT, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_RSQRT, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def sin(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def sin(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Sine of an angle in radians.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -240,9 +228,9 @@ class FunctionMethods(Emitter):
         >>> b.sin([0.5])
         <op sine = f32[1] sine>
         """
-        return self._emit(_SINE, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_SINE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def sinh(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def sinh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Hyperbolic sine.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -252,9 +240,9 @@ class FunctionMethods(Emitter):
         >>> b.sinh([0.5])
         <op sinh = f32[1] sinh>
         """
-        return self._emit(_SINH, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_SINH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def sqrt(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def sqrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Square root.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -264,9 +252,9 @@ class FunctionMethods(Emitter):
         >>> b.sqrt([0.5])
         <op sqrt = f32[1] sqrt>
         """
-        return self._emit(_SQRT, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_SQRT, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def tan(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def tan(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Tangent of an angle in radians.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -276,9 +264,9 @@ class FunctionMethods(Emitter):
         >>> b.tan([0.5])
         <op tan = f32[1] tan>
         """
-        return self._emit(_TAN, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_TAN, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
-    def tanh(self, operand: Operand, result_accuracy: ResultAccuracy | None = None) -> Op:
+    def tanh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Hyperbolic tangent.
 
         `operand` has floating-point or complex elements; BuilderError for others.
@@ -288,4 +276,4 @@ class FunctionMethods(Emitter):
         >>> b.tanh([0.5])
         <op tanh = f32[1] tanh>
         """
-        return self._emit(_TANH, (self._operand(operand, "operand"),), {"result_accuracy": result_accuracy} if result_accuracy is not None else None)
+        return self._emit(_TANH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))

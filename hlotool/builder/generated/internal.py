@@ -187,12 +187,12 @@ class InternalMethods(Emitter):
             self._shape(shape),
         )
 
-    def copy(self, operand: Operand) -> Op:
+    def copy(self, operand: Operand, shape: ShapeLike | None = None) -> Op:
         """Copies the operand to other memory, possibly with another layout.
 
         Raises BuilderError if the arguments do not fit.
         """
-        return self._emit(_COPY, (self._operand(operand, "operand"),))
+        return self._emit(_COPY, (self._operand(operand, "operand"),), None, None if shape is None else self._shape(shape))
 
     def copy_done(self, operand: Operand) -> Op:
         """Waits for the end of a copy and returns the destination.

@@ -23,6 +23,7 @@ from hlotool.opdefs.inference import count
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.record import replace
 from hlotool.shapes.values import AliasPair
+from hlotool.text.parse.builder import wrong_alias
 from hlotool.verifier.engine import verify
 
 __all__ = ["Builder"]
@@ -93,6 +94,10 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         module.computations.append(entry)
         module.entry = entry
         module.attributes["entry_computation_layout"] = entry.program_shape
+        for pair in module.attributes.get("input_output_alias", ()):
+            # The verifier leaves this to the parser, which a module that is built does not pass.
+            for code, message in wrong_alias(pair, entry.root):
+                self._fail(code, "", message)
         if check:
             self._raise_errors()
         return module

@@ -190,7 +190,17 @@ def _named_array(value: Any) -> Literal:
     element = ELEMENT_TYPES.get(_element_type_name(name))
     if element is None or not hasattr(value, "tobytes"):
         raise Violation("S032", "literal", f"expected a number, a list or an array, found {type(value).__name__}" + f" of {name}" * bool(name))
-    return literal_from_bytes(array_shape(element.name, tuple(value.shape)), value.tobytes())
+    data: bytes = value.tobytes()
+    if element.bits < 8:
+        data = data.translate(_whole_bytes(element))
+    return literal_from_bytes(array_shape(element.name, tuple(value.shape)), data)
+
+
+def _whole_bytes(element: ElementType) -> bytes:
+    """The byte of a literal for each byte of an array with a narrow type, whose upper bits ml_dtypes does not define."""
+    mask, top = (1 << element.bits) - 1, 1 << (element.bits - 1)
+    extension = 0xFF & ~mask if element.kind == "signed" else 0
+    return bytes([byte & mask | (extension if byte & top else 0) for byte in range(256)])
 
 
 def _element_type_name(name: str) -> str:

@@ -28,16 +28,16 @@ _KINDS: dict[str, tuple[str, str]] = {
     "Bool": ("bool", "bool({})"),
     "Computation": ("Called", 'self._closed({}, "{}")'),
     "Dims": ("Sequence[int]", 'self._integers({}, "{}")'),
-    "Domain": ("DomainMetadata", "{}"),
+    "Domain": ("DomainMetadata", 'self._instance({}, DomainMetadata, "{}")'),
     "FirstDim": ("Sequence[int]", 'self._integers({}, "{}")'),
     "Int": ("int", 'self._integer({}, "{}")'),
     "Int32": ("int", 'self._integer({}, "{}")'),
     "Number": ("float", 'self._number({}, "{}")'),
-    "OutputAliases": ("Sequence[AliasPair]", "tuple({})"),
-    "Pairs": ("Sequence[Sequence[int]]", 'tuple([self._integers(pair, "{}") for pair in {}])'),
+    "OutputAliases": ("Sequence[AliasPair]", 'self._instances({}, AliasPair, "{}")'),
+    "Pairs": ("Sequence[Sequence[int]]", 'tuple([self._integers(pair, "{}") for pair in self._list({}, "{}")])'),
     "ReplicaGroups": ("Groups", "self._groups({})"),
-    "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in {}])'),
-    "Text": ("str", "{}"),
+    "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")])'),
+    "Text": ("str", 'self._instance({}, str, "{}")'),
 }
 _HOMES = {
     "hlotool.builder.arguments": ("Called", "Groups", "Operand", "Operands"),
@@ -240,9 +240,9 @@ _REQUIRED = {"lower", "left_side", "unit_diagonal", "transpose_a"}
 def _conversion(spec: AttributeSpec, name: str) -> tuple[str, str]:
     annotation, expression = _KINDS.get(spec.kind, ("str", f'self._word("{spec.kind}", {{}}, "{{}}")'))
     assert spec.kind in _KINDS or spec.kind in ENUMS, spec
-    expression = expression.replace("in {}", f"in {name}").replace('"{}"', f'"{name}"').replace("{}", name)
+    expression = expression.replace('"{}"', f'"{name}"').replace("{}", name)
     if spec.default is REQUIRED or spec.name in _REQUIRED:
         return annotation, expression
     if spec.default is None:
-        return f"{annotation} | None = None", f"{expression} if {name} is not None else None" if expression != name else expression
+        return f"{annotation} | None = None", f"{expression} if {name} is not None else None"
     return f"{annotation} = {spec.default!r}".replace("'", '"'), expression

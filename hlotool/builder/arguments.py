@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import index
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 from hlotool.builder.op import Op
 from hlotool.builder.state import ModuleState, caller, error_at
@@ -20,6 +20,10 @@ from hlotool.shapes.values import ResultAccuracy
 from hlotool.text.source.places import parse_place
 
 __all__ = ["Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
+
+Value = TypeVar("Value")
+
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 class ArrayLike(Protocol):
@@ -73,9 +77,11 @@ class Arguments:
 
     def _integer(self, value: Any, argument: str) -> int:
         try:
-            return index(value)
+            number = index(value)
         except TypeError:
             self._fail("S017", argument, f"expected an integer, found {type(value).__name__}")
+        self._require(_INT64_MIN <= number <= _INT64_MAX, "S017", argument, f"{number} does not fit in 64 bits")
+        return number
 
     def _number(self, value: Any, argument: str) -> float:
         try:
@@ -86,9 +92,30 @@ class Arguments:
     def _integers(self, values: Any, argument: str) -> tuple[int, ...]:
         """A tuple of a sequence of integers."""
         try:
-            return tuple([index(value) for value in values])
+            numbers = tuple([index(value) for value in values])
         except TypeError:
             self._fail("S017", argument, f"expected a list of integers, found {values!r:.60}")
+        if numbers and not (min(numbers) >= _INT64_MIN and max(numbers) <= _INT64_MAX):
+            self._fail("S017", argument, f"{list(numbers)} does not fit in 64 bits")
+        return numbers
+
+    def _list(self, values: Any, argument: str) -> list[Any]:
+        try:
+            return list(values)
+        except TypeError:
+            self._fail("S017", argument, f"expected a list, found {type(values).__name__}")
+
+    def _optional_integer(self, value: Any, argument: str) -> int | None:
+        return None if value is None else self._integer(value, argument)
+
+    def _instance(self, value: Any, kind: type[Value], argument: str) -> Value:
+        """The value, if it is of this type."""
+        if not isinstance(value, kind):
+            self._fail("S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
+        return value
+
+    def _instances(self, values: Any, kind: type[Value], argument: str) -> tuple[Value, ...]:
+        return tuple([self._instance(value, kind, argument) for value in self._list(values, argument)])
 
     def _dimension(self, value: Any, rank: int, argument: str) -> int:
         """A dimension number; negative ones count from the last dimension."""
@@ -101,28 +128,28 @@ class Arguments:
     def _word(self, kind: str, value: Any, argument: str) -> str:
         """A word of an enum, in any case if XLA reads it so."""
         known = PRECISION if kind == "OperandPrecision" else ENUMS[kind]
-        word = value.lower() if known.folds_case and isinstance(value, str) else value
+        text: str = self._instance(value, str, argument)
+        word = text.lower() if known.folds_case else text
         if word not in known.words:
-            meant = nearest(value, known.words) if isinstance(value, str) else None
+            meant = nearest(value, known.words)
             self._fail("S018", argument, f"'{value}' is not one of {', '.join(known.words)}", f"did you mean '{meant}'?" if meant else None)
-        return str(word)
+        return word
 
     def _accuracy(self, value: ResultAccuracy | str | None) -> dict[str, Any] | None:
         """The attribute result_accuracy, from a mode or a ResultAccuracy; None for the default."""
-        if value is None or value == ResultAccuracy():
+        if value is None:
             return None
         if isinstance(value, str):
             modes = ("default", "highest")
             self._require(value in modes, "S018", "result_accuracy", f"'{value}' is not one of {', '.join(modes)}", "or give a ResultAccuracy")
             value = ResultAccuracy(value)
-        known = isinstance(value, ResultAccuracy)
-        self._require(known, "S017", "result_accuracy", f"expected a ResultAccuracy, found {type(value).__name__}")
+        value = self._instance(value, ResultAccuracy, "result_accuracy")
         return {"result_accuracy": value} if value != ResultAccuracy() else None
 
     def _precision(self, value: Any, operands: int = 2) -> tuple[str, ...]:
         if value is None:
             return ()
-        words = [value] * operands if isinstance(value, str) else list(value)
+        words = [value] * operands if isinstance(value, str) else self._list(value, "precision_config")
         config = tuple([self._word("OperandPrecision", word, "precision_config") for word in words])
         return config if any(word != "default" for word in config) else ()
 
@@ -132,9 +159,8 @@ class Arguments:
             return value
         if isinstance(value, str):
             return self._text("replica_groups", value)  # type: ignore[no-any-return]
-        if value is None or len(value) == 0:
-            return NO_GROUPS
-        return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in value]))
+        groups = [] if value is None else self._list(value, "replica_groups")
+        return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
 
     def _text(self, name: str, value: Any) -> Any:
         """The value of an attribute that may be given as text."""

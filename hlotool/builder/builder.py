@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hlotool.builder.composites.annotations import AnnotationMethods
+from hlotool.builder.composites.asynchronous import AsyncMethods
 from hlotool.builder.composites.historic import HistoricMethods
 from hlotool.builder.emitter import Emitter
 from hlotool.builder.generated.comparison import ComparisonMethods
@@ -34,7 +35,7 @@ _ALIAS_KINDS = ("may-alias", "must-alias")
 _MOST_COMPARED = 1000
 
 
-class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AnnotationMethods):
+class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods):
     """Builds a module, or a computation of one: each method adds an instruction and returns an `Op`.
 
     The methods are those that the operation semantics of XLA describe, with the same arguments in the same order; names that are words of
@@ -110,6 +111,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         >>> b.build(b.neg(b.parameter(0, "f32[4]"))).input_output_alias
         (AliasPair(output_index=(), number=0, index=(), kind='may-alias'),)
         """
+        kind = self._instance(kind, str, "kind")
         self._require(kind in _ALIAS_KINDS, "M015", "kind", f"'{kind}' is not one of {', '.join(_ALIAS_KINDS)}")
         paths = self._integers(output_index, "output_index"), self._integers(param_index, "param_index")
         self._append("input_output_alias", AliasPair(paths[0], self._integer(param_number, "param_number"), paths[1], kind))
@@ -175,6 +177,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         <op x = f32[4] parameter>
         """
         instructions = self._instructions if self._place is None else self._place[0].instructions(self._computation)
+        name = self._instance(name, str, "name")
         found = next((x for x in instructions if x.name == name), None)
         if found is None:
             meant = nearest(name, [x.name for x in instructions[:_MOST_COMPARED]])

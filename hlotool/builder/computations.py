@@ -14,6 +14,7 @@ from hlotool.builder.texts import ShapeLike
 from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.names import is_legal_name
+from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape
@@ -125,6 +126,11 @@ class ComputationMethods(Emitter):
             self._fail("S021", "parameter_number", message)
         if computation.root is None:
             computation.root = self._instructions[-1]
+        if not self._is_ordered:
+            try:
+                computation.instructions = sorted_by_dependencies(self._instructions, lambda x: (*x.operands, *x.control_predecessors))
+            except ValueError as error:
+                self._fail("S028", "", str(error))
         self._is_open = False
         return computation
 
@@ -191,6 +197,9 @@ class ComputationMethods(Emitter):
         >>> b.trace(lambda x, y: x * y, "f32[]", "f32[]", name="product")
         <computation product with 3 instructions>
         """
+        self._require(callable(function), "S017", "function", f"expected a function, found {type(function).__name__}")
+        if name is not None:
+            self._check_name(name)
         return self._traced(function, [self._shape(shape) for shape in shapes], name or _name_of(function))
 
     def _traced(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str, arrange: Callable[..., Any] | None = None) -> Computation:

@@ -17,7 +17,7 @@ from hlotool.errors import Violation, nearest
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument, set_field
 from hlotool.ir.names import is_legal_name
-from hlotool.opdefs.base import OpDef, require_operand_count
+from hlotool.opdefs.base import CONTINUED, OpDef, require_operand_count
 from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.inference import bounds, kind_of
@@ -25,9 +25,20 @@ from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.values import (
+    AliasPair,
+    ConvolutionDimensions,
+    DomainMetadata,
+    PaddingDimension,
+    ResultAccuracy,
+    SliceRange,
+    SparsityConfig,
+    WindowDimension,
+)
 
 __all__ = ["Emitter"]
 
+_ASYNC_START = "async-start"
 _BROADCAST = OPS["broadcast"]
 _COMPARE = OPS["compare"]
 _CONSTANT = OPS["constant"]
@@ -44,6 +55,8 @@ class Emitter(Arguments):
         # Parameters by number, and by opcode the tokens that order what is done with the queues of the host.
         self._numbers: dict[int, Instruction] = {}
         self._tokens: dict[str, Instruction] = {}
+        # Whether each instruction comes after those that it depends on.
+        self._is_ordered = True
         # For a module that exists already: its Rewriter, and the instruction before which new ones are inserted.
         self._place: tuple[Rewriter, Instruction | None] | None = None
 
@@ -225,7 +238,8 @@ class Emitter(Arguments):
         else:
             x = self._operand(lhs, "lhs")
             y = self._operand(rhs, "rhs", x.shape)
-        if dimensions or x.shape.dimensions != y.shape.dimensions:
+        is_given = bool(dimensions) if isinstance(dimensions, (list, tuple)) else True
+        if is_given or x.shape.dimensions != y.shape.dimensions:
             x, y = self._broadcast_pair(x, y, dimensions)
         return self._emit(op, (x, y), attributes)
 
@@ -272,12 +286,13 @@ class Emitter(Arguments):
         >>> b.instruction("copy", x, "f32[2,3]{0,1}").shape.text
         'f32[2,3]{0,1}'
         """
-        op = OPS.get(opcode)
+        op = OPS.get(self._instance(opcode, str, "opcode"))
         if op is None:
             meant = nearest(opcode, OPS)
             self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
         values = {}
-        for name, value in (attributes or {}).items():
+        given = {} if attributes is None else self._instance(attributes, Mapping, "attributes")  # type: ignore[type-abstract]
+        for name, value in given.items():
             spec = op.attributes.get(name)
             if spec is None:
                 meant = nearest(name, op.attributes)
@@ -286,31 +301,65 @@ class Emitter(Arguments):
             values[name] = self._value(spec.kind, name, value)
         for name in op.required:
             self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
-        return self._emit(op, self._operands(operands, "operands"), values, None if shape is None else self._shape(shape))
+        parts = self._operands(operands, "operands")
+        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
+            self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
+            values[name] = self._continued(parts[0], "operands")
+        return self._emit(op, parts, values, None if shape is None else self._shape(shape))
+
+    def _continued(self, x: Instruction, argument: str) -> Computation:
+        """The computation of the asynchronous call that an update or a done continues."""
+        is_begun = bool(x.called) and _ASYNC_START in (x.op.name, x.op.update_of)
+        self._require(is_begun, "A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
+        return x.called[0]
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
         """The value of an attribute of this kind, from the forms in which users give it."""
+        if value is None:
+            return None
         convert = _CONVERSIONS.get(kind)
         if convert is not None:
             return convert(self, value, name)
         if kind in ENUMS:
             return self._word(kind, value, name)
-        return tuple(value) if isinstance(value, list) else self._text(name, value) if kind in _TEXTS else value
+        if kind in _RECORDS:
+            return self._instance(self._text(name, value), _RECORDS[kind], name)
+        return self._instances(self._text(name, value), _LISTS[kind], name)
 
 
-_TEXTS = frozenset({"Window", "Padding", "DimLabels"})
+_RECORDS: dict[str, type] = {
+    "DimLabels": ConvolutionDimensions,
+    "Domain": DomainMetadata,
+    "ResultAccuracy": ResultAccuracy,
+    "SparsityConfig": SparsityConfig,
+    "TypedLiteral": Literal,
+}
+_LISTS: dict[str, type] = {
+    "OutputAliases": AliasPair,
+    "Padding": PaddingDimension,
+    "Replication": bool,
+    "Shapes": Shape,
+    "SliceRanges": SliceRange,
+    "Window": WindowDimension,
+}
+"""The types of attributes, and of the parts of those that are lists, that users give as they are stored, or as text."""
+
 _CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
     "Int": Emitter._integer,
     "Int32": Emitter._integer,
     "Bool": lambda emitter, value, name: bool(value),
     "Number": Emitter._number,
+    "Text": lambda emitter, value, name: emitter._instance(value, str, name),
     "OperandPrecision": lambda emitter, value, name: emitter._precision(value),
     "ReplicaGroups": lambda emitter, value, name: emitter._groups(value),
     "ShapeValue": lambda emitter, value, name: emitter._shape(value, name),
     "Computation": Emitter._closed,
-    "Computations": lambda emitter, value, name: tuple([emitter._closed(part, name) for part in value]),
+    "Computations": lambda emitter, value, name: tuple([emitter._closed(part, name) for part in emitter._list(value, name)]),
+    CONTINUED: Emitter._closed,
     **dict.fromkeys(("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes"), Emitter._integers),
-    **dict.fromkeys(("Pairs", "SliceSizeLists"), lambda emitter, value, name: tuple([emitter._integers(part, name) for part in value])),
+    **dict.fromkeys(
+        ("Pairs", "SliceSizeLists"), lambda emitter, value, name: tuple([emitter._integers(part, name) for part in emitter._list(value, name)])
+    ),
 }
 
 

@@ -42,8 +42,8 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
     >>> as_literal(array.array("d", [0.5])).shape.text
     'f64[1]{0}'
     """
-    if element_type is not None and ELEMENT_TYPES.get(element_type, ELEMENT_TYPES["token"]).bits == 0:
-        raise Violation("S036", "literal", f"'{element_type}' is not an element type of arrays")
+    if element_type is not None:
+        _element(element_type)
     if isinstance(value, Literal):
         return _converted(value, element_type)
     if not isinstance(value, (*_NUMBER, list, tuple)):
@@ -62,17 +62,25 @@ def extreme_literal(element_type: str, *, largest: bool) -> Literal:
     >>> literal_text(extreme_literal("f32", largest=False)), literal_text(extreme_literal("u8", largest=True))
     ('-inf', '255')
     """
-    element = ELEMENT_TYPES.get(element_type, ELEMENT_TYPES["token"])
+    element = _element(element_type)
     if element.kind == "pred":
         return as_literal(largest, element_type)
     if element.is_integral:
         return as_literal(element.maximum if largest else element.minimum, element_type)
     form = element.float_format
     if form is None:
-        raise Violation("S036", "type", f"the values of type '{element_type}' have no order")
+        raise Violation("S036", "element_type", f"the values of type '{element_type}' have no order")
     if form.nonfinite == "ieee":
         return as_literal(float("inf" if largest else "-inf"), element_type)
     return as_literal(_finite_extreme(element, largest=largest), element_type)
+
+
+def _element(name: Any) -> ElementType:
+    """The element type of this name. Raises Violation if arrays cannot have it."""
+    element = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
+    if element is None or not element.bits:
+        raise Violation("S036", "element_type", f"'{name}' is not an element type of arrays")
+    return element
 
 
 def _finite_extreme(element: ElementType, *, largest: bool) -> float:

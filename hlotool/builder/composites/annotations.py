@@ -84,8 +84,9 @@ class AnnotationMethods(Emitter):
         (<negate = f32[4]{0} negate>,)
         """
         x = self._operand(op, "op")
-        before = tuple([self._operand(predecessor, "predecessors") for predecessor in predecessors])
-        value = tuple(dict.fromkeys((*x.control_predecessors, *before)))
+        before = [self._operand(predecessor, "predecessors") for predecessor in self._list(predecessors, "predecessors")]
+        value = tuple(dict.fromkeys((*x.control_predecessors, *before))) or None
+        self._is_ordered = False
         if self._place is not None:
             self._place[0].update(x, attributes={"control-predecessors": value})
         else:

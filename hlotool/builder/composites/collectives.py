@@ -7,6 +7,7 @@ from typing import Any
 
 from hlotool.builder.arguments import Called, Groups, Operand, Operands
 from hlotool.builder.composites.contraction import ContractionMethods
+from hlotool.builder.composites.reductions import scalars_of
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.ir.model import Instruction
@@ -59,7 +60,7 @@ class CollectiveMethods(ContractionMethods):
         self._check_count(count, replica_groups, "shard_count")
         results = [self._rescaled(x.shape, dimension, count, 1, layout) for x in parts]
         attributes = {
-            "channel_id": channel_id,
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
             "constrain_layout": layout is not None,
             "dimensions": (dimension,),
@@ -88,7 +89,7 @@ class CollectiveMethods(ContractionMethods):
         """
         parts = self._leaves(operand)
         attributes = {
-            "channel_id": channel_id,
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
             "constrain_layout": shape_with_layout is not None,
             "use_global_device_ids": bool(use_global_device_ids),
@@ -108,8 +109,9 @@ class CollectiveMethods(ContractionMethods):
         '{{0,2},{1,3}}'
         """
         parts = self._leaves(operand)
-        if len(replica_group_ids):
-            replica_groups = self._groups_by_id(replica_group_ids)
+        ids = self._integers(replica_group_ids, "replica_group_ids")
+        if ids:
+            replica_groups = self._groups_by_id(ids)
         is_truth = parts[0].shape.element_type == "pred"
         computation = _either if is_truth else _sum
         return self.all_reduce([Op(self, x) for x in parts], computation, replica_groups)
@@ -117,7 +119,7 @@ class CollectiveMethods(ContractionMethods):
     def _groups_by_id(self, ids: Sequence[int]) -> list[list[int]]:
         """The groups, from the number of the group of each replica."""
         groups: dict[int, list[int]] = {}
-        for replica, group in enumerate(self._integers(ids, "replica_group_ids")):
+        for replica, group in enumerate(ids):
             groups.setdefault(group, []).append(replica)
         lists = [groups[group] for group in sorted(groups)]
         sizes = sorted({len(group) for group in lists})
@@ -152,7 +154,7 @@ class CollectiveMethods(ContractionMethods):
             size = x.shape.dimensions[dimension] if 0 <= dimension < x.shape.rank else 0
             self._require(size % count == 0, "P010", "shard_count", f"dimension {dimension} of size {size} cannot be split into {count} parts")
         attributes = {
-            "channel_id": channel_id,
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
             "constrain_layout": layout is not None,
             "use_global_device_ids": bool(use_global_device_ids),
@@ -191,7 +193,7 @@ class CollectiveMethods(ContractionMethods):
         fits = sizes[split] % count == 0
         self._require(fits, "P011", "split_count", f"dimension {split} of size {sizes[split]} cannot be split into {count} parts")
         attributes = {
-            "channel_id": channel_id,
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
             "replica_groups": self._groups(replica_groups),
             "constrain_layout": layout is not None,
             "dimensions": (split,),
@@ -236,7 +238,12 @@ class CollectiveMethods(ContractionMethods):
         named = (("input", input), ("output", output), ("input_offsets", input_offsets), ("send_sizes", send_sizes))
         rest = (("output_offsets", output_offsets), ("recv_sizes", recv_sizes))
         operands = tuple([self._operand(value, name) for name, value in (*named, *rest)])
-        return self._emit(_RAGGED, operands, {"channel_id": channel_id, "replica_groups": self._groups(replica_groups)}, operands[1].shape)
+        return self._emit(
+            _RAGGED,
+            operands,
+            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
+            operands[1].shape,
+        )
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Op:
         """Sends the operand of the first member of each group to all its members; devices in no group get zeros.
@@ -247,7 +254,12 @@ class CollectiveMethods(ContractionMethods):
         <op collective-broadcast = f32[2] collective-broadcast>
         """
         x = self._operand(operand, "operand")
-        return self._emit(_COLLECTIVE_BROADCAST, (x,), {"channel_id": channel_id, "replica_groups": self._groups(replica_groups)}, x.shape)
+        return self._emit(
+            _COLLECTIVE_BROADCAST,
+            (x,),
+            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
+            x.shape,
+        )
 
     def collective_permute(
         self,
@@ -272,12 +284,14 @@ class CollectiveMethods(ContractionMethods):
         expected = 4 if inplace else 1
         self._require(len(operands) == expected, "P016", "operand", f"expected {expected}, got {len(operands)}")
         attributes = {
-            "channel_id": channel_id,
-            "source_target_pairs": tuple([self._integers(pair, "source_target_pairs") for pair in source_target_pairs]),
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
+            "source_target_pairs": tuple(
+                [self._integers(pair, "source_target_pairs") for pair in self._list(source_target_pairs, "source_target_pairs")]
+            ),
         }
         if inplace:
-            attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in slice_sizes])
-            self._require(slice_sizes, "P016", "slice_sizes", "inplace needs the sizes of the slices")
+            attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")])
+            self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace needs the sizes of the slices")
         return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
 
     def partition_id(self, shape: ShapeLike | None = None) -> Op:
@@ -302,7 +316,7 @@ class CollectiveMethods(ContractionMethods):
         return tuple([self._emit(_ELEMENT, parts, {"index": k}).instruction for k in range(count)])
 
     def _combiner(self, computation: Called, x: Instruction) -> Any:
-        return self._called(computation, [array_shape(x.shape.element_type)] * 2, "computation")
+        return self._called(computation, scalars_of((x, x)), "computation")
 
     def _check_count(self, count: int, groups: Groups, argument: str) -> None:
         self._require(count > 0, "P008", argument, f"expected a positive number, got {count}")

@@ -71,7 +71,9 @@ class CommunicationMethods(CollectiveMethods):
         data = self._shape(shape)
         flat = not any(element.is_tuple for element in data.elements)
         self._require(flat, "T079", "shape", f"tuples of an infeed cannot be nested, got {data.text_without_layout}")
-        return self._emit(_INFEED, (self._operand(token, "token"),), {"infeed_config": config}, tuple_shape((data, TOKEN)))
+        return self._emit(
+            _INFEED, (self._operand(token, "token"),), {"infeed_config": self._instance(config, str, "config")}, tuple_shape((data, TOKEN))
+        )
 
     def outfeed(self, operand: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
         """Appends the operand to the queue that the host reads; gives a token. Raises BuilderError for a shape that is not the operand's.
@@ -94,7 +96,11 @@ class CommunicationMethods(CollectiveMethods):
         """
         x = self._operand(operand, "operand")
         shape = x.shape if shape_with_layout is None else self._shape(shape_with_layout, "shape_with_layout")
-        return self._emit(_OUTFEED, (x, self._operand(token, "token")), {"outfeed_shape": shape, "outfeed_config": outfeed_config})
+        return self._emit(
+            _OUTFEED,
+            (x, self._operand(token, "token")),
+            {"outfeed_shape": shape, "outfeed_config": self._instance(outfeed_config, str, "outfeed_config")},
+        )
 
     # ---- channels -----------------------------------------------------------------------------------------------------
 
@@ -230,10 +236,11 @@ class CommunicationMethods(CollectiveMethods):
         >>> b.custom_call("myfunc", [b.constant([1.0, 2.0])], "f32[3,3]")
         <op custom-call = f32[3,3] custom-call>
         """
-        values = {"custom_call_target": target_name, "custom_call_has_side_effect": bool(has_side_effect), **(attributes or {})}
+        given = {} if attributes is None else self._instance(attributes, Mapping, "attributes")  # type: ignore[type-abstract]
+        values = {"custom_call_target": target_name, "custom_call_has_side_effect": has_side_effect is True, **given}
         op = self.instruction(_CUSTOM_CALL.name, operands, shape, values)
         if opaque is not None:
-            self._configure(op.instruction, backend_config_text(opaque))
+            self._configure(op.instruction, backend_config_text(self._instance(opaque, str, "opaque")))
         return op
 
     def _configure(self, x: Instruction, backend_config: str | None) -> None:

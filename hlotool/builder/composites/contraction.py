@@ -131,9 +131,7 @@ class ContractionMethods(IndexingMethods):
         <op ragged-dot = f32[11,7] ragged-dot>
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
-        known = isinstance(dimension_numbers, RaggedDotDimensionNumbers)
-        found = type(dimension_numbers).__name__
-        self._require(known, "S017", "dimension_numbers", f"expected RaggedDotDimensionNumbers, found {found}")
+        dimension_numbers = self._instance(dimension_numbers, RaggedDotDimensionNumbers, "dimension_numbers")
         extra = {
             "lhs_ragged_dims": self._dimensions(dimension_numbers.lhs_ragged_dimensions, x.shape.rank, "lhs_ragged_dimensions"),
             "rhs_group_dims": self._dimensions(dimension_numbers.rhs_group_dimensions, y.shape.rank, "rhs_group_dimensions"),
@@ -317,5 +315,4 @@ class ContractionMethods(IndexingMethods):
             return numbers.dimensions
         if numbers is None:
             return default_convolution_dimensions(max(x.shape.rank - 2, 0))
-        value: ConvolutionDimensions = self._text("dim_labels", numbers)
-        return value
+        return self._instance(self._text("dim_labels", numbers), ConvolutionDimensions, "dimension_numbers")

@@ -41,9 +41,9 @@ class ControlFlowMethods(CommunicationMethods):
         True
         """
         parts = self._operands(operands, "operands")
-        values = {"composite.name": name}
+        values = {"composite.name": self._instance(name, str, "name")}
         if attributes is not None:
-            values["composite.attributes"] = attributes
+            values["composite.attributes"] = self._instance(attributes, str, "attributes")
         values["composite.version"] = str(self._integer(0 if version is None else version, "version"))
         called = self._called(computation, [x.shape for x in parts], "computation")
         return self._emit(_CALL, parts, {"to_apply": called, "is_composite": True, "frontend_attributes": values})
@@ -78,7 +78,9 @@ class ControlFlowMethods(CommunicationMethods):
         values = [*arguments, *(named[name] for name in names[len(arguments) :])]
         if by_index:
             selector, computations, operands = values
-            return self._branches(selector, list(computations), self._operands(operands, "branch_operands"), by_index=True)
+            return self._branches(
+                selector, self._list(computations, "branch_computations"), self._operands(operands, "branch_operands"), by_index=True
+            )
         selector, on_true, true_computation, on_false, false_computation = values
         operands = (self._operand(on_true, "true_operand"), self._operand(on_false, "false_operand"))
         return self._branches(selector, [true_computation, false_computation], operands, by_index=False)

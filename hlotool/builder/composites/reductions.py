@@ -15,7 +15,7 @@ from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["ReductionMethods"]
+__all__ = ["ReductionMethods", "scalars_of"]
 
 _MAP, _REDUCE, _REDUCE_WINDOW, _SCAN = OPS["map"], OPS["reduce"], OPS["reduce-window"], OPS["scan"]
 _BROADCAST, _SELECT_AND_SCATTER = OPS["broadcast"], OPS["select-and-scatter"]
@@ -59,7 +59,7 @@ class ReductionMethods(ShapingMethods):
         inits = self._operands(init_values, "init_values", inputs)
         same = len(inputs) == len(inits)
         self._require(same, "S013", "init_values", f"expected {len(inputs)}, one for each operand, got {len(inits)}")
-        return inputs, inits, self._called(computation, [*_scalars(inits), *_scalars(inputs)], "computation")
+        return inputs, inits, self._called(computation, [*scalars_of(inits), *scalars_of(inputs)], "computation")
 
     def reduce_window(
         self,
@@ -129,8 +129,8 @@ class ReductionMethods(ShapingMethods):
         """
         x = self._operand(operand, "operand")
         y, init = self._operand(source, "source", x.shape), self._operand(init_value, "init_value", x.shape)
-        chooser = self._called(select, _scalars((x, x)), "select")
-        combiner = self._called(scatter, _scalars((init, y)), "scatter")
+        chooser = self._called(select, scalars_of((x, x)), "select")
+        combiner = self._called(scatter, scalars_of((init, y)), "scatter")
         window = self._window(x.shape.dimensions, window_dimensions, window_strides, padding)
         return self._emit(_SELECT_AND_SCATTER, (x, y, init), {"window": window, "select": chooser, "scatter": combiner})
 
@@ -148,7 +148,7 @@ class ReductionMethods(ShapingMethods):
         shape = inputs[0].shape if inputs else array_shape("f32")
         extra = [self._over(x, shape) for x in self._operands(static_operands, "static_operands")]
         numbers = range(shape.rank) if dimensions is None else self._dimensions(dimensions, shape.rank, "dimensions")
-        mapped = self._called(computation, _scalars((*inputs, *extra)), "computation")
+        mapped = self._called(computation, scalars_of((*inputs, *extra)), "computation")
         return self._emit(_MAP, (*inputs, *extra), {"dimensions": tuple(numbers), "to_apply": mapped})
 
     def _over(self, x: Instruction, shape: Shape) -> Instruction:
@@ -186,8 +186,12 @@ class ReductionMethods(ShapingMethods):
         return self._emit(_SCAN, operands, attributes, self._guessed(_SCAN, operands, attributes))
 
 
-def _scalars(operands: Sequence[Instruction]) -> list[Shape]:
-    """The parameters of a computation of scalars that is applied to the elements of operands."""
+def scalars_of(operands: Sequence[Instruction]) -> list[Shape]:
+    """The parameters of a computation of scalars that is applied to the elements of operands. Values without elements stay as they are.
+
+    >>> scalars_of([])
+    []
+    """
     return [array_shape(x.shape.element_type) if x.shape.is_array else x.shape for x in operands]
 
 

@@ -75,13 +75,12 @@ class ShapingMethods(SelectionMethods):
         <op reshape = s32[3,2] reshape>
         """
         x = self._operand(operand, "operand")
-        given = [values for values in (dimensions, new_sizes) if values is not None]
+        pairs = [(name, values) for name, values in (("dimensions", dimensions), ("new_sizes", new_sizes)) if values is not None]
+        given = [self._integers(values, name) for name, values in pairs]
         self._require(given, "S014", "dimensions", "the sizes of the result are missing")
-        if len(given) == 2 and list(given[0]) != list(range(x.shape.rank)):
+        if len(given) == 2 and given[0] != tuple(range(x.shape.rank)):
             x = self.transpose(Op(self, x), given[0]).instruction
-        name = "dimensions" if new_sizes is None else "new_sizes"
-        shape = array_shape(x.shape.element_type, self._integers(given[-1], name))
-        return self._emit(_RESHAPE, (x,), None, shape)
+        return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, given[-1]))
 
     def reshape_explicit(self, shape: ShapeLike, operand: Operand) -> Op:
         """Arranges the elements in an array of an explicit shape, which may have dynamic dimensions and a layout: `Reshape(shape, operand)`.
@@ -126,7 +125,7 @@ class ShapingMethods(SelectionMethods):
         'f32[<=2,2]{1,0}'
         """
         x, sizes = self._operand(operand, "operand"), self._operands(dim_sizes, "dim_sizes")
-        limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, dims_are_dynamic))
+        limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
         self._require(len(limits) == len(marks), "T090", "dims_are_dynamic", f"expected {len(limits)} entries, one for each bound, got {len(marks)}")
         return self._emit(_DYNAMIC_RESHAPE, (x, *sizes), None, array_shape(x.shape.element_type, limits, marks))
 
@@ -238,7 +237,7 @@ class ShapingMethods(SelectionMethods):
         <op pad = f32[8] pad>
         """
         x = self._operand(operand, "operand")
-        config = self._text("padding", padding_config)
+        config = self._list(self._text("padding", padding_config), "padding_config")
         amounts = tuple([row if isinstance(row, PaddingDimension) else self._padding(row) for row in config])
         return self._emit(_PAD, (x, self._operand(padding_value, "padding_value", x.shape)), {"padding": amounts})
 

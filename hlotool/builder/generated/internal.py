@@ -21,9 +21,6 @@ _ALL_GATHER_DONE = OPS["all-gather-done"]
 _ALL_GATHER_START = OPS["all-gather-start"]
 _ALL_REDUCE_DONE = OPS["all-reduce-done"]
 _ALL_REDUCE_START = OPS["all-reduce-start"]
-_ASYNC_DONE = OPS["async-done"]
-_ASYNC_START = OPS["async-start"]
-_ASYNC_UPDATE = OPS["async-update"]
 _BITCAST = OPS["bitcast"]
 _COLLECTIVE_PERMUTE_DONE = OPS["collective-permute-done"]
 _COLLECTIVE_PERMUTE_START = OPS["collective-permute-start"]
@@ -113,43 +110,6 @@ class InternalMethods(Emitter):
             self._shape(shape),
         )
 
-    def async_done(self, previous: Operand, shape: ShapeLike) -> Op:
-        """Waits for an asynchronous operation and returns its result; the attributes only repeat those of the async-start.
-
-        Raises BuilderError if the arguments do not fit.
-        """
-        return self._emit(_ASYNC_DONE, (self._operand(previous, "previous"),), None, self._shape(shape))
-
-    def async_start(
-        self,
-        operands: Operands,
-        calls: Called,
-        shape: ShapeLike,
-        async_execution_thread: str = "main",
-        output_to_operand_aliasing: Sequence[AliasPair] = (),
-    ) -> Op:
-        """Starts a computation on another thread; returns the operands, the future result and contexts.
-
-        Raises BuilderError if the arguments do not fit.
-        """
-        return self._emit(
-            _ASYNC_START,
-            self._operands(operands, "operands"),
-            {
-                "calls": self._closed(calls, "calls"),
-                "async_execution_thread": async_execution_thread,
-                "output_to_operand_aliasing": tuple(output_to_operand_aliasing),
-            },
-            self._shape(shape),
-        )
-
-    def async_update(self, previous: Operand, shape: ShapeLike) -> Op:
-        """Continues an asynchronous operation; the attributes only repeat those of the async-start.
-
-        Raises BuilderError if the arguments do not fit.
-        """
-        return self._emit(_ASYNC_UPDATE, (self._operand(previous, "previous"),), None, self._shape(shape))
-
     def bitcast(self, operand: Operand, shape: ShapeLike) -> Op:
         """Reads the memory of the operand as an array of another shape, layout or element type, without moving bytes.
 
@@ -180,9 +140,11 @@ class InternalMethods(Emitter):
             _COLLECTIVE_PERMUTE_START,
             self._operands(operands, "operands"),
             {
-                "source_target_pairs": tuple([self._integers(pair, "source_target_pairs") for pair in source_target_pairs]),
+                "source_target_pairs": tuple(
+                    [self._integers(pair, "source_target_pairs") for pair in self._list(source_target_pairs, "source_target_pairs")]
+                ),
                 "channel_id": self._integer(channel_id, "channel_id") if channel_id is not None else None,
-                "slice_sizes": tuple([self._integers(sizes, "slice_sizes") for sizes in slice_sizes]),
+                "slice_sizes": tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")]),
             },
             self._shape(shape),
         )
@@ -222,7 +184,7 @@ class InternalMethods(Emitter):
 
         Raises BuilderError if the arguments do not fit.
         """
-        return self._emit(_DOMAIN, (self._operand(operand, "operand"),), {"domain": domain})
+        return self._emit(_DOMAIN, (self._operand(operand, "operand"),), {"domain": self._instance(domain, DomainMetadata, "domain")})
 
     def fusion(self, operands: Operands, kind: str, calls: Called, output_to_operand_aliasing: Sequence[AliasPair] = ()) -> Op:
         """Runs a computation that a compiler will emit as one kernel.
@@ -235,7 +197,7 @@ class InternalMethods(Emitter):
             {
                 "kind": self._word("FusionKind", kind, "kind"),
                 "calls": self._closed(calls, "calls"),
-                "output_to_operand_aliasing": tuple(output_to_operand_aliasing),
+                "output_to_operand_aliasing": self._instances(output_to_operand_aliasing, AliasPair, "output_to_operand_aliasing"),
             },
         )
 

@@ -32,8 +32,10 @@ class ComputationMethods(Emitter):
         """The parameters made so far, by number."""
         return tuple([Op(self, x) for x in self._computation.parameters])
 
-    def parameter(self, parameter_number: int, shape: ShapeLike, name: str | None = None) -> Op:
-        """A parameter of the computation.
+    def parameter(
+        self, parameter_number: int, shape: ShapeLike, name: str | None = None, *, parameter_replication: Sequence[bool] | None = None
+    ) -> Op:
+        """A parameter of the computation. `parameter_replication` says for each array in it whether all replicas have the same values.
 
         Raises BuilderError for a number that is negative or used twice.
 
@@ -47,7 +49,8 @@ class ComputationMethods(Emitter):
         self._require(first is None, "S020", "parameter_number", f"parameter number {number} is already used by '{first and first.name}'")
         if name is not None:
             self._check_name(name)
-        op = self._emit(_PARAMETER, (), None, self._shape(shape), number, name)
+        flags = None if parameter_replication is None else tuple(map(bool, self._list(parameter_replication, "parameter_replication")))
+        op = self._emit(_PARAMETER, (), {"parameter_replication": flags}, self._shape(shape), number, name)
         self._numbers[number] = op.instruction
         return op
 

@@ -258,6 +258,13 @@ class Emitter(Arguments):
             x = self._emit(_BROADCAST, (x,), {"dimensions": expansion.dimensions}, expansion.mapped).instruction
         return x if expansion.result is None else self._repeated(x, expansion.kept, expansion.kept, expansion.result)
 
+    def _spread(self, x: Instruction, like: Shape) -> Instruction:
+        """A scalar, repeated to an array with the dimensions of `like`; other arrays are returned unchanged."""
+        if not x.shape.is_array or x.shape.dimensions or not like.dimensions:
+            return x
+        shape = array_shape(x.shape.element_type, like.dimensions, like.dynamic)
+        return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
+
     def _repeated(self, x: Instruction, kept: Sequence[int], places: Sequence[int], result: Shape) -> Instruction:
         """Repeats an array along all dimensions but `kept`, which have size 1; `places` are the numbers of the kept ones in the result."""
         if len(kept) != x.shape.rank:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import index
 from typing import Any
 
-from hlotool.errors import ParseError, Violation
+from hlotool.errors import HlotoolError, ParseError, Violation
+from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout
-from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 from hlotool.text.parse.parser import parse
 
 __all__ = ["ShapeLike", "as_attribute", "as_shape", "make_shape"]
@@ -49,10 +51,16 @@ def as_shape(shape: ShapeLike) -> Shape:
 def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = None, *, dynamic: Any = ()) -> Shape:
     """The shape of an array: sizes in the order of dimension numbers, by default row-major. `dynamic` are the numbers of dynamic dimensions.
 
+    Raises HlotoolError for an unknown type, for negative sizes, and for a list of another length.
+
     >>> make_shape("f32", [2, 3]).text, make_shape("f32", [2, 3], [0, 1], dynamic=[1]).text
     ('f32[2,3]{1,0}', 'f32[2,<=3]{0,1}')
     """
-    sizes = tuple(dimensions)
+    sizes = tuple(map(index, dimensions))
+    if not (element_type in ELEMENT_TYPES and ELEMENT_TYPES[element_type].bits):
+        raise HlotoolError(f"'{element_type}' is not an element type of arrays")
+    if any(size < 0 and size != UNBOUNDED for size in sizes) or (minor_to_major is not None and sorted(minor_to_major) != list(range(len(sizes)))):
+        raise HlotoolError(f"there is no shape of sizes {list(sizes)}" + (f" in order {list(minor_to_major)}" if minor_to_major is not None else ""))
     layout = None if minor_to_major is None else Layout(tuple(minor_to_major))
     return array_shape(element_type, sizes, tuple(k in dynamic for k in range(len(sizes))), layout)
 

@@ -78,6 +78,18 @@ def test_wrong_headers_are_errors() -> None:
         b.build()
 
 
+def test_shapes() -> None:
+    assert make_shape("bf16", [2, 3], [0, 1], dynamic=[0]).text == "bf16[<=2,3]{0,1}"
+    for wrong in (("f31", [2]), ("token", []), ("f32", [-2]), ("f32", [2, 3], [0, 0]), ("f32", [2, 3], [0])):
+        with pytest.raises(hlotool.HlotoolError, match=r"element type|no shape of sizes"):
+            make_shape(*wrong)
+    with pytest.raises(hlotool.BuilderError, match=r"parameter: shape: 'f32\[2' is not a shape"):
+        hlotool.Builder("m").parameter(0, "f32[2")
+    b = hlotool.Builder("m", replica_count=2)
+    b.parameter(0, "(f32[2], f32[3])", parameter_replication=[True, False])
+    assert "parameter_replication={true,false}" in str(b.build())
+
+
 def test_layouts_and_tiles() -> None:
     b = hlotool.Builder("m")
     x = b.parameter(0, "f32[256,128]{0,1:T(8,128)}", "x")
@@ -98,6 +110,20 @@ def test_control_predecessors_and_configurations() -> None:
     again = hlotool.parse(str(module))
     assert list(differences(module, again)) == []
     assert again.entry.root.control_predecessors[0].name == first.name
+
+
+def test_asynchronous_calls() -> None:
+    b = hlotool.Builder("m")
+    x = b.parameter(0, "f32[4]")
+    start = b.async_start([x], lambda x: -x, async_execution_thread="other")
+    b.async_done(b.async_update(start))
+    module = b.build()
+    again = hlotool.parse(str(module))
+    assert list(differences(module, again)) == []
+    assert again.computations[0].execution_thread == "other"
+    assert hlotool.evaluate(again, [[1.0, 2.0, 3.0, 4.0]]).tolist() == [-1.0, -2.0, -3.0, -4.0]
+    with pytest.raises(hlotool.BuilderError, match="async_done: previous: expected the result of 'async-start'"):
+        hlotool.Builder("m").async_done(1.0)
 
 
 def test_accuracies() -> None:

@@ -18,7 +18,7 @@ from hlotool.shapes.values import WindowDimension
 __all__ = ["ReductionMethods", "scalars_of"]
 
 _MAP, _REDUCE, _REDUCE_WINDOW, _SCAN = OPS["map"], OPS["reduce"], OPS["reduce-window"], OPS["scan"]
-_BROADCAST, _SELECT_AND_SCATTER = OPS["broadcast"], OPS["select-and-scatter"]
+_SELECT_AND_SCATTER = OPS["select-and-scatter"]
 
 
 class ReductionMethods(ShapingMethods):
@@ -146,16 +146,10 @@ class ReductionMethods(ShapingMethods):
         """
         inputs = self._operands(operands, "operands")
         shape = inputs[0].shape if inputs else array_shape("f32")
-        extra = [self._over(x, shape) for x in self._operands(static_operands, "static_operands")]
+        extra = [self._spread(x, shape) for x in self._operands(static_operands, "static_operands")]
         numbers = range(shape.rank) if dimensions is None else self._dimensions(dimensions, shape.rank, "dimensions")
         mapped = self._called(computation, scalars_of((*inputs, *extra)), "computation")
         return self._emit(_MAP, (*inputs, *extra), {"dimensions": tuple(numbers), "to_apply": mapped})
-
-    def _over(self, x: Instruction, shape: Shape) -> Instruction:
-        """A scalar, repeated to an array of other dimensions; arrays are returned unchanged."""
-        if x.shape.dimensions or not shape.dimensions:
-            return x
-        return self._emit(_BROADCAST, (x,), {"dimensions": ()}, array_shape(x.shape.element_type, shape.dimensions, shape.dynamic)).instruction
 
     def scan(
         self, inputs: Operands, inits: Operands, to_apply: Called, scan_dimension: int, is_reverse: bool = False, is_associative: bool | None = None

@@ -53,13 +53,22 @@ class SelectionMethods(ComputationMethods):
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> Op:
         """The elements of `on_true` where `pred` is true, and those of `on_false` elsewhere; a scalar `pred` selects all of them.
 
-        Tuples are selected element by element, since HLO does not select tuples. Raises BuilderError for branches of different shapes.
+        A number in place of a branch is repeated to the shape of the other branch or of `pred`; operations must have the same shape. Tuples are
+        selected element by element, since HLO does not select tuples. Raises BuilderError for branches of different shapes.
 
         >>> from hlotool.builder.builder import Builder
         >>> Builder("demo").select([True, False], [1.0, 2.0], [3.0, 4.0])
         <op select = f32[2] select>
+        >>> b = Builder("demo")
+        >>> x = b.parameter(0, "f32[2,3]")
+        >>> b.select(x > 0.0, x, 0.0)
+        <op select = f32[2,3] select>
         """
         condition, x, y = self._operand(pred, "pred"), *self._pair(on_true, on_false, ("on_true", "on_false"))
+        if not isinstance(on_true, Op):
+            x = self._spread(x, y.shape if y.shape.dimensions else condition.shape)
+        if not isinstance(on_false, Op):
+            y = self._spread(y, x.shape)
         if not (x.shape.is_tuple and y.shape.is_tuple):
             return self._emit(_SELECT, (condition, x, y))
         same = len(x.shape.elements) == len(y.shape.elements) and not any(element.is_tuple for element in x.shape.elements)

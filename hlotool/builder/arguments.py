@@ -77,7 +77,8 @@ class Arguments:
 
     def _integer(self, value: Any, argument: str) -> int:
         try:
-            number = index(value)
+            # Truth values are integers in Python, but would be printed as words.
+            number = int(index(value))
         except TypeError:
             self._fail("S017", argument, f"expected an integer, found {type(value).__name__}")
         self._require(_INT64_MIN <= number <= _INT64_MAX, "S017", argument, f"{number} does not fit in 64 bits")
@@ -92,7 +93,7 @@ class Arguments:
     def _integers(self, values: Any, argument: str) -> tuple[int, ...]:
         """A tuple of a sequence of integers."""
         try:
-            numbers = tuple([index(value) for value in values])
+            numbers = tuple([int(index(value)) for value in values])
         except TypeError:
             self._fail("S017", argument, f"expected a list of integers, found {values!r:.60}")
         if numbers and not (min(numbers) >= _INT64_MIN and max(numbers) <= _INT64_MAX):
@@ -243,6 +244,8 @@ def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
     word = place.word
     if place.number is not None:
         word = op.operands[place.number] if op is not None and place.number < len(op.operands) else f"operand {place.number}"
+    elif word == "operands" and op is not None:
+        return ", ".join(names.get(operand, operand) for operand in op.operands)
     elif word not in names and op is not None and word not in op.attributes:
         return ""
     return names.get(word, word)

@@ -104,6 +104,7 @@ class ComputationMethods(Emitter):
         >>> b.set_root([x, x + 1.0])
         <op tuple = (f32[], f32[]) tuple>
         """
+        self._require(self._is_open, "S011", "", f"computation '{self._computation.name}' is finished, so its result cannot change")
         root = self._result(value)
         if self._place is None:
             self._computation.root = root

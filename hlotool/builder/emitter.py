@@ -305,7 +305,8 @@ class Emitter(Arguments):
                 meant = nearest(name, op.attributes)
                 hint = f"did you mean '{meant}'?" if meant else None
                 self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
-            values[name] = self._value(spec.kind, name, value)
+            if value is not None:
+                values[name] = self._value(spec.kind, name, value)
         for name in op.required:
             self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
         parts = self._operands(operands, "operands")
@@ -322,8 +323,6 @@ class Emitter(Arguments):
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
         """The value of an attribute of this kind, from the forms in which users give it."""
-        if value is None:
-            return None
         convert = _CONVERSIONS.get(kind)
         if convert is not None:
             return convert(self, value, name)

@@ -62,7 +62,7 @@ def _pairs(padding: Padding, spans: Sequence[tuple[int, int, int]]) -> list[tupl
         if word not in (_SAME, _VALID):
             raise Violation("S018", "padding", f"'{padding}' is neither SAME nor VALID", "or give (low, high) for each dimension")
         return [_same(*span) if word == _SAME else (0, 0) for span in spans]
-    if len(padding) != len(spans) or any(isinstance(pair, int) or len(pair) != 2 for pair in padding):
+    if len(padding) != len(spans) or any(len(pair) != 2 for pair in padding):
         raise Violation("T053", "padding", f"expected (low, high) for each of {len(spans)} dimensions, got {list(padding)!r:.60}")
     return [(pair[0], pair[1]) for pair in padding]
 

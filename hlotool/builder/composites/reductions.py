@@ -100,6 +100,8 @@ class ReductionMethods(ShapingMethods):
         steps = None if strides is None else self._integers(strides, "window_strides")
         bases = None if base_dilations is None else self._integers(base_dilations, "base_dilations")
         dilations = None if window_dilations is None else self._integers(window_dilations, "window_dilations")
+        if not isinstance(padding, str):
+            padding = [self._integers(pair, "padding") for pair in self._list(padding, "padding")]
         try:
             return window_of(area, self._integers(sizes, "window_dimensions"), steps, padding, bases, dilations, window_reversal)
         except Violation as violation:

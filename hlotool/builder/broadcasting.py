@@ -7,6 +7,7 @@ dimension of the smaller one. Dimensions of size 1 ("degenerate" ones) are then 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import permutations
 
 from hlotool.errors import Violation
@@ -32,11 +33,12 @@ class Expansion(Record):
 _NOTHING = Expansion()
 
 
-def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: Sequence[int] = ()) -> tuple[Expansion, Expansion]:
+@lru_cache(maxsize=4096)
+def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = ()) -> tuple[Expansion, Expansion]:
     """How two arrays are expanded to one shape. Raises Violation if they are not compatible.
 
     >>> x, y = array_shape("f32", (4,)), array_shape("f32", (1, 2))
-    >>> [(e.mapped and e.mapped.text, e.result and e.result.text) for e in expansions(x, y, [0])]
+    >>> [(e.mapped and e.mapped.text, e.result and e.result.text) for e in expansions(x, y, (0,))]
     [('f32[4,2]{1,0}', None), (None, 'f32[4,2]{1,0}')]
     """
     if lhs.rank == rhs.rank:

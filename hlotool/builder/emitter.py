@@ -23,6 +23,7 @@ from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.inference import bounds, kind_of
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import SHAPE_GUESSED
+from hlotool.shapes.layout import is_implicit_layout
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import (
@@ -73,18 +74,25 @@ class Emitter(Arguments):
     ) -> Op:
         """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit."""
         state = self._state
-        items = tuple(attributes.items()) if attributes else ()
+        given = attributes or {}
+        arguments = {name: as_op_argument(value, state.program_shape) for name, value in given.items()} if op.calls else given
         shapes = tuple([x.shape for x in operands])
-        key = (op, items, shape, shapes)
+        key: tuple[Any, ...] = (op, tuple(arguments.items()), shape, shapes)
         try:
             found = state.results.get(key)
-            if found is None:
-                found = self._checked(op, shapes, attributes or {}, shape)
-                state.remember(key, *found)
         except TypeError:
             # Some value cannot be hashed, such as frontend attributes.
-            found = self._checked(op, shapes, attributes or {}, shape)
-        result, attribute_set = found
+            key, found = (), None
+        if found is None:
+            result = self._checked(op, shapes, arguments, shape)
+            attribute_set = _stored(op, given, shapes, result)
+            if key:
+                state.remember(key, result, attribute_set)
+        else:
+            result, attribute_set = found
+            if op.calls:
+                # Computations of the same shapes are checked alike.
+                attribute_set = _stored(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
         metadata = state.metadata_text()
@@ -114,30 +122,29 @@ class Emitter(Arguments):
             op, operands, before=before, into=into, name=name, shape=shape, attributes=attributes, immediate=immediate, metadata_text=metadata
         )
 
-    def _checked(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> tuple[Shape, AttributeSet]:
-        """The result shape and the attributes to store. Raises BuilderError for what inference or the verifier refuses."""
-        state = self._state
+    def _checked(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
+        """The result shape. Raises BuilderError for what inference or the verifier refuses; called computations are ProgramShapes."""
         try:
-            arguments = attributes
-            if op.calls:
-                arguments = {name: as_op_argument(value, state.program_shape) for name, value in attributes.items()}
-            result = self._judged(op, operands, arguments, shape)
+            return self._judged(op, operands, attributes, shape)
         except Violation as violation:
             self._refuse(violation, op=op)
-        stored = {name: value for name, value in attributes.items() if not _is_default(op, name, value, operands)}
-        for name, derive in op.derived.items():
-            stored[name] = derive(result)
-        return result, AttributeSet(stored) if stored else NO_ATTRIBUTES
 
     def _judged(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
         state, rules = self._state, self._state.rules[op]
         require_operand_count(op, len(operands))
         if op.check_parsed is not None:
             shape = op.check_parsed(shape, operands, attributes) or shape
+        check = rules.expected
         if shape is None or op.shape_ignored:
-            shape = self._inferred(op, operands, attributes)
+            if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits:
+                shape, check = op.infer(*operands, **{name: attributes[name] for name in op.attributes if name in attributes}), rules.constrained
+            else:
+                shape = self._required_shape(op, operands, attributes)
+                if _has_default_layout(shape) and _has_default_layout(operands[0]):
+                    # The same rules would be checked again; the result only adds its layout to what they know.
+                    return shape
         try:
-            expected = rules.expected(shape, operands, attributes, state.modes)
+            expected = check(shape, operands, attributes, state.modes)
             check_precision(op, operands, state.modes)
             if expected is not None and expected is not shape:
                 check_result(op, operands, expected, shape, state.modes)
@@ -146,13 +153,12 @@ class Emitter(Arguments):
                 raise
         return shape
 
-    def _inferred(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape:
-        """The result shape by inference or, where XLA's parser does not infer the right one, the one that the verifier requires."""
-        if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits:
-            return op.infer(*operands, **{name: attributes[name] for name in op.attributes if name in attributes})
+    def _required_shape(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape:
+        """The result shape that the verifier requires, for opcodes of which XLA's parser does not infer the right one."""
         required = self._state.rules[op].expected(operands[0], operands, attributes, self._state.modes) if operands else None
         if required is None:
             raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", "give the shape")
+        check_precision(op, operands, self._state.modes)
         return required
 
     def _guessed(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
@@ -367,6 +373,18 @@ _CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
         ("Pairs", "SliceSizeLists"), lambda emitter, value, name: tuple([emitter._integers(part, name) for part in emitter._list(value, name)])
     ),
 }
+
+
+def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
+    """The attributes of an instruction: without those that have their defaults, and with those that follow from the result."""
+    stored = {name: value for name, value in attributes.items() if not _is_default(op, name, value, operands)}
+    for name, derive in op.derived.items():
+        stored[name] = derive(result)
+    return AttributeSet(stored) if stored else NO_ATTRIBUTES
+
+
+def _has_default_layout(shape: Shape) -> bool:
+    return is_implicit_layout(shape.layout, len(shape.dimensions))
 
 
 def _is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from math import isfinite
 from operator import index
 from typing import Any
@@ -28,6 +29,7 @@ _PREFIXES = (("float8_", "f8"), ("float6_", "f6"), ("float4_", "f4"), ("float", 
 # The type of numbers without one, by what they are.
 _DEFAULTS: tuple[tuple[type, str], ...] = ((bool, "pred"), (int, "s32"), (float, "f32"), (complex, "c64"))
 _NUMBER = (int, float, complex)
+_NUMBER_TYPES = frozenset({bool, *_NUMBER})
 
 
 def as_literal(value: Any, element_type: str | None = None) -> Literal:
@@ -46,8 +48,20 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
         _element(element_type)
     if isinstance(value, Literal):
         return _converted(value, element_type)
+    if type(value) in _NUMBER_TYPES:
+        # The text tells 0.0 from -0.0, and truth values from numbers.
+        return _number_literal(value, repr(value), element_type)
     if not isinstance(value, (*_NUMBER, list, tuple)):
         return _converted(_array_literal(value), element_type)
+    return _list_literal(value, element_type)
+
+
+@lru_cache(maxsize=4096)
+def _number_literal(value: complex, text: str, element_type: str | None) -> Literal:
+    return _list_literal(value, element_type)
+
+
+def _list_literal(value: Any, element_type: str | None) -> Literal:
     sizes, numbers = _flattened(value)
     element = ELEMENT_TYPES[element_type or _default_type(numbers)]
     return literal_from_bytes(array_shape(element.name, sizes), _encoded(element, numbers))

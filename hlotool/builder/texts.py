@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from functools import lru_cache
 from operator import index
 from typing import Any
 
 from hlotool.errors import HlotoolError, ParseError, Violation
+from hlotool.opdefs.codecs.shapes import plain_array
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
@@ -27,8 +30,17 @@ _CARRIERS = {
 _ANY_CARRIER = "negate(p), {}={}"
 
 
+# A static array, with or without an order of dimensions, which needs no parser.
+_PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
+
+
 @lru_cache(maxsize=4096)
 def _parsed_shape(text: str) -> Shape:
+    match = _PLAIN.fullmatch(text)
+    if match is not None and match[1] in ELEMENT_TYPES:
+        # What it refuses, and odd commas, the parser reports.
+        with suppress(Violation, ValueError):
+            return plain_array(*match.groups())
     try:
         return parse(f"ENTRY e {{ ROOT p = {text} parameter(0) }}").entry.root.shape
     except ParseError as error:

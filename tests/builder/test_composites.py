@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from steps import steps
 
 import hlotool
 from hlotool.builder import ConvolutionDimensionNumbers, DotDimensionNumbers, GatherDimensionNumbers
@@ -192,3 +193,25 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
         call(b, x)
     assert part in str(caught.value)
     assert caught.value.diagnostics[0].filename == __file__
+
+
+def built_steps(count: int) -> int:
+    """What it costs to build a chain of about so many operations, some of them of new shapes."""
+
+    def build() -> None:
+        b = hlotool.Builder("m")
+        x = b.parameter(0, "f32[64,64]")
+        y = x
+        for k in range(count // 3):
+            y = b.tanh(x * y)
+            y = b.transpose(y, [1, 0])
+            b.slice(y, [k % 64, 0], [64, 1 + k % 7])
+        b.build()
+
+    return steps(build)
+
+
+def test_building_takes_a_few_steps_for_each_operation() -> None:
+    small, large = built_steps(300), built_steps(3000)
+    # A fourth of them are new to the checks, which take most of the steps.
+    assert (large - small) / 2700 < 2500

@@ -40,7 +40,8 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
 
     The methods are those that the operation semantics of XLA describe, with the same arguments in the same order; names that are words of
     Python end in `_`. Operands are operations of the same builder, or numbers, lists and arrays, which become constants. Dimension numbers may
-    be negative. A call with wrong arguments raises BuilderError, which names the argument and the line of the caller.
+    be negative. A call with wrong arguments raises BuilderError, which names the argument and the line of the caller; the builder can be used
+    afterwards, but constants that the call has made already stay in the computation, without users.
 
     `name` is the name of the module and of its entry computation. `replica_count` and `num_partitions` are written to the header. With
     `source_lines`, instructions have the file and the line of the caller in their metadata. `modes` are those of the verification.

@@ -2,7 +2,7 @@
 # benchmarks in HLOTOOL_CONFORMANCE.
 PYTHON ?= .venv/bin/python
 
-.PHONY: check test lint fmt types tables bench docs
+.PHONY: check test lint fmt types tables bench docs methods
 
 check:
 	.ci/run
@@ -31,3 +31,9 @@ bench:
 docs:
 	$(PYTHON) -m hlotool.dev docs
 	$(PYTHON) -m pytest -q tests/cli/test_readme.py tests/cli/test_guides.py
+
+# Generates hlotool/builder/generated from the op table.
+methods:
+	$(PYTHON) -m hlotool.dev methods
+	$(PYTHON) -m ruff check --fix hlotool/builder/generated
+	$(PYTHON) -m ruff format hlotool/builder/generated

@@ -10,8 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hlotool.builder.builder import Builder as Builder
     from hlotool.differ.apply import apply as apply
     from hlotool.differ.differ import diff as diff
+    from hlotool.errors import BuilderError as BuilderError
     from hlotool.errors import Diagnostic as Diagnostic
     from hlotool.errors import EvaluationError as EvaluationError
     from hlotool.errors import HlotoolError as HlotoolError
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Builder": "hlotool.builder.builder",
+    "BuilderError": "hlotool.errors",
     "CustomCall": "hlotool.interp",
     "Diagnostic": "hlotool.errors",
     "EvaluationError": "hlotool.errors",

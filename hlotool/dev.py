@@ -1,4 +1,4 @@
-"""Development tasks: `python -m hlotool.dev tables | coverage FILE... | floors FILE | docs`."""
+"""Development tasks: `python -m hlotool.dev tables | methods | coverage FILE... | floors FILE | docs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hlotool import dev_docs
+from hlotool import dev_docs, dev_methods
 from hlotool.errors import Diagnostic, HlotoolError, ParseError
 from hlotool.text.parse.grammar import write_tables
 from hlotool.text.parse.parser import parse_all
@@ -81,8 +81,7 @@ def _floors(path: Path, report: str, *, raise_them: bool) -> int:
     return 1 if fallen else 0
 
 
-def _docs(*, only_check: bool) -> int:
-    changed = dev_docs.stale() if only_check else dev_docs.write()
+def _generate(changed: list[str], *, only_check: bool) -> int:
     for name in changed:
         print(name)
     return int(only_check and bool(changed))
@@ -101,6 +100,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     command = commands.add_parser("docs", help="generate docs/rules, docs/ops and docs/rewrites from the code")
     command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
+    command = commands.add_parser("methods", help="generate hlotool/builder/generated from the op table; format them then")
+    command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
     options = parser.parse_args(arguments)
     try:
         if options.command == "tables":
@@ -109,7 +110,9 @@ def main(arguments: list[str] | None = None) -> int:
             for line in coverage(options.files):
                 print(line)
         elif options.command == "docs":
-            return _docs(only_check=options.check)
+            return _generate(dev_docs.stale() if options.check else dev_docs.write(), only_check=options.check)
+        elif options.command == "methods":
+            return _generate(dev_methods.stale() if options.check else dev_methods.write(), only_check=options.check)
         else:
             return _floors(options.file, sys.stdin.read(), raise_them=options.raise_them)
     except HlotoolError as error:

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 __all__ = [
+    "BuilderError",
     "Diagnostic",
     "Edit",
     "EditError",
@@ -174,6 +175,18 @@ class EvaluationError(HlotoolError):
     def __init__(self, diagnostics: list[Diagnostic]) -> None:
         more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
         super().__init__(str(diagnostics[0]) + more, diagnostics)
+
+
+class BuilderError(HlotoolError):
+    """Raised by the call of a builder's method whose arguments do not fit; `diagnostics` name the method, the argument and the caller's line."""
+
+    exit_code = 2
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        first = diagnostics[0]
+        more = f" (and {len(diagnostics) - 1} more)" if len(diagnostics) > 1 else ""
+        hint = f"\n{first.hint}" if first.hint else ""
+        super().__init__(f"{first}{more}{hint}", diagnostics)
 
 
 class EditError(HlotoolError):

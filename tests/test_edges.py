@@ -114,7 +114,15 @@ def diagnostics():
     return [d.code for d in hlotool.verify(hlotool.parse(WRONG)) if isinstance(d, hlotool.Diagnostic)] == ["T003"]
 
 
+def built():
+    b = hlotool.Builder("m")
+    x = b.parameter(0, "f32[4]", "x")
+    return hlotool.evaluate(b.build(b.reduce(2 * x, 0.0, lambda a, b: a + b, [0])), [VALUES]) == 20.0
+
+
 USES = {
+    "Builder": built,
+    "BuilderError": lambda: fails(hlotool.BuilderError, hlotool.Builder("m").add, 1.0, [True]),
     "__version__": lambda: hlotool.__version__.count(".") == 2,
     "CustomCall": custom_call,
     "Diagnostic": diagnostics,

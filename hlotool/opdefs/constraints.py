@@ -144,9 +144,19 @@ class ResultRules:
             # Attributes that every instruction may have are not parameters of inference.
             arguments = attributes if attributes.keys() <= names else {name: value for name, value in attributes.items() if name in names}
             expected = self._infer(*operands, **arguments)
-        if self._verify is not None:
-            expected = self._verify(result, operands, {**self._defaults, **attributes}, modes) or expected
-        return expected
+        return self.constrained(result, operands, attributes, modes) or expected
+
+    def constrained(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+        """As `expected` without inference, for a result that inference has just given; raises Violation for a broken rule of the verifier.
+
+        >>> from hlotool.opdefs.table import OPS
+        >>> from hlotool.shapes.shape import array_shape
+        >>> ResultRules(OPS["negate"]).constrained(array_shape("f32"), (array_shape("f32"),), {}, VerifyModes()) is None
+        True
+        """
+        if self._verify is None:
+            return None
+        return self._verify(result, operands, {**self._defaults, **attributes}, modes)
 
 
 # Rules whose findings are placed at the whole left side; all others are placed at the shape.

@@ -448,8 +448,9 @@ def async_update(previous: Shape, *, async_execution_thread: Text | None = None,
     written_shape_needed("async-update")
 
 
-def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    return operands[0].elements[1]
+def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    # A done that does not follow a start is reported by the rules about pairs.
+    return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
 @op(

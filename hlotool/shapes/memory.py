@@ -10,7 +10,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import COMBINE, default_layout
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["array_bytes", "data_size", "format_bytes", "is_physical_reshape", "stored_size"]
+__all__ = ["array_bytes", "data_size", "format_bytes", "is_physical_reshape", "stored_size", "tiled_sizes"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -45,7 +45,7 @@ def stored_size(shape: Shape) -> int:
         return data_size(shape)
     sizes = [shape.dimensions[k] for k in reversed(_order(shape))]
     for tile in layout.tiles:
-        sizes = _tiled(sizes, tile)
+        sizes = tiled_sizes(sizes, tile)
     alignment = max(1, layout.tail_padding_alignment_in_elements)
     elements = -(-prod(sizes) // alignment) * alignment
     return -(-elements * _element_bits(shape) // 8)
@@ -74,8 +74,12 @@ def format_bytes(count: int) -> str:
     return f"{size:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"
 
 
-def _tiled(sizes: list[int], tile: Sequence[int]) -> list[int]:
-    """Tiles the last dimensions of `sizes`, which begin with the most major one: the numbers of tiles, then the tile's own sizes."""
+def tiled_sizes(sizes: list[int], tile: Sequence[int]) -> list[int]:
+    """Tiles the last dimensions of `sizes`, which begin with the most major one: the numbers of tiles, then the tile's own sizes.
+
+    >>> tiled_sizes([3, 5], (2, 2))
+    [2, 3, 2, 2]
+    """
     sizes = [1] * (len(tile) - len(sizes)) + sizes
     outer, covered = sizes[: len(sizes) - len(tile)], sizes[len(sizes) - len(tile) :]
     counts: list[int] = []

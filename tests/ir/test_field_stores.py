@@ -12,7 +12,7 @@ import hlotool
 
 PACKAGE = Path(hlotool.__file__).parent
 # The code that builds and edits modules; the canonical form is a copy that nothing else sees while it is rearranged as a whole.
-ALLOWED = ("ir/", "text/parse/", "differ/canonical.py")
+ALLOWED = ("builder/", "ir/", "text/parse/", "differ/canonical.py")
 # Fields of instructions, computations and modules, with names that no other class of the package has.
 FIELDS = {
     "attributes",

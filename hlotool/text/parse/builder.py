@@ -22,7 +22,7 @@ from hlotool.opdefs.table import CODECS
 from hlotool.shapes.shape import Shape, compatible, subshape
 from hlotool.shapes.values import AliasPair
 
-__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope"]
+__all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "wrong_alias"]
 
 # The word that a message underlines.
 _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
@@ -388,7 +388,7 @@ class ModuleBuilder:
         written = _ALIAS_PAIR.finditer(self.source.text, start)
         for pair in self.module.attributes.get("input_output_alias", ()):
             match = next(written, None)
-            for code, message in _wrong_alias(pair, self.module.entry.root):
+            for code, message in wrong_alias(pair, self.module.entry.root):
                 self.report(code, match.start() if match is not None else start, message)
 
 
@@ -400,8 +400,12 @@ def _empty_computation() -> Computation:
     return computation
 
 
-def _wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str, str]]:
-    """The code and the message for a pair of input_output_alias whose output or parameter does not exist."""
+def wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str, str]]:
+    """The code and the message for a pair of input_output_alias whose output or parameter does not exist.
+
+    >>> list(wrong_alias(AliasPair((), -1, ()), None))
+    [('M005', 'input_output_alias names parameter -1, which cannot exist')]
+    """
     if root is not None and subshape(root.shape, pair.output_index) is None:
         index, result = ",".join(map(str, pair.output_index)), root.shape.text_without_layout
         yield "M004", f"input_output_alias names output {{{index}}}, but the result is {result}"

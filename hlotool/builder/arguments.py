@@ -1,0 +1,251 @@
+"""Converts the arguments of a builder's methods, and refuses them with the line of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import index
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
+
+from hlotool.builder.op import Op
+from hlotool.builder.state import ModuleState, caller, error_at
+from hlotool.builder.texts import ShapeLike, as_attribute, as_shape
+from hlotool.errors import Violation, nearest
+from hlotool.ir.model import Computation
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.codecs.enums import ENUMS, PRECISION
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import ResultAccuracy
+from hlotool.text.source.places import parse_place
+
+__all__ = ["Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
+
+Value = TypeVar("Value")
+
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
+
+
+class ArrayLike(Protocol):
+    """An array of NumPy or of a library with the same attributes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> Any: ...
+    def tobytes(self) -> bytes: ...
+
+
+Operand = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
+"""An operation of the same builder, or a value for a constant: a number, a nested list, or an array."""
+Operands = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
+"""A list or a tuple of operands, or a single one."""
+Called: TypeAlias = "Computation | Arguments | Callable[..., Any]"
+"""A computation of the same module, the finished builder of one, or a function of operations, which is traced."""
+Groups = ReplicaGroups | str | Sequence[Sequence[int]] | None
+"""Replica groups: lists of ids, or text such as "[2,2]<=[4]"; empty for one group of all."""
+Precision = str | Sequence[str] | None
+"""`precision_config`: "default", "high" or "highest" for all operands, or a word for each; None for the default."""
+
+
+class Arguments:
+    """A computation that is being built, as far as its methods read their arguments."""
+
+    def __init__(self, state: ModuleState, computation: Computation) -> None:
+        self._state = state
+        self._computation = computation
+        self._instructions = computation.instructions
+        self._is_open = True
+
+    # ---- errors -------------------------------------------------------------------------------------------------------
+
+    def _refuse(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
+        """Raises BuilderError for the method that the user has called; the argument follows from the violation unless it is given."""
+        frame = caller(2)
+        if argument is None:
+            argument = _argument(violation, frame.method, op)
+        raise error_at(frame, violation, argument, self._computation.name) from None
+
+    def _fail(self, code: str, argument: str, message: str, hint: str | None = None) -> NoReturn:
+        self._refuse(Violation(code, argument, message, hint), argument)
+
+    def _require(self, holds: object, code: str, argument: str, message: str, hint: str | None = None) -> None:
+        if not holds:
+            self._refuse(Violation(code, argument, message, hint), argument)
+
+    # ---- attributes ---------------------------------------------------------------------------------------------------
+
+    def _integer(self, value: Any, argument: str) -> int:
+        try:
+            # Truth values are integers in Python, but would be printed as words.
+            number = int(index(value))
+        except TypeError:
+            self._fail("S017", argument, f"expected an integer, found {type(value).__name__}")
+        self._require(_INT64_MIN <= number <= _INT64_MAX, "S017", argument, f"{number} does not fit in 64 bits")
+        return number
+
+    def _number(self, value: Any, argument: str) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            self._fail("S017", argument, f"expected a number, found {type(value).__name__}")
+
+    def _integers(self, values: Any, argument: str) -> tuple[int, ...]:
+        """A tuple of a sequence of integers."""
+        try:
+            numbers = tuple([int(index(value)) for value in values])
+        except TypeError:
+            self._fail("S017", argument, f"expected a list of integers, found {values!r:.60}")
+        if numbers and not (min(numbers) >= _INT64_MIN and max(numbers) <= _INT64_MAX):
+            self._fail("S017", argument, f"{list(numbers)} does not fit in 64 bits")
+        return numbers
+
+    def _list(self, values: Any, argument: str) -> list[Any]:
+        try:
+            return list(values)
+        except TypeError:
+            self._fail("S017", argument, f"expected a list, found {type(values).__name__}")
+
+    def _optional_integer(self, value: Any, argument: str) -> int | None:
+        return None if value is None else self._integer(value, argument)
+
+    def _instance(self, value: Any, kind: type[Value], argument: str) -> Value:
+        """The value, if it is of this type."""
+        if not isinstance(value, kind):
+            self._fail("S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
+        return value
+
+    def _instances(self, values: Any, kind: type[Value], argument: str) -> tuple[Value, ...]:
+        return tuple([self._instance(value, kind, argument) for value in self._list(values, argument)])
+
+    def _dimension(self, value: Any, rank: int, argument: str) -> int:
+        """A dimension number; negative ones count from the last dimension."""
+        number = self._integer(value, argument)
+        return number + rank if -rank <= number < 0 else number
+
+    def _dimensions(self, values: Any, rank: int, argument: str) -> tuple[int, ...]:
+        return tuple([number + rank if -rank <= number < 0 else number for number in self._integers(values, argument)])
+
+    def _word(self, kind: str, value: Any, argument: str) -> str:
+        """A word of an enum, in any case if XLA reads it so."""
+        known = PRECISION if kind == "OperandPrecision" else ENUMS[kind]
+        text: str = self._instance(value, str, argument)
+        word = text.lower() if known.folds_case else text
+        if word not in known.words:
+            meant = nearest(value, known.words)
+            self._fail("S018", argument, f"'{value}' is not one of {', '.join(known.words)}", f"did you mean '{meant}'?" if meant else None)
+        return word
+
+    def _accuracy(self, value: ResultAccuracy | str | None) -> dict[str, Any] | None:
+        """The attribute result_accuracy, from a mode or a ResultAccuracy; None for the default."""
+        if value is None:
+            return None
+        if isinstance(value, str):
+            modes = ("default", "highest")
+            self._require(value in modes, "S018", "result_accuracy", f"'{value}' is not one of {', '.join(modes)}", "or give a ResultAccuracy")
+            value = ResultAccuracy(value)
+        value = self._instance(value, ResultAccuracy, "result_accuracy")
+        return {"result_accuracy": value} if value != ResultAccuracy() else None
+
+    def _precision(self, value: Any, operands: int = 2) -> tuple[str, ...]:
+        if value is None:
+            return ()
+        words = [value] * operands if isinstance(value, str) else self._list(value, "precision_config")
+        config = tuple([self._word("OperandPrecision", word, "precision_config") for word in words])
+        return config if any(word != "default" for word in config) else ()
+
+    def _groups(self, value: Any) -> ReplicaGroups:
+        """Replica groups given as lists, as text, or as they are."""
+        if isinstance(value, ReplicaGroups):
+            return value
+        if isinstance(value, str):
+            return self._text("replica_groups", value)  # type: ignore[no-any-return]
+        groups = [] if value is None else self._list(value, "replica_groups")
+        return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
+
+    def _text(self, name: str, value: Any) -> Any:
+        """The value of an attribute that may be given as text."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return as_attribute(name, value)
+        except Violation as violation:
+            self._refuse(violation, name)
+
+    def _shape(self, shape: ShapeLike, argument: str = "shape") -> Shape:
+        try:
+            return as_shape(shape)
+        except Violation as violation:
+            self._refuse(violation, argument)
+
+    def _closed(self, value: Called, argument: str) -> Computation:
+        """A computation of the same module, or the one that a finished builder has made."""
+        if isinstance(value, Arguments):
+            name = value._computation.name
+            self._require(not value._is_open, "S006", argument, f"computation '{name}' is not finished", "leave its with block first")
+            self._require(value._state is self._state, "S006", argument, f"computation '{name}' belongs to another module")
+            return value._computation
+        if not isinstance(value, Computation):
+            hint = "with b.computation(...) as c makes one"
+            self._fail("S017", argument, f"expected a computation, found {type(value).__name__}", hint)
+        self._require(value in self._state.computations, "S006", argument, f"computation '{value.name}' belongs to another module")
+        return value
+
+
+_DOT = {f"{side}_{role}_dims": "dimension_numbers" for side in ("lhs", "rhs") for role in ("batch", "contracting")}
+_CONVOLUTION = {"window": "window_strides", "dim_labels": "dimension_numbers"}
+_COMPUTATION = {"to_apply": "computation"}
+_DIMENSION = {"dimensions": "dimension"}
+
+_RENAMED: dict[str, dict[str, str]] = {
+    "all_gather": {"dimensions": "all_gather_dimension"},
+    "all_reduce": _COMPUTATION,
+    "all_to_all": {"dimensions": "split_dimension"},
+    "batch_norm_grad": {"mean": "batch_mean", "variance": "batch_var"},
+    "call": _COMPUTATION,
+    "clamp": {"minimum": "min", "maximum": "max"},
+    "composite_call": {**_COMPUTATION, "is_composite": "name"},
+    "concat_in_dim": _DIMENSION,
+    "conv": _CONVOLUTION,
+    "conv_general": _CONVOLUTION,
+    "conv_general_dilated": _CONVOLUTION,
+    "conv_with_general_dimensions": _CONVOLUTION,
+    "conv_with_general_padding": _CONVOLUTION,
+    "dot": dict.fromkeys(_DOT, "rhs"),
+    "dot_general": _DOT,
+    "dynamic_slice": {"dynamic_slice_sizes": "slice_sizes"},
+    "get_dimension_size": _DIMENSION,
+    "get_tuple_element": {"operand": "tuple_data"},
+    "map": _COMPUTATION,
+    "pad": {"padding": "padding_config"},
+    "ragged_dot": {**_DOT, "lhs_ragged_dims": "dimension_numbers", "rhs_group_dims": "dimension_numbers"},
+    "reduce": {"dimensions": "dimensions_to_reduce", **_COMPUTATION},
+    "reduce_all": _COMPUTATION,
+    "reduce_scatter": {"dimensions": "scatter_dimension", **_COMPUTATION},
+    "reduce_window": {"window": "window_dimensions", **_COMPUTATION},
+    "scaled_dot": dict.fromkeys(_DOT, "dimension_number"),
+    "scan": {"dimensions": "scan_dimension"},
+    "scatter": {"to_apply": "update_computation"},
+    "select_and_scatter": {"window": "window_dimensions"},
+    "set_dimension_size": {**_DIMENSION, "size": "val"},
+    "slice": {"slice": "limit_indices"},
+    "sort": {**_DIMENSION, "to_apply": "comparator"},
+    "transpose": {"dimensions": "permutation"},
+}
+"""The arguments of methods that the op table calls otherwise: by method, and by the name of an operand or an attribute."""
+
+
+def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
+    """The argument of a method that a violation is about, by the name that the documents have for it."""
+    if not isinstance(violation.at, str) or not violation.at:
+        return ""
+    place = parse_place(violation.at)
+    names = _RENAMED.get(method, {})
+    word = place.word
+    if place.number is not None:
+        word = op.operands[place.number] if op is not None and place.number < len(op.operands) else f"operand {place.number}"
+    elif word == "operands" and op is not None:
+        return ", ".join(names.get(operand, operand) for operand in op.operands)
+    elif word not in names and op is not None and word not in op.attributes:
+        return ""
+    return names.get(word, word)

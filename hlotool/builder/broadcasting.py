@@ -1,0 +1,159 @@
+"""The broadcasting of elementwise operations, as the broadcasting semantics of XLA define it.
+
+Scalars are broadcast to any shape. Operands of different ranks need `broadcast_dimensions`: the dimension of the larger operand for each
+dimension of the smaller one. Dimensions of size 1 ("degenerate" ones) are then repeated. Nothing is inferred as NumPy does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import permutations
+
+from hlotool.errors import Violation
+from hlotool.opdefs.inference import Bound, bounds
+from hlotool.record import Record
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
+
+__all__ = ["Expansion", "expansions", "in_dimensions"]
+
+
+class Expansion(Record):
+    """How one operand is expanded: by a broadcast to `mapped`, and then by a reshape and a broadcast to `result`; None for what is not needed.
+
+    `dimensions` are those of the first broadcast; `kept` are the dimensions of `mapped` that are not repeated.
+    """
+
+    mapped: Shape | None = None
+    dimensions: tuple[int, ...] = ()
+    kept: tuple[int, ...] = ()
+    result: Shape | None = None
+
+
+_NOTHING = Expansion()
+
+
+@lru_cache(maxsize=4096)
+def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = ()) -> tuple[Expansion, Expansion]:
+    """How two arrays are expanded to one shape. Raises Violation if they are not compatible.
+
+    >>> x, y = array_shape("f32", (4,)), array_shape("f32", (1, 2))
+    >>> [(e.mapped and e.mapped.text, e.result and e.result.text) for e in expansions(x, y, (0,))]
+    [('f32[4,2]{1,0}', None), (None, 'f32[4,2]{1,0}')]
+    """
+    if lhs.rank == rhs.rank:
+        if broadcast_dimensions and list(broadcast_dimensions) != list(range(lhs.rank)):
+            message = f"operands of the same rank need no broadcast_dimensions, or {list(range(lhs.rank))}; got {list(broadcast_dimensions)}"
+            raise Violation("T001", "broadcast_dimensions", message)
+        mapped: tuple[Shape | None, Shape | None] = (None, None)
+    else:
+        smaller, larger = (lhs, rhs) if lhs.rank < rhs.rank else (rhs, lhs)
+        expanded = _mapped(smaller, larger, broadcast_dimensions)
+        mapped = (expanded, None) if smaller is lhs else (None, expanded)
+    pair = mapped[0] or lhs, mapped[1] or rhs
+    result = _common_bounds(*pair, (lhs, rhs))
+    dimensions = tuple(broadcast_dimensions)
+    left, right = (_expansion(old, new, dimensions, result) for old, new in zip(mapped, pair, strict=True))
+    return left, right
+
+
+def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
+    """The smaller operand with its dimensions at their places among those of the larger one, which it copies elsewhere."""
+    if smaller.rank and len(dimensions) != smaller.rank:
+        raise Violation("T001", "broadcast_dimensions", _missing_message(smaller, larger, dimensions), _meant(smaller, larger))
+    if dimensions and not smaller.rank:
+        raise Violation("T001", "broadcast_dimensions", f"a scalar has no dimensions to place, got {list(dimensions)}")
+    new = bounds(larger)
+    for k, (place, bound) in enumerate(zip(dimensions, bounds(smaller), strict=True)):
+        if not 0 <= place < larger.rank:
+            raise Violation("T001", "broadcast_dimensions", f"there is no dimension {place} in {larger.text_without_layout}")
+        size, other = bound[0], larger.dimensions[place]
+        if size != other and 1 not in (size, other) and UNBOUNDED not in (size, other):
+            message = (
+                f"dimension {k} of {smaller.text_without_layout} has size {size}, but dimension {place} of {larger.text_without_layout} has {other}"
+            )
+            raise Violation("T001", "broadcast_dimensions", message, _meant(smaller, larger))
+        if k and place <= dimensions[k - 1]:
+            raise Violation("T001", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(dimensions)}")
+        new[place] = bound
+    return array_shape(smaller.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
+
+
+def _missing_message(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> str:
+    texts = f"{smaller.text_without_layout} and {larger.text_without_layout}"
+    if not dimensions:
+        return (
+            f"{texts} do not have equal rank: give broadcast_dimensions, the dimension of {larger.text_without_layout} for each dimension"
+            f" of {smaller.text_without_layout}"
+        )
+    return f"broadcast_dimensions needs an entry for each dimension of {smaller.text_without_layout}, got {list(dimensions)}"
+
+
+# With more dimensions than this, there are too many places to try for a hint.
+_MOST_GUESSED = 6
+
+
+def _meant(smaller: Shape, larger: Shape) -> str | None:
+    """A hint, if only one choice of dimensions has the right sizes."""
+    if larger.rank > _MOST_GUESSED:
+        return None
+    placed = [places for places in permutations(range(larger.rank), smaller.rank) if list(places) == sorted(places)]
+    fitting = [places for places in placed if [larger.dimensions[k] for k in places] == list(smaller.dimensions)]
+    return f"did you mean broadcast_dimensions={list(fitting[0])}?" if len(fitting) == 1 else None
+
+
+def _common_bounds(lhs: Shape, rhs: Shape, given: tuple[Shape, Shape]) -> list[Bound]:
+    """The dimensions of the result, where those of size 1 take the size of the other operand."""
+    result: list[Bound] = []
+    for k, (a, b) in enumerate(zip(bounds(lhs), bounds(rhs), strict=True)):
+        if a[0] == b[0]:
+            result.append((a[0], a[1] or b[1]))
+        elif UNBOUNDED in (a[0], b[0]):
+            # Which of the two sizes an unbounded dimension has, only the run knows; inference decides what the result is.
+            result.append((UNBOUNDED, True))
+        elif 1 in (a[0], b[0]):
+            result.append(b if a[0] == 1 else a)
+        else:
+            texts = " and ".join(shape.text_without_layout for shape in given)
+            raise Violation("T001", "rhs", f"{texts} are not compatible: dimension {k} has the sizes {a[0]} and {b[0]}, and neither is 1")
+    return result
+
+
+def _expansion(mapped: Shape | None, shape: Shape, dimensions: tuple[int, ...], result: list[Bound]) -> Expansion:
+    pairs = list(zip(bounds(shape), result, strict=True))
+    grown = {k for k, ((size, _), (common, _)) in enumerate(pairs) if size != common and UNBOUNDED not in (size, common)}
+    if not grown:
+        return _NOTHING if mapped is None else Expansion(mapped, dimensions)
+    kept = tuple(k for k in range(shape.rank) if k not in grown)
+    final = [common if k in grown else own for k, (own, common) in enumerate(pairs)]
+    return Expansion(
+        mapped, dimensions, kept, array_shape(shape.element_type, tuple(size for size, _ in final), tuple(dynamic for _, dynamic in final))
+    )
+
+
+def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> tuple[Shape, tuple[int, ...]]:
+    """The shape of a broadcast_in_dim, and the dimensions of the operand that are not repeated. Raises Violation if it is not possible.
+
+    >>> in_dimensions(array_shape("f32", (1, 3)), [2, 3], [0, 1])
+    (<shape f32[2,3]{1,0}>, (1,))
+    """
+    if len(broadcast_dimensions) != operand.rank:
+        message = f"{operand.text_without_layout} needs an entry for each of its dimensions, got {list(broadcast_dimensions)}"
+        raise Violation("T016", "broadcast_dimensions", message)
+    sizes = bounds(operand)
+    new: list[Bound] = [(size, False) for size in out_dim_size]
+    for k, place in enumerate(broadcast_dimensions):
+        if not 0 <= place < len(new):
+            raise Violation("T017", "broadcast_dimensions", f"there is no dimension {place} in a result of rank {len(new)}")
+        if k and place <= broadcast_dimensions[k - 1]:
+            raise Violation("T019", "broadcast_dimensions", f"broadcast dimensions must be strictly increasing, got {list(broadcast_dimensions)}")
+        if sizes[k][0] not in (1, new[place][0]):
+            message = (
+                f"dimension {k} of {operand.text_without_layout} must have size 1 or {new[place][0]}, the size of dimension {place} of the result"
+            )
+            raise Violation("T017", "broadcast_dimensions", message)
+        new[place] = (new[place][0], sizes[k][1] and sizes[k][0] == new[place][0])
+    if any(size < 0 for size, _ in new):
+        raise Violation("T017", "out_dim_size", f"sizes cannot be negative, got {list(out_dim_size)}")
+    shape = array_shape(operand.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
+    return shape, tuple(k for k, place in enumerate(broadcast_dimensions) if sizes[k][0] == new[place][0])

@@ -1,0 +1,232 @@
+"""The builder of modules."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from hlotool.builder.composites.annotations import AnnotationMethods
+from hlotool.builder.composites.asynchronous import AsyncMethods
+from hlotool.builder.composites.historic import HistoricMethods
+from hlotool.builder.emitter import Emitter
+from hlotool.builder.generated.comparison import ComparisonMethods
+from hlotool.builder.generated.direct import DirectMethods
+from hlotool.builder.generated.functions import FunctionMethods
+from hlotool.builder.generated.internal import InternalMethods
+from hlotool.builder.op import Op
+from hlotool.builder.state import ModuleState
+from hlotool.errors import BuilderError, Diagnostic, EditError, nearest
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import Computation, Module
+from hlotool.opdefs.inference import count
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.record import replace
+from hlotool.shapes.values import AliasPair
+from hlotool.text.parse.builder import wrong_alias
+from hlotool.verifier.engine import verify
+
+__all__ = ["Builder"]
+
+_MODES = VerifyModes()
+_ALIAS_KINDS = ("may-alias", "must-alias")
+# Names that a misspelled one is compared with.
+_MOST_COMPARED = 1000
+
+
+class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods):
+    """Builds a module, or a computation of one: each method adds an instruction and returns an `Op`.
+
+    The methods are those that the operation semantics of XLA describe, with the same arguments in the same order; names that are words of
+    Python end in `_`. Operands are operations of the same builder, or numbers, lists and arrays, which become constants. Dimension numbers may
+    be negative. A call with wrong arguments raises BuilderError, which names the argument and the line of the caller; the builder can be used
+    afterwards, but constants that the call has made already stay in the computation, without users.
+
+    `name` is the name of the module and of its entry computation. `replica_count` and `num_partitions` are written to the header. With
+    `source_lines`, instructions have the file and the line of the caller in their metadata. `modes` are those of the verification.
+
+    >>> b = Builder("demo", source_lines=False)
+    >>> x = b.parameter(0, "f32[2,3]", "x")
+    >>> y = b.parameter(1, "f32[3]", "y")
+    >>> total = b.add(x, y, broadcast_dimensions=[1])
+    >>> print(str(b.build()).rstrip())
+    HloModule demo, entry_computation_layout={(f32[2,3]{1,0}, f32[3]{0})->f32[2,3]{1,0}}
+    <BLANKLINE>
+    ENTRY %demo (x: f32[2,3], y: f32[3]) -> f32[2,3] {
+      %x = f32[2,3]{1,0} parameter(0)
+      %y = f32[3]{0} parameter(1)
+      %broadcast = f32[2,3]{1,0} broadcast(%y), dimensions={1}
+      ROOT %add = f32[2,3]{1,0} add(%x, %broadcast)
+    }
+    """
+
+    def __init__(self, name: str, *, replica_count: int = 1, num_partitions: int = 1, source_lines: bool = True, modes: VerifyModes = _MODES) -> None:
+        module = Module(name)
+        for attribute, value in (("replica_count", replica_count), ("num_partitions", num_partitions)):
+            if value != 1:
+                module.attributes[attribute] = value
+        state = ModuleState(module, _decided(modes), source_lines=source_lines)
+        Emitter.__init__(self, state, Computation(name))
+        self._check_name(name)
+        state.computation_names.add(name)
+        state.entry = self
+
+    @property
+    def name(self) -> str:
+        """The name of the computation that is being built."""
+        return self._computation.name
+
+    # ---- new modules --------------------------------------------------------------------------------------------------
+
+    def build(self, root: Any = None, *, check: bool = True) -> Module:
+        """Finishes the module and returns it. The result is `root`, or what `set_root` has named, or the last operation.
+
+        With `check`, the whole module is verified. Raises BuilderError for its errors, and if a computation has no instructions.
+
+        >>> b = Builder("demo")
+        >>> b.build(b.constant(1.0) + 2.0)
+        <module demo with 1 computation>
+        """
+        own = self is self._state.entry and self._place is None
+        self._require(own, "S010", "", "only the builder of a new module can build it", "finish ends a computation that others call")
+        if root is not None:
+            self.set_root(root)
+        entry, module = self._finish(), self._state.module
+        module.computations.append(entry)
+        module.entry = entry
+        module.attributes["entry_computation_layout"] = entry.program_shape
+        for pair in module.attributes.get("input_output_alias", ()):
+            # The verifier leaves this to the parser, which a module that is built does not pass.
+            for code, message in wrong_alias(pair, entry.root):
+                self._fail(code, "", message)
+        if check:
+            self._raise_errors()
+        return module
+
+    def set_up_alias(self, output_index: Sequence[int], param_number: int, param_index: Sequence[int] = (), kind: str = "may-alias") -> None:
+        """Lets an output, by its path into tuples, share memory with a parameter. `build` raises BuilderError if the two do not fit.
+
+        >>> b = Builder("demo")
+        >>> b.set_up_alias([], 0)
+        >>> b.build(b.neg(b.parameter(0, "f32[4]"))).input_output_alias
+        (AliasPair(output_index=(), number=0, index=(), kind='may-alias'),)
+        """
+        kind = self._instance(kind, str, "kind")
+        self._require(kind in _ALIAS_KINDS, "M015", "kind", f"'{kind}' is not one of {', '.join(_ALIAS_KINDS)}")
+        paths = self._integers(output_index, "output_index"), self._integers(param_index, "param_index")
+        self._append("input_output_alias", AliasPair(paths[0], self._integer(param_number, "param_number"), paths[1], kind))
+
+    def add_buffer_donor(self, param_number: int, param_index: Sequence[int] = ()) -> None:
+        """Allows the compiler to overwrite a parameter. `build` raises BuilderError if there is none.
+
+        >>> b = Builder("demo")
+        >>> b.add_buffer_donor(0)
+        >>> b.build(b.neg(b.parameter(0, "f32[4]"))).buffer_donor
+        ((0, ()),)
+        """
+        self._append("buffer_donor", (self._integer(param_number, "param_number"), self._integers(param_index, "param_index")))
+
+    def _append(self, attribute: str, value: Any) -> None:
+        header = self._state.module.attributes
+        header[attribute] = (*header.get(attribute, ()), value)
+
+    # ---- modules that exist already -----------------------------------------------------------------------------------
+
+    @classmethod
+    def extend(
+        cls,
+        module: Module,
+        computation: str | None = None,
+        *,
+        before: str | None = None,
+        source_lines: bool = False,
+        modes: VerifyModes = _MODES,
+    ) -> Self:
+        """A builder that adds to a computation of a module that exists already, through a Rewriter; by default to the entry computation.
+
+        New instructions are added at the end or `before` an instruction of this name. It is used in a `with` block, at whose end the module is
+        consistent and has been verified. `op` gives existing instructions, and `replace` puts new ones in their place. Raises BuilderError if
+        a name is not known.
+
+        >>> from hlotool.text.parse.parser import parse
+        >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] negate(p) }")
+        >>> with Builder.extend(module) as b:
+        ...     b.replace(b.op("r"), b.op("p") * 2.0)
+        >>> [x.name for x in module.entry]
+        ['p', 'constant', 'broadcast', 'multiply']
+        """
+        state = ModuleState(module, _decided(modes), source_lines=source_lines)
+        target = module.entry if computation is None else next((c for c in module.computations if c.name == computation), None)
+        builder = object.__new__(cls)
+        Emitter.__init__(builder, state, module.entry if target is None else target)
+        names = [c.name for c in module.computations]
+        builder._require(target is not None, "S006", "computation", f"there is no computation '{computation}'", f"the module has {names}"[:200])
+        state.rewriter, state.entry = Rewriter(module), builder
+        builder._place = (state.rewriter, None)
+        builder._numbers.update({x.immediate: x for x in builder._computation.parameters})
+        if before is not None:
+            builder._place = (state.rewriter, builder.op(before).instruction)
+        return builder
+
+    def op(self, name: str) -> Op:
+        """The operation of this name in the computation. Raises BuilderError if there is none.
+
+        >>> b = Builder("demo")
+        >>> x = b.parameter(0, "f32[4]", "x")
+        >>> b.op("x")
+        <op x = f32[4] parameter>
+        """
+        instructions = self._instructions if self._place is None else self._place[0].instructions(self._computation)
+        name = self._instance(name, str, "name")
+        found = next((x for x in instructions if x.name == name), None)
+        if found is None:
+            meant = nearest(name, [x.name for x in instructions[:_MOST_COMPARED]])
+            self._fail("S002", "name", f"there is no instruction '{name}' in '{self.name}'", f"did you mean '{meant}'?" if meant else None)
+        return Op(self, found)
+
+    def replace(self, old: Op, new: Op) -> None:
+        """Puts a new operation in the place of an old one, which is erased, in a module that is extended.
+
+        Raises BuilderError for operations of different shapes. `extend` has an example.
+        """
+        self._require(self._place is not None, "S002", "old", "only a module that is extended has operations to replace")
+        assert self._place is not None
+        try:
+            self._place[0].replace(self._operand(old, "old"), self._operand(new, "new"))
+        except EditError as error:
+            self._fail("T003", "new", str(error))
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._place is None:
+            if self is not self._state.entry:
+                super().__exit__(kind, error, trace)
+            return
+        self._place[0].__exit__(kind, error, trace)
+        self._is_open = False
+        if error is None:
+            self._raise_errors()
+
+    # ---- the whole module ---------------------------------------------------------------------------------------------
+
+    def _raise_errors(self) -> None:
+        diagnostics = [_at_caller(d) for d in verify(self._state.module, self._state.modes) if d.severity == "error"]
+        if diagnostics:
+            raise BuilderError(diagnostics)
+
+    def __repr__(self) -> str:
+        return f"<builder of {self._computation.name} with {count(len(self._instructions), 'instruction')}>"
+
+
+def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
+    """The diagnostic with the line of the call that made the instruction as its place, if it is known."""
+    if diagnostic.source_file is None or diagnostic.source_line is None:
+        return diagnostic
+    line = diagnostic.source_line
+    return dataclasses.replace(diagnostic, filename=diagnostic.source_file, line=line, column=1, end_line=line, end_column=2)
+
+
+def _decided(modes: VerifyModes) -> VerifyModes:
+    """The modes with values for those that follow from a whole module: a module that is being built is not optimized."""
+    unset = {name: False for name in ("layout_sensitive", "layouts_kept", "allow_mixed_precision") if getattr(modes, name) is None}
+    return replace(modes, **unset)

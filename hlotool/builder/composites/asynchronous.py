@@ -1,0 +1,57 @@
+"""Asynchronous calls, which documents mention as parts of dumps."""
+
+from __future__ import annotations
+
+from hlotool.builder.arguments import Called, Operand, Operands
+from hlotool.builder.computations import ComputationMethods
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import Shape, array_shape, tuple_shape
+from hlotool.text.parse.async_ops import annotate_root, annotate_wrapped
+
+__all__ = ["AsyncMethods"]
+
+_ASYNC_DONE, _ASYNC_START, _ASYNC_UPDATE = OPS["async-done"], OPS["async-start"], OPS["async-update"]
+
+
+class AsyncMethods(ComputationMethods):
+    """Asynchronous calls."""
+
+    def async_start(self, operands: Operands, calls: Called, shape: ShapeLike | None = None, async_execution_thread: str = "main") -> Op:
+        """Starts a computation on another thread; gives ((operands), result, context), unless another shape is given.
+
+        Raises BuilderError unless the operands have the shapes of the computation's parameters.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> start = b.async_start([b.constant(1.0)], lambda x: -x, async_execution_thread="other")
+        >>> start, b.async_done(b.async_update(start))
+        (<op async-start = ((f32[]), f32[], u32[]) async-start>, <op async-done = f32[] async-done>)
+        """
+        parts = self._operands(operands, "operands")
+        called = self._called(calls, [x.shape for x in parts], "calls")
+        thread = self._instance(async_execution_thread, str, "async_execution_thread")
+        result = tuple_shape((tuple_shape(x.shape for x in parts), called.root.shape, array_shape("u32"))) if shape is None else self._shape(shape)
+        op = self._emit(_ASYNC_START, parts, {"async_execution_thread": thread, "calls": called}, result)
+        x = op.instruction
+        # As in XLA, the computation belongs to the thread of the start, and its root has the annotations of whatever continues the call.
+        annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
+        return op
+
+    def async_update(self, previous: Operand) -> Op:
+        """Continues an asynchronous call. Raises BuilderError unless the operand is a start or an update."""
+        x = self._operand(previous, "previous")
+        return self._continuation(_ASYNC_UPDATE, x, x.shape)
+
+    def async_done(self, previous: Operand) -> Op:
+        """Waits for an asynchronous call and gives its result. Raises BuilderError unless the operand is a start or an update."""
+        return self._continuation(_ASYNC_DONE, self._operand(previous, "previous"))
+
+    def _continuation(self, op: OpDef, previous: Instruction, shape: Shape | None = None) -> Op:
+        called = self._continued(previous, "previous")
+        result = self._emit(op, (previous,), {"calls": called}, shape)
+        annotate_root(self._state.module.notes, called, result.instruction.attributes, result.instruction.metadata_text, None)
+        return result

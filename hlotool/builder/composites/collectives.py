@@ -1,0 +1,343 @@
+"""Collectives, in which several devices gather, reduce or exchange data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.builder.arguments import Called, Groups, Operand, Operands
+from hlotool.builder.composites.contraction import ContractionMethods
+from hlotool.builder.composites.reductions import scalars_of
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import bounds
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.layout import Layout
+from hlotool.shapes.shape import Shape, array_shape, tuple_shape
+
+__all__ = ["CollectiveMethods"]
+
+_ALL_GATHER, _ALL_REDUCE, _ALL_TO_ALL, _REDUCE_SCATTER = OPS["all-gather"], OPS["all-reduce"], OPS["all-to-all"], OPS["reduce-scatter"]
+_COLLECTIVE_BROADCAST, _COLLECTIVE_PERMUTE = OPS["collective-broadcast"], OPS["collective-permute"]
+_ELEMENT, _PARTITION_ID, _RAGGED, _RESHAPE, _TRANSPOSE = (
+    OPS["get-tuple-element"],
+    OPS["partition-id"],
+    OPS["ragged-all-to-all"],
+    OPS["reshape"],
+    OPS["transpose"],
+)
+
+
+class CollectiveMethods(ContractionMethods):
+    """Collectives. `replica_groups` are the groups of devices, as lists or text; empty for one group of all devices.
+
+    With `channel_id`, partitions take part, too, and with `use_global_device_ids`, the ids count both.
+    """
+
+    def all_gather(
+        self,
+        operand: Operands,
+        all_gather_dimension: int,
+        shard_count: int,
+        replica_groups: Groups = (),
+        channel_id: int | None = None,
+        layout: Layout | None = None,
+        use_global_device_ids: bool = False,
+    ) -> Op:
+        """Concatenates the operands of the `shard_count` members of each group along one dimension, in the order of the group.
+
+        A tuple, or several operands, gives a tuple. Raises BuilderError for dimensions that do not exist.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=2)
+        >>> b.all_gather(b.parameter(0, "f32[2]"), 0, 2)
+        <op all-gather = f32[4] all-gather>
+        """
+        parts = self._leaves(operand)
+        dimension = self._dimension(all_gather_dimension, parts[0].shape.rank, "all_gather_dimension")
+        count = self._integer(shard_count, "shard_count")
+        self._check_count(count, replica_groups, "shard_count")
+        results = [self._rescaled(x.shape, dimension, count, 1, layout) for x in parts]
+        attributes = {
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
+            "replica_groups": self._groups(replica_groups),
+            "constrain_layout": layout is not None,
+            "dimensions": (dimension,),
+            "use_global_device_ids": bool(use_global_device_ids),
+        }
+        return self._emit(_ALL_GATHER, parts, attributes, _joined(results))
+
+    def all_reduce(
+        self,
+        operand: Operands,
+        computation: Called,
+        replica_groups: Groups = (),
+        channel_id: int | None = None,
+        shape_with_layout: ShapeLike | None = None,
+        use_global_device_ids: bool = False,
+    ) -> Op:
+        """Combines the operands of all members of a group, and returns the result to each of them.
+
+        A tuple, or several operands, gives a tuple. `shape_with_layout` fixes the layout of what is sent. Raises BuilderError if the computation
+        does not take two scalars.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=2)
+        >>> b.all_reduce(b.parameter(0, "f32[2]"), lambda x, y: x + y)
+        <op all-reduce = f32[2] all-reduce>
+        """
+        parts = self._leaves(operand)
+        attributes = {
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
+            "replica_groups": self._groups(replica_groups),
+            "constrain_layout": shape_with_layout is not None,
+            "use_global_device_ids": bool(use_global_device_ids),
+            "to_apply": self._combiner(computation, parts[0]),
+        }
+        shape = _joined([x.shape for x in parts]) if shape_with_layout is None else self._shape(shape_with_layout, "shape_with_layout")
+        return self._emit(_ALL_REDUCE, parts, attributes, shape)
+
+    def cross_replica_sum(self, operand: Operands, replica_groups: Groups = (), *, replica_group_ids: Sequence[int] = ()) -> Op:
+        """The sum over the replicas of each group: an all-reduce by addition, or by `or` for truth values.
+
+        `replica_group_ids`, the form of 2019, has the number of the group of each replica. Raises BuilderError for groups of different sizes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=4)
+        >>> b.cross_replica_sum(b.parameter(0, "f32[2]"), replica_group_ids=[0, 1, 0, 1]).instruction.attributes["replica_groups"].text
+        '{{0,2},{1,3}}'
+        """
+        parts = self._leaves(operand)
+        ids = self._integers(replica_group_ids, "replica_group_ids")
+        if ids:
+            replica_groups = self._groups_by_id(ids)
+        is_truth = parts[0].shape.element_type == "pred"
+        computation = _either if is_truth else _sum
+        return self.all_reduce([Op(self, x) for x in parts], computation, replica_groups)
+
+    def _groups_by_id(self, ids: Sequence[int]) -> list[list[int]]:
+        """The groups, from the number of the group of each replica."""
+        groups: dict[int, list[int]] = {}
+        for replica, group in enumerate(ids):
+            groups.setdefault(group, []).append(replica)
+        lists = [groups[group] for group in sorted(groups)]
+        sizes = sorted({len(group) for group in lists})
+        self._require(len(sizes) == 1, "P005", "replica_group_ids", f"subgroups must have equal size, got sizes {sizes}")
+        return lists
+
+    def reduce_scatter(
+        self,
+        operand: Operands,
+        computation: Called,
+        scatter_dimension: int,
+        shard_count: int,
+        replica_groups: Groups = (),
+        channel_id: int | None = None,
+        layout: Layout | None = None,
+        use_global_device_ids: bool = False,
+    ) -> Op:
+        """Combines the operands of the members of a group, and returns to each of `shard_count` members its part along one dimension.
+
+        Raises BuilderError unless the size of the dimension is a multiple of `shard_count`.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=2)
+        >>> b.reduce_scatter(b.parameter(0, "f32[2,4]"), lambda x, y: x + y, 1, 2)
+        <op reduce-scatter = f32[2,2] reduce-scatter>
+        """
+        parts = self._leaves(operand)
+        dimension = self._dimension(scatter_dimension, parts[0].shape.rank, "scatter_dimension")
+        count = self._integer(shard_count, "shard_count")
+        self._check_count(count, replica_groups, "shard_count")
+        for x in parts:
+            size = x.shape.dimensions[dimension] if 0 <= dimension < x.shape.rank else 0
+            self._require(size % count == 0, "P010", "shard_count", f"dimension {dimension} of size {size} cannot be split into {count} parts")
+        attributes = {
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
+            "replica_groups": self._groups(replica_groups),
+            "constrain_layout": layout is not None,
+            "use_global_device_ids": bool(use_global_device_ids),
+            "dimensions": (dimension,),
+            "to_apply": self._combiner(computation, parts[0]),
+        }
+        return self._emit(_REDUCE_SCATTER, parts, attributes, _joined([self._rescaled(x.shape, dimension, 1, count, layout) for x in parts]))
+
+    def all_to_all(
+        self,
+        operand: Operand,
+        split_dimension: int,
+        concat_dimension: int,
+        split_count: int,
+        replica_groups: Groups = (),
+        layout: Layout | None = None,
+        channel_id: int | None = None,
+    ) -> Op:
+        """Splits the operand into `split_count` parts, sends part k to member k, and concatenates what is received.
+
+        Raises BuilderError unless the size of `split_dimension` is a multiple of `split_count`.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=4)
+        >>> b.all_to_all(b.parameter(0, "f32[4,16]"), 1, 0, 4).dimensions
+        (16, 4)
+        """
+        x = self._operand(operand, "operand")
+        rank, sizes = x.shape.rank, x.shape.dimensions
+        split = self._dimension(split_dimension, rank, "split_dimension")
+        concat = self._dimension(concat_dimension, rank, "concat_dimension")
+        for name, number in (("split_dimension", split), ("concat_dimension", concat)):
+            self._require(0 <= number < rank, "P009", name, f"there is no dimension {number} in {x.shape.text_without_layout}")
+        count = self._integer(split_count, "split_count")
+        self._check_count(count, replica_groups, "split_count")
+        fits = sizes[split] % count == 0
+        self._require(fits, "P011", "split_count", f"dimension {split} of size {sizes[split]} cannot be split into {count} parts")
+        attributes = {
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
+            "replica_groups": self._groups(replica_groups),
+            "constrain_layout": layout is not None,
+            "dimensions": (split,),
+        }
+        exchanged = self._emit(_ALL_TO_ALL, (x,), attributes, self._rescaled(x.shape, split, 1, 1, layout))
+        return exchanged if split == concat else self._moved(exchanged.instruction, split, concat, count)
+
+    def _moved(self, x: Instruction, split: int, concat: int, count: int) -> Op:
+        """Moves the received parts from dimension `split`, along which HLO's all-to-all puts them, to dimension `concat`."""
+        sizes, kind = list(x.shape.dimensions), x.shape.element_type
+        apart = array_shape(kind, (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :]))
+        parts = self._emit(_RESHAPE, (x,), None, apart).instruction
+        order: list[int] = []
+        for k in range(len(sizes)):
+            order += [split] * (k == concat) + [k + (k >= split)]
+        turned = self._emit(_TRANSPOSE, (parts,), {"dimensions": tuple(order)}, self._transposed(apart, order)).instruction
+        sizes[split] //= count
+        sizes[concat] *= count
+        return self._emit(_RESHAPE, (turned,), None, array_shape(kind, tuple(sizes)))
+
+    def ragged_all_to_all(
+        self,
+        input: Operand,  # noqa: A002
+        input_offsets: Operand,
+        send_sizes: Operand,
+        output: Operand,
+        output_offsets: Operand,
+        recv_sizes: Operand,
+        replica_groups: Groups = (),
+        channel_id: int | None = None,
+    ) -> Op:
+        """Exchanges rows: `send_sizes[k]` rows of the input from `input_offsets[k]` on are written to member k's output at `output_offsets[k]`.
+
+        HLO's text has the output as operand 1. Raises BuilderError if offsets and sizes have different shapes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=2)
+        >>> x, out = b.parameter(0, "f32[3]"), b.parameter(1, "f32[4]")
+        >>> b.ragged_all_to_all(x, [0, 1], [1, 2], out, [0, 0], [1, 1])
+        <op ragged-all-to-all = f32[4] ragged-all-to-all>
+        """
+        named = (("input", input), ("output", output), ("input_offsets", input_offsets), ("send_sizes", send_sizes))
+        rest = (("output_offsets", output_offsets), ("recv_sizes", recv_sizes))
+        operands = tuple([self._operand(value, name) for name, value in (*named, *rest)])
+        return self._emit(
+            _RAGGED,
+            operands,
+            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
+            operands[1].shape,
+        )
+
+    def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Op:
+        """Sends the operand of the first member of each group to all its members; devices in no group get zeros.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=2)
+        >>> b.collective_broadcast(b.parameter(0, "f32[2]"), [[1, 0]])
+        <op collective-broadcast = f32[2] collective-broadcast>
+        """
+        x = self._operand(operand, "operand")
+        return self._emit(
+            _COLLECTIVE_BROADCAST,
+            (x,),
+            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
+            x.shape,
+        )
+
+    def collective_permute(
+        self,
+        operand: Operands,
+        source_target_pairs: Sequence[Sequence[int]],
+        channel_id: int | None = None,
+        inplace: bool = False,
+        *,
+        slice_sizes: Sequence[Sequence[int]] = (),
+    ) -> Op:
+        """Sends the operand from each source to its target; devices that are not the target of any other get zeros.
+
+        With `inplace`, the operands are the input, the output, and the offsets in both, tuples of scalars; `slice_sizes` has the sizes of the
+        slices that are copied. Raises BuilderError for other operands.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo", replica_count=2)
+        >>> b.collective_permute(b.parameter(0, "f32[2]"), [(0, 1), (1, 0)])
+        <op collective-permute = f32[2] collective-permute>
+        """
+        operands = self._operands(operand, "operand")
+        expected = 4 if inplace else 1
+        self._require(len(operands) == expected, "P016", "operand", f"expected {expected}, got {len(operands)}")
+        attributes = {
+            "channel_id": self._optional_integer(channel_id, "channel_id"),
+            "source_target_pairs": tuple(
+                [self._integers(pair, "source_target_pairs") for pair in self._list(source_target_pairs, "source_target_pairs")]
+            ),
+        }
+        if inplace:
+            attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")])
+            self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace needs the sizes of the slices")
+        return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
+
+    def partition_id(self, shape: ShapeLike | None = None) -> Op:
+        """The number of the partition that runs the program, a u32 scalar. Raises BuilderError for other shapes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo", num_partitions=2).partition_id()
+        <op partition-id = u32[] partition-id>
+        """
+        return self._emit(_PARTITION_ID, (), None, None if shape is None else self._shape(shape))
+
+    # ---- parts --------------------------------------------------------------------------------------------------------
+
+    def _leaves(self, operand: Any) -> tuple[Instruction, ...]:
+        """The operands, or the elements of a single tuple."""
+        parts = self._operands(operand, "operand")
+        self._require(parts, "S013", "operand", "expected at least one operand")
+        if len(parts) > 1 or not parts[0].shape.is_tuple:
+            return parts
+        count = len(parts[0].shape.elements)
+        self._require(count, "S013", "operand", "expected at least one operand, got an empty tuple")
+        return tuple([self._emit(_ELEMENT, parts, {"index": k}).instruction for k in range(count)])
+
+    def _combiner(self, computation: Called, x: Instruction) -> Any:
+        return self._called(computation, scalars_of((x, x)), "computation")
+
+    def _check_count(self, count: int, groups: Groups, argument: str) -> None:
+        self._require(count > 0, "P008", argument, f"expected a positive number, got {count}")
+        sizes = {len(group) for group in self._groups(groups).groups()}
+        self._require(not sizes or sizes == {count}, "P005", argument, f"the groups have {sorted(sizes)} members, but {argument} is {count}")
+
+    def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
+        """An array with one dimension multiplied and divided; a dimension that does not exist is reported with the instruction."""
+        sizes = bounds(shape)
+        if 0 <= dimension < shape.rank:
+            sizes[dimension] = sizes[dimension][0] * factor // divisor, sizes[dimension][1]
+        return array_shape(shape.element_type, tuple(size for size, _ in sizes), tuple(dynamic for _, dynamic in sizes), layout)
+
+
+def _joined(shapes: Sequence[Shape]) -> Shape:
+    return shapes[0] if len(shapes) == 1 else tuple_shape(shapes)
+
+
+def _sum(x: Op, y: Op) -> Op:
+    return x + y
+
+
+def _either(x: Op, y: Op) -> Op:
+    return x | y

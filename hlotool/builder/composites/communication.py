@@ -1,0 +1,250 @@
+"""Communication with hosts and between programs, custom calls, and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hlotool.builder.arguments import Operand, Operands
+from hlotool.builder.composites.collectives import CollectiveMethods
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.ir.model import Instruction, set_field
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import TOKEN, array_shape, tuple_shape
+from hlotool.text.parse.attributes import backend_config_text
+
+__all__ = ["CommunicationMethods"]
+
+_AFTER_ALL, _CUSTOM_CALL, _ELEMENT, _INFEED, _OUTFEED = (
+    OPS["after-all"],
+    OPS["custom-call"],
+    OPS["get-tuple-element"],
+    OPS["infeed"],
+    OPS["outfeed"],
+)
+_RECV, _RECV_DONE, _SEND, _SEND_DONE = OPS["recv"], OPS["recv-done"], OPS["send"], OPS["send-done"]
+
+
+class CommunicationMethods(CollectiveMethods):
+    """Communication with hosts and between programs. Methods without a token are ordered as they are called in their computation.
+
+    A `handle` is the number of a channel, which connects a send and a recv.
+    """
+
+    def after_all(self, tokens: Operands = ()) -> Op:
+        """A token that comes after all the given ones; without any, a new token.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").after_all()
+        <op after-all = token[] after-all>
+        """
+        return self._emit(_AFTER_ALL, self._operands(tokens, "tokens"))
+
+    def _last_token(self, opcode: str) -> Instruction:
+        """The token of the last operation with this opcode in the computation, or a new one."""
+        last = self._tokens.get(opcode)
+        return self._emit(_AFTER_ALL, ()).instruction if last is None else last
+
+    # ---- queues of the host -------------------------------------------------------------------------------------------
+
+    def infeed(self, shape: ShapeLike, config: str = "") -> Op:
+        """Takes an item of this shape from the queue that the host fills. Raises BuilderError for nested tuples.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").infeed("f32[4]").dimensions
+        (4,)
+        """
+        item = self.infeed_with_token(Op(self, self._last_token("infeed")), shape, config)
+        self._tokens["infeed"] = item[1].instruction
+        return item[0]
+
+    def infeed_with_token(self, token: Operand, shape: ShapeLike, config: str = "") -> Op:
+        """As `infeed`, after a token; gives (data, token).
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.infeed_with_token(b.after_all(), "f32[4]")
+        <op infeed = (f32[4], token[]) infeed>
+        """
+        data = self._shape(shape)
+        flat = not any(element.is_tuple for element in data.elements)
+        self._require(flat, "T079", "shape", f"tuples of an infeed cannot be nested, got {data.text_without_layout}")
+        return self._emit(
+            _INFEED, (self._operand(token, "token"),), {"infeed_config": self._instance(config, str, "config")}, tuple_shape((data, TOKEN))
+        )
+
+    def outfeed(self, operand: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
+        """Appends the operand to the queue that the host reads; gives a token. Raises BuilderError for a shape that is not the operand's.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").outfeed([1.0, 2.0], "f32[2]")
+        <op outfeed = token[] outfeed>
+        """
+        token = self.outfeed_with_token(operand, Op(self, self._last_token("outfeed")), shape_with_layout, outfeed_config)
+        self._tokens["outfeed"] = token.instruction
+        return token
+
+    def outfeed_with_token(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
+        """As `outfeed`, after a token.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.outfeed_with_token(1.0, b.after_all())
+        <op outfeed = token[] outfeed>
+        """
+        x = self._operand(operand, "operand")
+        shape = x.shape if shape_with_layout is None else self._shape(shape_with_layout, "shape_with_layout")
+        return self._emit(
+            _OUTFEED,
+            (x, self._operand(token, "token")),
+            {"outfeed_shape": shape, "outfeed_config": self._instance(outfeed_config, str, "outfeed_config")},
+        )
+
+    # ---- channels -----------------------------------------------------------------------------------------------------
+
+    def send(self, operand: Operand, handle: int) -> Op:
+        """Sends the operand through a channel, and waits until it is sent; gives a token.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").send([1.0, 2.0], 1)
+        <op send-done = token[] send-done>
+        """
+        return self.send_with_token(operand, Op(self, self._emit(_AFTER_ALL, ()).instruction), handle)
+
+    def send_with_token(self, operand: Operand, token: Operand, handle: int) -> Op:
+        """As `send`, after a token.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.send_with_token(1.0, b.after_all(), 1)
+        <op send-done = token[] send-done>
+        """
+        return self.send_done(self.send_start(operand, token, handle))
+
+    def send_to_host(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike, handle: int) -> Op:
+        """As `send_with_token`, to the host; `shape_with_layout` is the operand's shape. Raises BuilderError for another shape.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.send_to_host([1.0], b.after_all(), "f32[1]", 1).instruction.attributes["is_host_transfer"]
+        True
+        """
+        x, shape = self._operand(operand, "operand"), self._shape(shape_with_layout, "shape_with_layout")
+        same = x.shape.text_without_layout == shape.text_without_layout
+        texts = f"{x.shape.text_without_layout}, not {shape.text_without_layout}"
+        self._require(same, "A020", "shape_with_layout", f"the operand is {texts}")
+        return self.send_done(self.send_start(Op(self, x), token, handle, is_host_transfer=True))
+
+    def send_start(self, operand: Operand, token: Operand, handle: int, *, is_host_transfer: bool = False) -> Op:
+        """Begins to send: HLO's `send`, `Send(HloInstruction operand, int64 channel_id)` in the documents. Gives (data, u32, token).
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.send_start(1.0, b.after_all(), 1)
+        <op send = (f32[], u32[], token[]) send>
+        """
+        operands = (self._operand(operand, "operand"), self._operand(token, "token"))
+        return self._emit(_SEND, operands, {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer})
+
+    def send_done(self, context: Operand) -> Op:
+        """Waits for the end of a send, whose result is `context`; gives a token.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.send_done(b.send_start(1.0, b.after_all(), 1))
+        <op send-done = token[] send-done>
+        """
+        return self._done(_SEND_DONE, context, _SEND)
+
+    def recv(self, shape: ShapeLike, handle: int) -> Op:
+        """Receives data of this shape from a channel.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").recv("f32[4]", 1)
+        <op get-tuple-element = f32[4] get-tuple-element>
+        """
+        return self.recv_with_token(Op(self, self._emit(_AFTER_ALL, ()).instruction), shape, handle)[0]
+
+    def recv_with_token(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
+        """As `recv`, after a token; gives (data, token).
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.recv_with_token(b.after_all(), "f32[4]", 1)
+        <op recv-done = (f32[4], token[]) recv-done>
+        """
+        return self.recv_done(self.recv_start(token, shape, handle))
+
+    def recv_from_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
+        """As `recv_with_token`, from the host.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.recv_from_host(b.after_all(), "f32[4]", 1).instruction.attributes["is_host_transfer"]
+        True
+        """
+        return self.recv_done(self.recv_start(token, shape, handle, is_host_transfer=True))
+
+    def recv_start(self, token: Operand, shape: ShapeLike, handle: int, *, is_host_transfer: bool = False) -> Op:
+        """Begins to receive: HLO's `recv`, `Recv(const Shape& shape, int64 channel_id)` in the documents. Gives (data, u32, token).
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.recv_start(b.after_all(), "f32[4]", 1)
+        <op recv = (f32[4], u32[], token[]) recv>
+        """
+        result = tuple_shape((self._shape(shape), array_shape("u32"), TOKEN))
+        attributes = {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer}
+        return self._emit(_RECV, (self._operand(token, "token"),), attributes, result)
+
+    def recv_done(self, context: Operand) -> Op:
+        """Waits for the end of a recv, whose result is `context`; gives (data, token).
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.recv_done(b.recv_start(b.after_all(), "f32[4]", 1))
+        <op recv-done = (f32[4], token[]) recv-done>
+        """
+        return self._done(_RECV_DONE, context, _RECV)
+
+    def _done(self, op: OpDef, context: Operand, start: OpDef) -> Op:
+        x = self._operand(context, "context")
+        self._require(x.op is start, "A037", "context", f"expected the result of '{start.name}', got that of '{x.op.name}'")
+        names = ("channel_id", "is_host_transfer")
+        return self._emit(op, (x,), {name: x.attributes[name] for name in names if name in x.attributes})
+
+    # ---- functions outside of HLO -------------------------------------------------------------------------------------
+
+    def custom_call(
+        self,
+        target_name: str,
+        operands: Operands,
+        shape: ShapeLike,
+        opaque: str | None = None,
+        *,
+        has_side_effect: bool = False,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Op:
+        """Calls a function outside of HLO by name; `opaque` is its configuration, the backend_config of HLO's text.
+
+        `attributes` are other attributes of HLO's custom-call. Raises BuilderError for attributes that it does not have.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.custom_call("myfunc", [b.constant([1.0, 2.0])], "f32[3,3]")
+        <op custom-call = f32[3,3] custom-call>
+        """
+        given = {} if attributes is None else self._instance(attributes, Mapping, "attributes")  # type: ignore[type-abstract]
+        values = {"custom_call_target": target_name, "custom_call_has_side_effect": has_side_effect is True, **given}
+        op = self.instruction(_CUSTOM_CALL.name, operands, shape, values)
+        if opaque is not None:
+            self._configure(op.instruction, backend_config_text(self._instance(opaque, str, "opaque")))
+        return op
+
+    def _configure(self, x: Instruction, backend_config: str | None) -> None:
+        if self._place is None:
+            set_field(x, "backend_config", backend_config)
+        else:
+            self._place[0].update(x, backend_config=backend_config)

@@ -1,0 +1,150 @@
+"""Calls, conditionals and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from hlotool.builder.arguments import Called, Operand, Operands
+from hlotool.builder.composites.communication import CommunicationMethods
+from hlotool.builder.op import Op
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.table import OPS
+
+__all__ = ["ControlFlowMethods"]
+
+_CALL, _CONDITIONAL, _TUPLE, _WHILE = OPS["call"], OPS["conditional"], OPS["tuple"], OPS["while"]
+
+
+class ControlFlowMethods(CommunicationMethods):
+    """Calls, conditionals and loops. Computations that they run may be functions of operations, which are traced."""
+
+    def call(self, computation: Called, operands: Operands = ()) -> Op:
+        """Calls a computation with the operands. Raises BuilderError unless they have the shapes of its parameters.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.call(lambda x, y: x + y, [b.constant(1.0), b.constant(2.0)])
+        <op call = f32[] call>
+        """
+        parts = self._operands(operands, "operands")
+        return self._emit(_CALL, parts, {"to_apply": self._called(computation, [x.shape for x in parts], "computation")})
+
+    def composite_call(self, computation: Called, operands: Operands, name: str, attributes: str | None = None, version: int | None = None) -> Op:
+        """Calls a computation that implements a named operation; `attributes` is a dictionary in text form, and `version` is 0 by default.
+
+        Raises BuilderError for an empty name and a negative version.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.composite_call(lambda x: x * x, [b.constant(2.0)], "my.square", "{n = 1 : i32}", 1).instruction.attributes["is_composite"]
+        True
+        """
+        parts = self._operands(operands, "operands")
+        values = {"composite.name": self._instance(name, str, "name")}
+        if attributes is not None:
+            values["composite.attributes"] = self._instance(attributes, str, "attributes")
+        values["composite.version"] = str(self._integer(0 if version is None else version, "version"))
+        called = self._called(computation, [x.shape for x in parts], "computation")
+        return self._emit(_CALL, parts, {"to_apply": called, "is_composite": True, "frontend_attributes": values})
+
+    # ---- conditionals -------------------------------------------------------------------------------------------------
+
+    @overload
+    def conditional(
+        self, predicate: Operand, true_operand: Operand, true_computation: Called, false_operand: Operand, false_computation: Called
+    ) -> Op: ...
+    @overload
+    def conditional(self, branch_index: Operand, branch_computations: Sequence[Called], branch_operands: Operands) -> Op: ...
+    def conditional(self, *arguments: Any, **named: Any) -> Op:
+        """Runs one of several computations, with the operand for it.
+
+        A truth value chooses between two computations. An s32 index chooses from a list; out of range, it chooses the last one. Raises
+        BuilderError if a computation does not take its operand, or if the results have different shapes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> p, x = b.parameter(0, "pred[]"), b.parameter(1, "f32[4]")
+        >>> b.conditional(p, x, lambda x: x + 1.0, x, lambda x: -x)
+        <op conditional = f32[4] conditional>
+        >>> b.conditional(branch_index=2, branch_computations=[abs, lambda x: -x], branch_operands=[x, x])
+        <op conditional.1 = f32[4] conditional>
+        """
+        by_index = len(arguments) + len(named) == len(_BY_INDEX) or "branch_index" in named
+        names = _BY_INDEX if by_index else _BY_PREDICATE
+        wrong = [name for name in named if name not in names[len(arguments) :]]
+        if wrong or len(arguments) + len(named) != len(names):
+            raise TypeError(f"conditional() takes ({', '.join(_BY_PREDICATE)}) or ({', '.join(_BY_INDEX)})")
+        values = [*arguments, *(named[name] for name in names[len(arguments) :])]
+        if by_index:
+            selector, computations, operands = values
+            return self._branches(
+                selector, self._list(computations, "branch_computations"), self._operands(operands, "branch_operands"), by_index=True
+            )
+        selector, on_true, true_computation, on_false, false_computation = values
+        operands = (self._operand(on_true, "true_operand"), self._operand(on_false, "false_operand"))
+        return self._branches(selector, [true_computation, false_computation], operands, by_index=False)
+
+    def _branches(self, selector: Any, computations: list[Called], operands: tuple[Instruction, ...], *, by_index: bool) -> Op:
+        chosen = self._operand(selector, "branch_index" if by_index else "predicate")
+        same = len(computations) == len(operands)
+        self._require(same, "C009", "branch_operands", f"expected {len(computations)}, one for each branch, got {len(operands)}")
+        names = [f"branch_{k}" for k in range(len(operands))] if by_index else ["true_computation", "false_computation"]
+        pairs = zip(computations, operands, names, strict=True)
+        called = [self._called(computation, [x.shape], name) for computation, x, name in pairs]
+        attributes = {"branch_computations": tuple(called)} if by_index else dict(zip(names, called, strict=True))
+        return self._emit(_CONDITIONAL, (chosen, *operands), attributes)
+
+    # ---- loops --------------------------------------------------------------------------------------------------------
+
+    def while_(self, condition: Called, body: Called, init: Any) -> Any:
+        """Runs the body on the state, repeatedly while the condition holds, and returns the last state.
+
+        If `init` is a list or a tuple of operands, functions take an argument for each, the body returns as many values, and so does the
+        method; if it is a dictionary, they take arguments by name, and dictionaries are returned. Raises BuilderError if the body changes the
+        shapes of the state.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> count, last = b.while_(lambda i, x: i < 10, lambda i, x: (i + 1, x * 2.0), (0, b.parameter(0, "f32[4]")))
+        >>> count.shape.text, last.shape.text
+        ('s32[]', 'f32[4]{0}')
+        """
+        names = list(init) if isinstance(init, dict) else None
+        values = list(init.values()) if isinstance(init, dict) else list(init) if isinstance(init, (list, tuple)) else None
+        if values is None:
+            state = self._operand(init, "init")
+        else:
+            state = self._emit(_TUPLE, tuple([self._operand(value, "init") for value in values])).instruction
+        count = None if values is None else len(values)
+        attributes = {
+            "condition": self._loop_part(condition, state, "condition", names, count),
+            "body": self._loop_part(body, state, "body", names, count),
+        }
+        result = self._emit(_WHILE, (state,), attributes)
+        if count is None:
+            return result
+        elements = tuple(result)
+        return elements if names is None else dict(zip(names, elements, strict=True))
+
+    def _loop_part(self, value: Called, state: Instruction, name: str, names: list[str] | None, count: int | None) -> Computation:
+        """The condition or the body; a function gets the parts of the state that the user has given."""
+        if not callable(value):
+            return self._closed(value, name)
+
+        def arrange(function: Callable[..., Any], parameter: Op) -> Any:
+            if count is None:
+                return function(parameter)
+            if names is None:
+                return function(*parameter)
+            result = function(**dict(zip(names, parameter, strict=True)))
+            if not isinstance(result, dict):
+                return result
+            parameter.builder._require(result.keys() == set(names), "C006", name, f"expected the names {names}, got {list(result)}")
+            return [result[key] for key in names]
+
+        return self._traced(value, (state.shape,), name, arrange)
+
+
+_BY_PREDICATE = ("predicate", "true_operand", "true_computation", "false_operand", "false_computation")
+_BY_INDEX = ("branch_index", "branch_computations", "branch_operands")

@@ -1,0 +1,108 @@
+"""Gather, scatter and sort."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from hlotool.builder.arguments import Called, Operand, Operands
+from hlotool.builder.composites.reductions import ReductionMethods, scalars_of
+from hlotool.builder.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from hlotool.builder.op import Op
+from hlotool.opdefs.table import OPS
+from hlotool.record import Record
+
+__all__ = ["IndexingMethods"]
+
+Numbers = TypeVar("Numbers", bound=Record)
+
+_GATHER, _SCATTER, _SORT = OPS["gather"], OPS["scatter"], OPS["sort"]
+
+
+class IndexingMethods(ReductionMethods):
+    """Gather, scatter and sort."""
+
+    def gather(
+        self,
+        operand: Operand,
+        start_indices: Operand,
+        dimension_numbers: GatherDimensionNumbers | dict[str, Any],
+        slice_sizes: Any,
+        indices_are_sorted: bool = False,
+    ) -> Op:
+        """Gathers slices of the operand, whose starts are index vectors in `start_indices`, clamped so that slices are in bounds.
+
+        Raises BuilderError for dimension numbers that do not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> rows = GatherDimensionNumbers(offset_dims=[1], collapsed_slice_dims=[0], start_index_map=[0], index_vector_dim=1)
+        >>> b.gather(b.parameter(0, "f32[5,3]"), [[1], [4]], rows, [1, 3])
+        <op gather = f32[2,3] gather>
+        """
+        x, indices = self._operand(operand, "operand"), self._operand(start_indices, "start_indices")
+        attributes = self._fields(GatherDimensionNumbers, dimension_numbers)
+        attributes |= {"slice_sizes": self._integers(slice_sizes, "slice_sizes"), "indices_are_sorted": bool(indices_are_sorted)}
+        return self._emit(_GATHER, (x, indices), attributes)
+
+    def scatter(
+        self,
+        operands: Operands,
+        scatter_indices: Operand,
+        updates: Operands,
+        update_computation: Called,
+        dimension_numbers: ScatterDimensionNumbers | dict[str, Any],
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Op:
+        """Combines updates with the operands at index vectors; `update_computation` takes the current values and then the updates.
+
+        Updates that are out of bounds are skipped. Raises BuilderError for dimension numbers or computations that do not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> rows = ScatterDimensionNumbers([1], inserted_window_dims=[0], scatter_dims_to_operand_dims=[0], index_vector_dim=1)
+        >>> b.scatter(b.parameter(0, "f32[5,3]"), [[4]], b.parameter(1, "f32[1,3]"), lambda old, new: old + new, rows)
+        <op scatter = f32[5,3] scatter>
+        """
+        arrays, indices = self._operands(operands, "operands"), self._operand(scatter_indices, "scatter_indices")
+        changes = self._operands(updates, "updates", arrays)
+        scalars = scalars_of((*arrays, *changes))
+        combiner = self._called(update_computation, scalars, "update_computation")
+        attributes = self._fields(ScatterDimensionNumbers, dimension_numbers)
+        attributes |= {"indices_are_sorted": bool(indices_are_sorted), "unique_indices": bool(unique_indices), "to_apply": combiner}
+        return self._emit(_SCATTER, (*arrays, indices, *changes), attributes)
+
+    def _fields(self, kind: type[Numbers], value: Numbers | dict[str, Any], argument: str = "dimension_numbers") -> dict[str, Any]:
+        """Dimension numbers by name, as the record or as a dictionary; lists become tuples."""
+        if isinstance(value, dict):
+            try:
+                value = kind(**value)
+            except TypeError as error:
+                self._fail("S017", argument, str(error))
+        self._require(isinstance(value, kind), "S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
+        fields = {name: getattr(value, name) for name in kind._fields}
+        return {name: part if isinstance(part, int) else self._integers(part, name) for name, part in fields.items()}
+
+    def sort(self, operands: Operands, comparator: Called | Op | None = None, dimension: int = -1, is_stable: bool = False) -> Op:
+        """Sorts the operands along one dimension, all in the same order.
+
+        `comparator` takes two elements of the first operand, two of the second, and so on; by default, the first operand is sorted in ascending
+        order. Several operands give a tuple. `sort(keys, values)` is the form of 2019. Raises BuilderError if the comparator does not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.sort([b.constant([3, 1]), b.constant([42, 50])], lambda x, y, v, w: x > y)
+        <op sort = (s32[2], s32[2]) sort>
+        """
+        if isinstance(comparator, Op):
+            operands, comparator = [operands, comparator], None
+        parts = self._operands(operands, "operands")
+        rank = parts[0].shape.rank if parts else 0
+        scalars = [shape for shape in scalars_of(parts) for _ in range(2)]
+        order = self._called(_ascending if comparator is None else comparator, scalars, "comparator")
+        dimensions = (self._dimension(dimension, rank, "dimension"),)
+        return self._emit(_SORT, parts, {"dimensions": dimensions, "is_stable": bool(is_stable), "to_apply": order})
+
+
+def _ascending(lhs: Op, rhs: Op, *others: Op) -> Op:
+    return lhs < rhs

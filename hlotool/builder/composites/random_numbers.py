@@ -1,0 +1,73 @@
+"""Random numbers."""
+
+from __future__ import annotations
+
+from hlotool.builder.arguments import Operand
+from hlotool.builder.composites.control_flow import ControlFlowMethods
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import array_shape, tuple_shape
+
+__all__ = ["RandomMethods"]
+
+_RNG, _RNG_BITS = OPS["rng"], OPS["rng-bit-generator"]
+
+
+class RandomMethods(ControlFlowMethods):
+    """Random numbers. The generator of `rng_uniform` and `rng_normal` is unspecified."""
+
+    def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Op:
+        """Random numbers from the interval [a, b), whose limits are scalars of the shape's element type.
+
+        Raises BuilderError for limits of other types.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").rng_uniform(0.0, 1.0, "f32[4]")
+        <op rng = f32[4] rng>
+        """
+        return self._random(a, b, ("a", "b"), shape, "rng_uniform")
+
+    def rng_normal(self, mu: Operand, sigma: Operand, shape: ShapeLike) -> Op:
+        """Random numbers with mean `mu` and standard deviation `sigma`, scalars of the shape's element type, which is a float.
+
+        Raises BuilderError for other types.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").rng_normal(0.0, 1.0, "f32[4]")
+        <op rng = f32[4] rng>
+        """
+        return self._random(mu, sigma, ("mu", "sigma"), shape, "rng_normal")
+
+    def _random(self, first: Operand, second: Operand, names: tuple[str, str], shape: ShapeLike, distribution: str) -> Op:
+        result = self._shape(shape)
+        operands = self._operand(first, names[0], result), self._operand(second, names[1], result)
+        return self._emit(_RNG, operands, {"distribution": distribution}, result)
+
+    def rng_bernoulli(self, mean: Operand, shape: ShapeLike) -> Op:
+        """Ones with probability `mean`, a scalar, and zeros otherwise, in an array of u32: an operation of 2017 that HLO does not have.
+
+        It compares numbers of `rng_uniform` with the mean. Raises BuilderError for another shape's type.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").rng_bernoulli(0.25, "u32[4]")
+        <op convert = u32[4] convert>
+        """
+        result, probability = self._shape(shape), self._operand(mean, "mean")
+        self._require(result.element_type == "u32", "T059", "shape", f"expected u32 elements, got {result.text_without_layout}")
+        drawn = self.rng_uniform(0.0, 1.0, array_shape(probability.shape.element_type, result.dimensions))
+        return self.convert_element_type(drawn < Op(self, probability), "u32")
+
+    def rng_bit_generator(self, algorithm: str, initial_state: Operand, shape: ShapeLike) -> Op:
+        """Random bits by an algorithm: rng_default, rng_three_fry or rng_philox; gives (new state, bits).
+
+        The names of the documents, such as RNG_PHILOX, are accepted, too. Raises BuilderError for other names.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.rng_bit_generator("RNG_PHILOX", b.parameter(0, "u64[3]"), "u32[4]")
+        <op rng-bit-generator = (u64[3], u32[4]) rng-bit-generator>
+        """
+        state = self._operand(initial_state, "initial_state")
+        word = self._word("RandomAlgorithm", algorithm, "algorithm")
+        return self._emit(_RNG_BITS, (state,), {"algorithm": word}, tuple_shape((state.shape, self._shape(shape))))

@@ -1,0 +1,197 @@
+"""Methods that apply a computation of scalars, or of slices, to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.builder.arguments import Called, Operand, Operands
+from hlotool.builder.composites.shaping import ShapingMethods
+from hlotool.builder.op import Op
+from hlotool.builder.windows import Padding, window_of
+from hlotool.errors import Violation
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import bounds
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.values import WindowDimension
+
+__all__ = ["ReductionMethods", "scalars_of"]
+
+_MAP, _REDUCE, _REDUCE_WINDOW, _SCAN = OPS["map"], OPS["reduce"], OPS["reduce-window"], OPS["scan"]
+_SELECT_AND_SCATTER = OPS["select-and-scatter"]
+
+
+class ReductionMethods(ShapingMethods):
+    """Methods that apply a computation of scalars, or of slices, to arrays."""
+
+    def reduce(self, operands: Operands, init_values: Operands, computation: Called, dimensions_to_reduce: Sequence[int]) -> Op:
+        """Combines the elements along the given dimensions; `computation` takes the accumulators and then the elements, all scalars.
+
+        Several operands have an init value each, and give a tuple. Raises BuilderError if the computation does not fit, and for dimensions that
+        do not exist.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.reduce(b.parameter(0, "f32[2,3]"), 0.0, lambda a, b: a + b, [1])
+        <op reduce = f32[2] reduce>
+        """
+        inputs, inits, reducer = self._reduction(operands, init_values, computation)
+        rank = inputs[0].shape.rank if inputs else 0
+        dimensions = self._dimensions(dimensions_to_reduce, rank, "dimensions_to_reduce")
+        return self._emit(_REDUCE, (*inputs, *inits), {"dimensions": dimensions, "to_apply": reducer})
+
+    def reduce_all(self, operand: Operands, init_value: Operands, computation: Called) -> Op:
+        """Combines all elements: `reduce` over all dimensions. Raises BuilderError if the computation does not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.reduce_all(b.parameter(0, "f32[2,3]"), 0.0, lambda a, b: a + b)
+        <op reduce = f32[] reduce>
+        """
+        inputs, inits, reducer = self._reduction(operand, init_value, computation)
+        dimensions = range(inputs[0].shape.rank if inputs else 0)
+        return self._emit(_REDUCE, (*inputs, *inits), {"dimensions": tuple(dimensions), "to_apply": reducer})
+
+    def _reduction(
+        self, operands: Operands, init_values: Operands, computation: Called
+    ) -> tuple[tuple[Instruction, ...], tuple[Instruction, ...], object]:
+        inputs = self._operands(operands, "operands")
+        inits = self._operands(init_values, "init_values", inputs)
+        same = len(inputs) == len(inits)
+        self._require(same, "S013", "init_values", f"expected {len(inputs)}, one for each operand, got {len(inits)}")
+        return inputs, inits, self._called(computation, [*scalars_of(inits), *scalars_of(inputs)], "computation")
+
+    def reduce_window(
+        self,
+        operands: Operands,
+        init_values: Operands,
+        computation: Called,
+        window_dimensions: Sequence[int],
+        window_strides: Sequence[int] | None,
+        padding: Padding,
+        *,
+        base_dilations: Sequence[int] | None = None,
+        window_dilations: Sequence[int] | None = None,
+    ) -> Op:
+        """Combines the elements in each position of a window. `padding` is SAME, VALID, or (low, high) for each dimension.
+
+        Several operands give a tuple, as in `reduce`. Raises BuilderError for lists of other lengths, and if the computation does not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.reduce_window(b.parameter(0, "f32[4,6]"), b.min_value("f32"), lambda a, b: b.builder.max(a, b), [2, 3], [2, 3], "VALID")
+        <op reduce-window = f32[2,2] reduce-window>
+        """
+        inputs, inits, reducer = self._reduction(operands, init_values, computation)
+        area = inputs[0].shape.dimensions if inputs else ()
+        window = self._window(area, window_dimensions, window_strides, padding, base_dilations, window_dilations)
+        return self._emit(_REDUCE_WINDOW, (*inputs, *inits), {"window": window, "to_apply": reducer})
+
+    def _window(
+        self,
+        area: Sequence[int],
+        sizes: Sequence[int],
+        strides: Sequence[int] | None,
+        padding: Padding,
+        base_dilations: Sequence[int] | None = None,
+        window_dilations: Sequence[int] | None = None,
+        window_reversal: Sequence[bool] | None = None,
+    ) -> tuple[WindowDimension, ...]:
+        steps = None if strides is None else self._integers(strides, "window_strides")
+        bases = None if base_dilations is None else self._integers(base_dilations, "base_dilations")
+        dilations = None if window_dilations is None else self._integers(window_dilations, "window_dilations")
+        if not isinstance(padding, str):
+            padding = [self._integers(pair, "padding") for pair in self._list(padding, "padding")]
+        try:
+            return window_of(area, self._integers(sizes, "window_dimensions"), steps, padding, bases, dilations, window_reversal)
+        except Violation as violation:
+            self._refuse(violation)
+
+    def select_and_scatter(
+        self,
+        operand: Operand,
+        select: Called,
+        window_dimensions: Sequence[int],
+        window_strides: Sequence[int] | None,
+        padding: Padding,
+        source: Operand,
+        init_value: Operand,
+        scatter: Called,
+    ) -> Op:
+        """Selects an element in each window by `select`, and combines the window's value of `source` with it by `scatter`.
+
+        Raises BuilderError if the source has another shape than the window's positions, and if a computation does not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> x = b.parameter(0, "f32[4,5]")
+        >>> source = b.parameter(1, "f32[2,2]")
+        >>> b.select_and_scatter(x, lambda a, b: a >= b, [2, 3], [2, 2], "VALID", source, 0.0, lambda a, b: a + b)
+        <op select-and-scatter = f32[4,5] select-and-scatter>
+        """
+        x = self._operand(operand, "operand")
+        y, init = self._operand(source, "source", x.shape), self._operand(init_value, "init_value", x.shape)
+        chooser = self._called(select, scalars_of((x, x)), "select")
+        combiner = self._called(scatter, scalars_of((init, y)), "scatter")
+        window = self._window(x.shape.dimensions, window_dimensions, window_strides, padding)
+        return self._emit(_SELECT_AND_SCATTER, (x, y, init), {"window": window, "select": chooser, "scatter": combiner})
+
+    def map(self, operands: Operands, computation: Called, dimensions: Sequence[int] | None = None, static_operands: Operands = ()) -> Op:
+        """Applies a computation of scalars to the elements of the operands at each index; `dimensions` must be all of them, in order.
+
+        Scalars in `static_operands` are passed to every call, after the elements. Raises BuilderError if the computation does not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.map([b.constant([1.0, 2.0])], lambda x, scale: x * scale, [0], [b.constant(3.0)])
+        <op map = f32[2] map>
+        """
+        inputs = self._operands(operands, "operands")
+        shape = inputs[0].shape if inputs else array_shape("f32")
+        extra = [self._spread(x, shape) for x in self._operands(static_operands, "static_operands")]
+        numbers = range(shape.rank) if dimensions is None else self._dimensions(dimensions, shape.rank, "dimensions")
+        mapped = self._called(computation, scalars_of((*inputs, *extra)), "computation")
+        return self._emit(_MAP, (*inputs, *extra), {"dimensions": tuple(numbers), "to_apply": mapped})
+
+    def scan(
+        self, inputs: Operands, inits: Operands, to_apply: Called, scan_dimension: int, is_reverse: bool = False, is_associative: bool | None = None
+    ) -> Op:
+        """Iterates along one dimension: `to_apply` takes slices of the inputs and carried values, and returns outputs and new carried values.
+
+        The result is a tuple of the stacked outputs and the last carried values. `is_associative` is a promise, None if it is not known. Raises
+        BuilderError if the computation does not fit.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.scan(b.parameter(0, "f32[3]"), 10.0, lambda x, carry: (x + carry, x + carry), 0)
+        <op scan = (f32[3], f32[]) scan>
+        """
+        arrays = self._operands(inputs, "inputs")
+        carries = self._operands(inits, "inits", arrays)
+        dimension = self._dimension(scan_dimension, arrays[0].shape.rank if arrays else 0, "scan_dimension")
+        slices = [_without(x.shape, dimension) for x in arrays]
+        body = self._called(to_apply, [*slices, *(x.shape for x in carries)], "to_apply")
+        attributes = {
+            "dimensions": (dimension,),
+            "num_carries": len(carries),
+            "is_reverse": bool(is_reverse),
+            "is_associative": bool(is_associative),
+            "to_apply": body,
+        }
+        operands = (*arrays, *carries)
+        return self._emit(_SCAN, operands, attributes, self._guessed(_SCAN, operands, attributes))
+
+
+def scalars_of(operands: Sequence[Instruction]) -> list[Shape]:
+    """The parameters of a computation of scalars that is applied to the elements of operands. Values without elements stay as they are.
+
+    >>> scalars_of([])
+    []
+    """
+    return [array_shape(x.shape.element_type) if x.shape.is_array else x.shape for x in operands]
+
+
+def _without(shape: Shape, dimension: int) -> Shape:
+    """The shape of a slice at one index of a dimension, which it does not have."""
+    kept = [bound for k, bound in enumerate(bounds(shape)) if k != dimension]
+    return array_shape(shape.element_type, tuple(size for size, _ in kept), tuple(dynamic for _, dynamic in kept))

@@ -1,0 +1,145 @@
+"""Comparison by direction, selection, limits, and conversions of element types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlotool.builder.arguments import Operand
+from hlotool.builder.computations import ComputationMethods
+from hlotool.builder.op import Op
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__ = ["SelectionMethods"]
+
+_BITCAST_CONVERT, _CLAMP, _COMPARE, _CONVERT = OPS["bitcast-convert"], OPS["clamp"], OPS["compare"], OPS["convert"]
+_ELEMENT, _ROUND, _SELECT, _STOCHASTIC = OPS["get-tuple-element"], OPS["round-nearest-afz"], OPS["select"], OPS["stochastic-convert"]
+_TUPLE = OPS["tuple"]
+
+
+class SelectionMethods(ComputationMethods):
+    """Comparison by direction, selection, limits, and conversions of element types."""
+
+    def compare(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int], direction: str, type: str | None = None) -> Op:  # noqa: A002
+        """Compares each pair of elements by `direction` (EQ, NE, GE, GT, LE, LT); `type` TOTALORDER also orders NaNs and signed zeros.
+
+        Raises BuilderError for operands that are not compatible, and for a `type` that is not one of the operands' element type.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").compare([1.0], [2.0], [], "LT", "TOTALORDER")
+        <op compare = pred[1] compare>
+        """
+        attributes = {"direction": self._word("ComparisonDirection", direction, "direction")}
+        if type is not None:
+            attributes["type"] = self._word("ComparisonType", type, "type")
+        return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, attributes)
+
+    def clamp(self, min: Operand, operand: Operand, max: Operand) -> Op:  # noqa: A002
+        """Limits the operand to the range from `min` to `max`, arrays of its shape or scalars.
+
+        The document of 2017 has another order of arguments. Raises BuilderError for limits of other types or shapes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.clamp(0, b.constant([-1, 5, 9]), 6)
+        <op clamp = s32[3] clamp>
+        """
+        x = self._operand(operand, "operand")
+        return self._emit(_CLAMP, (self._operand(min, "min", x.shape), x, self._operand(max, "max", x.shape)))
+
+    def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> Op:
+        """The elements of `on_true` where `pred` is true, and those of `on_false` elsewhere; a scalar `pred` selects all of them.
+
+        A number in place of a branch is repeated to the shape of the other branch or of `pred`; operations must have the same shape. Tuples are
+        selected element by element, since HLO does not select tuples. Raises BuilderError for branches of different shapes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").select([True, False], [1.0, 2.0], [3.0, 4.0])
+        <op select = f32[2] select>
+        >>> b = Builder("demo")
+        >>> x = b.parameter(0, "f32[2,3]")
+        >>> b.select(x > 0.0, x, 0.0)
+        <op select = f32[2,3] select>
+        """
+        condition, x, y = self._operand(pred, "pred"), *self._pair(on_true, on_false, ("on_true", "on_false"))
+        if not isinstance(on_true, Op):
+            x = self._spread(x, y.shape if y.shape.dimensions else condition.shape)
+        if not isinstance(on_false, Op):
+            y = self._spread(y, x.shape)
+        if not (x.shape.is_tuple and y.shape.is_tuple):
+            return self._emit(_SELECT, (condition, x, y))
+        same = len(x.shape.elements) == len(y.shape.elements) and not any(element.is_tuple for element in x.shape.elements)
+        texts = f"{x.shape.text_without_layout} and {y.shape.text_without_layout}"
+        self._require(same, "T014", "on_false", f"tuples must have the same arrays as elements, got {texts}", "use conditional")
+        parts = []
+        for k in range(len(x.shape.elements)):
+            elements = [self._emit(_ELEMENT, (whole,), {"index": k}).instruction for whole in (x, y)]
+            parts.append(self._emit(_SELECT, (condition, *elements)).instruction)
+        return self._emit(_TUPLE, tuple(parts))
+
+    def _pair(self, first: Any, second: Any, names: tuple[str, str]) -> tuple[Instruction, Instruction]:
+        """Two operands, where a number has the type of the other one."""
+        if isinstance(second, Op) and not isinstance(first, Op):
+            y = self._operand(second, names[1])
+            return self._operand(first, names[0], y.shape), y
+        x = self._operand(first, names[0])
+        return x, self._operand(second, names[1], x.shape)
+
+    def round(self, operand: Operand) -> Op:
+        """Nearest integer, ties away from zero: another name of `round_nearest_afz`.
+
+        Raises BuilderError unless the operand has floating-point elements.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").round([0.5])
+        <op round-nearest-afz = f32[1] round-nearest-afz>
+        """
+        return self._emit(_ROUND, (self._operand(operand, "operand"),))
+
+    def convert_element_type(self, operand: Operand, new_element_type: str) -> Op:
+        """Converts each value to another element type. Raises BuilderError for an unknown type, and for operands that are not arrays.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").convert_element_type([0, 1, 2], "f32")
+        <op convert = f32[3] convert>
+        """
+        x = self._operand(operand, "operand")
+        return self._emit(_CONVERT, (x,), None, self._retyped(x.shape, new_element_type))
+
+    def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Op:
+        """Reads the bits as elements of another type: a narrower type adds a last dimension, and a wider one removes it.
+
+        Raises BuilderError if the bits do not fit, and between real and complex types.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.bitcast_convert_type(b.bitcast_convert_type([1.0], "f16"), "f32").shape.text
+        'f32[1]{0}'
+        """
+        x = self._operand(operand, "operand")
+        # The verifier gives the dimensions that follow from the type.
+        target = self._retyped(x.shape, new_element_type)
+        return self._emit(_BITCAST_CONVERT, (x,), None, self._required(_BITCAST_CONVERT, (x,), {}, target))
+
+    def stochastic_convert(self, operand: Operand, random: Operand, new_element_type: str) -> Op:
+        """Converts floats to a narrower type, rounding up or down by random bits: unsigned integers of the operand's width and shape.
+
+        Raises BuilderError for other operands.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.stochastic_convert([1.5], b.constant([7], "u32"), "s8")
+        <op stochastic-convert = s8[1] stochastic-convert>
+        """
+        x, bits = self._operand(operand, "operand"), self._operand(random, "random")
+        return self._emit(_STOCHASTIC, (x, bits), None, self._retyped(x.shape, new_element_type))
+
+    def _retyped(self, shape: Shape, element_type: str) -> Shape:
+        """An array of the same dimensions and another element type."""
+        known = isinstance(element_type, str) and element_type in ELEMENT_TYPES and array_shape(element_type).is_array
+        self._require(known, "S036", "new_element_type", f"'{element_type}' is not an element type", 'such as "f32", "s32" or "pred"')
+        self._require(shape.is_array, "T099", "operand", f"expected an array, got {shape.text_without_layout}")
+        return array_shape(element_type, shape.dimensions, shape.dynamic)

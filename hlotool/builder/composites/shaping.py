@@ -1,0 +1,308 @@
+"""Methods that move, repeat or arrange elements, and those that make arrays of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from hlotool.builder.arguments import Operand, Operands
+from hlotool.builder.broadcasting import in_dimensions
+from hlotool.builder.composites.selection import SelectionMethods
+from hlotool.builder.indexing import Part, part_of
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.errors import Violation
+from hlotool.opdefs.inference import bounds
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.values import PaddingDimension, SliceRange
+
+__all__ = ["ShapingMethods"]
+
+_BROADCAST, _CONCATENATE, _DYNAMIC_RESHAPE, _IOTA = OPS["broadcast"], OPS["concatenate"], OPS["dynamic-reshape"], OPS["iota"]
+_DYNAMIC_SLICE, _DYNAMIC_UPDATE_SLICE, _PAD, _RESHAPE = OPS["dynamic-slice"], OPS["dynamic-update-slice"], OPS["pad"], OPS["reshape"]
+_REVERSE, _SLICE, _TRANSPOSE, _TUPLE = OPS["reverse"], OPS["slice"], OPS["transpose"], OPS["tuple"]
+_GET_SIZE, _SET_SIZE = OPS["get-dimension-size"], OPS["set-dimension-size"]
+
+
+class ShapingMethods(SelectionMethods):
+    """Methods that move, repeat or arrange elements, and those that make arrays of numbers."""
+
+    def broadcast(self, operand: Operand, broadcast_sizes: Sequence[int]) -> Op:
+        """Repeats the operand along new dimensions of the given sizes, which are put before its own.
+
+        Raises BuilderError for negative sizes.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").broadcast([1.0, 2.0], [3, 4]).shape.text
+        'f32[3,4,2]{2,1,0}'
+        """
+        x, sizes = self._operand(operand, "operand"), self._integers(broadcast_sizes, "broadcast_sizes")
+        self._require(all(size >= 0 for size in sizes), "T017", "broadcast_sizes", f"sizes cannot be negative, got {list(sizes)}")
+        new = [*((size, False) for size in sizes), *bounds(x.shape)]
+        shape = array_shape(x.shape.element_type, tuple(size for size, _ in new), tuple(dynamic for _, dynamic in new))
+        return self._emit(_BROADCAST, (x,), {"dimensions": tuple(range(len(sizes), len(new)))}, shape)
+
+    def broadcast_in_dim(self, operand: Operand, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> Op:
+        """Repeats the operand to an array of sizes `out_dim_size`, in which its dimension k is dimension `broadcast_dimensions[k]`.
+
+        Dimensions of size 1 are repeated. Raises BuilderError for other sizes, and unless the dimensions are strictly increasing.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").broadcast_in_dim([7, 8, 9], [2, 3], [1])
+        <op broadcast = s32[2,3] broadcast>
+        """
+        x, sizes = self._operand(operand, "operand"), self._integers(out_dim_size, "out_dim_size")
+        places = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
+        try:
+            shape, kept = in_dimensions(x.shape, sizes, places)
+        except Violation as violation:
+            self._refuse(violation)
+        return Op(self, self._repeated(x, kept, [places[k] for k in kept], shape))
+
+    # ---- the same elements in other dimensions ------------------------------------------------------------------------
+
+    def reshape(self, operand: Operand, dimensions: Sequence[int] | None = None, new_sizes: Sequence[int] | None = None) -> Op:
+        """Arranges the elements, in row-major order, in an array of sizes `dimensions`.
+
+        The older form with `new_sizes` as well is a transpose by `dimensions` before a reshape to `new_sizes`. Raises BuilderError for another
+        number of elements.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").reshape([[1, 2, 3], [4, 5, 6]], [3, 2])
+        <op reshape = s32[3,2] reshape>
+        """
+        x = self._operand(operand, "operand")
+        pairs = [(name, values) for name, values in (("dimensions", dimensions), ("new_sizes", new_sizes)) if values is not None]
+        given = [self._integers(values, name) for name, values in pairs]
+        self._require(given, "S014", "dimensions", "the sizes of the result are missing")
+        if len(given) == 2 and given[0] != tuple(range(x.shape.rank)):
+            x = self.transpose(Op(self, x), given[0]).instruction
+        return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, given[-1]))
+
+    def reshape_explicit(self, shape: ShapeLike, operand: Operand) -> Op:
+        """Arranges the elements in an array of an explicit shape, which may have dynamic dimensions and a layout: `Reshape(shape, operand)`.
+
+        Raises BuilderError for another number of elements or another type.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").reshape_explicit("s32[2,2]{0,1}", [1, 2, 3, 4]).shape.text
+        's32[2,2]{0,1}'
+        """
+        return self._emit(_RESHAPE, (self._operand(operand, "operand"),), None, self._shape(shape))
+
+    def collapse(self, operand: Operand, dimensions: Sequence[int]) -> Op:
+        """Joins adjacent dimensions to one; without dimensions, or with one, the operand is returned.
+
+        Raises BuilderError unless the dimensions are in order and without gaps.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.collapse(b.parameter(0, "f32[4,2,3]"), [0, 1])
+        <op reshape = f32[8,3] reshape>
+        """
+        x = self._operand(operand, "operand")
+        numbers, sizes = self._dimensions(dimensions, x.shape.rank, "dimensions"), x.shape.dimensions
+        adjacent = list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
+        known = not numbers or (numbers[0] >= 0 and numbers[-1] < x.shape.rank)
+        message = f"dimensions must be consecutive ones of {x.shape.text_without_layout}, got {list(numbers)}"
+        self._require(adjacent and known, "T021", "dimensions", message)
+        if len(numbers) < 2:
+            return Op(self, x)
+        joined = (*sizes[: numbers[0]], prod(sizes[k] for k in numbers), *sizes[numbers[-1] + 1 :])
+        return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, joined))
+
+    def dynamic_reshape(self, operand: Operand, dim_sizes: Operands, new_size_bounds: Sequence[int], dims_are_dynamic: Sequence[bool]) -> Op:
+        """Arranges the elements in dimensions whose actual sizes are s32 scalars, with the given bounds.
+
+        Raises BuilderError if the bounds have another number of elements than the operand.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.dynamic_reshape([1.0, 2.0, 3.0, 4.0], [b.constant(2), b.constant(2)], [2, 2], [True, False]).shape.text
+        'f32[<=2,2]{1,0}'
+        """
+        x, sizes = self._operand(operand, "operand"), self._operands(dim_sizes, "dim_sizes")
+        limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
+        self._require(len(limits) == len(marks), "T090", "dims_are_dynamic", f"expected {len(limits)} entries, one for each bound, got {len(marks)}")
+        return self._emit(_DYNAMIC_RESHAPE, (x, *sizes), None, array_shape(x.shape.element_type, limits, marks))
+
+    def transpose(self, operand: Operand, permutation: Sequence[int]) -> Op:
+        """Permutes the dimensions: dimension k of the result is dimension `permutation[k]` of the operand.
+
+        Raises BuilderError unless it is a permutation.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").transpose([[1, 2, 3]], [1, 0]).dimensions
+        (3, 1)
+        """
+        x = self._operand(operand, "operand")
+        order = self._dimensions(permutation, x.shape.rank, "permutation")
+        return self._emit(_TRANSPOSE, (x,), {"dimensions": order}, self._transposed(x.shape, order))
+
+    def _transposed(self, shape: Shape, order: Sequence[int]) -> Shape | None:
+        """The transposed shape in row-major order, as XLA's builder makes it; None if the order is wrong, which inference reports."""
+        if not shape.is_array or sorted(order) != list(range(shape.rank)):
+            return None
+        sizes = bounds(shape)
+        return array_shape(shape.element_type, tuple(sizes[k][0] for k in order), tuple(sizes[k][1] for k in order))
+
+    def rev(self, operand: Operand, dimensions: Sequence[int]) -> Op:
+        """Reverses the order of the elements along the given dimensions. Raises BuilderError for dimensions that do not exist.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").rev([1, 2, 3], [0])
+        <op reverse = s32[3] reverse>
+        """
+        x = self._operand(operand, "operand")
+        return self._emit(_REVERSE, (x,), {"dimensions": self._dimensions(dimensions, x.shape.rank, "dimensions")})
+
+    # ---- parts --------------------------------------------------------------------------------------------------------
+
+    def slice(self, operand: Operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None) -> Op:
+        """Takes, in each dimension, every stride-th element from the start on and before the limit; strides are 1 by default.
+
+        Raises BuilderError for ranges that are not in the operand.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").slice([0, 1, 2, 3, 4], [0], [5], [2])
+        <op slice = s32[3] slice>
+        """
+        x, starts = self._operand(operand, "operand"), self._integers(start_indices, "start_indices")
+        limits = self._integers(limit_indices, "limit_indices")
+        steps = (1,) * len(starts) if strides is None else self._integers(strides, "strides")
+        for name, values in (("limit_indices", limits), ("strides", steps)):
+            same = len(values) == len(starts)
+            self._require(same, "T025", name, f"expected {len(starts)} entries, as many as start_indices, got {len(values)}")
+        return self._emit(_SLICE, (x,), {"slice": tuple(map(SliceRange, starts, limits, steps))})
+
+    def part(self, operand: Operand, index: Any) -> Op:
+        """A part of an array, given as in Python: `b.part(x, (0, slice(1, 3)))` is `x[0, 1:3]`. A number removes its dimension.
+
+        Raises BuilderError for indices that are out of range, and for negative steps.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.parameter(0, "f32[4,6]")[1, ::2].shape.text
+        'f32[3]{0}'
+        """
+        x = self._operand(operand, "operand")
+        try:
+            part: Part = part_of(x.shape, index)
+        except Violation as violation:
+            self._refuse(violation, "index")
+        if part.ranges is not None:
+            x = self._emit(_SLICE, (x,), {"slice": part.ranges}).instruction
+        if part.dimensions is not None:
+            x = self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, part.dimensions, part.dynamic)).instruction
+        return Op(self, x)
+
+    def dynamic_slice(self, operand: Operand, start_indices: Operands, slice_sizes: Sequence[int]) -> Op:
+        """A slice that starts at indices computed at run time, which are clamped so that it is in bounds.
+
+        `start_indices` are integral scalars, one for each dimension, or, as in older documents, one vector. Raises BuilderError for sizes that
+        are larger than the operand's.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.dynamic_slice([0.0, 1.0, 2.0, 3.0], [b.constant(2)], [2])
+        <op dynamic-slice = f32[2] dynamic-slice>
+        """
+        x, starts = self._operand(operand, "operand"), self._operands(start_indices, "start_indices")
+        return self._emit(_DYNAMIC_SLICE, (x, *starts), {"dynamic_slice_sizes": self._integers(slice_sizes, "slice_sizes")})
+
+    def dynamic_update_slice(self, operand: Operand, update: Operand, start_indices: Operands) -> Op:
+        """The operand with a slice replaced by `update`, at indices computed at run time, which are clamped so that it is in bounds.
+
+        `start_indices` are as in `dynamic_slice`. Raises BuilderError for an update that is larger than the operand.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.dynamic_update_slice([0.0, 1.0, 2.0], [5.0], [b.constant(2)])
+        <op dynamic-update-slice = f32[3] dynamic-update-slice>
+        """
+        x, new = self._pair(operand, update, ("operand", "update"))
+        return self._emit(_DYNAMIC_UPDATE_SLICE, (x, new, *self._operands(start_indices, "start_indices")))
+
+    def pad(self, operand: Operand, padding_value: Operand, padding_config: Any) -> Op:
+        """Adds the padding value around the operand and between its elements; negative padding removes elements.
+
+        `padding_config` has (edge_padding_low, edge_padding_high) or (low, high, interior_padding) for each dimension, or is HLO's text, as in
+        "1_2x0_0_1". Raises BuilderError if it has another length, and for negative interior padding.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").pad([1.0, 2.0], 0.0, [(1, 2, 3)])
+        <op pad = f32[8] pad>
+        """
+        x = self._operand(operand, "operand")
+        config = self._list(self._text("padding", padding_config), "padding_config")
+        amounts = tuple([row if isinstance(row, PaddingDimension) else self._padding(row) for row in config])
+        return self._emit(_PAD, (x, self._operand(padding_value, "padding_value", x.shape)), {"padding": amounts})
+
+    def _padding(self, row: Any) -> PaddingDimension:
+        numbers = self._integers(row, "padding_config")
+        self._require(len(numbers) in (2, 3), "T036", "padding_config", f"expected (low, high) or (low, high, interior), got {list(numbers)}")
+        return PaddingDimension(*numbers)
+
+    def concat_in_dim(self, operands: Operands, dimension: int) -> Op:
+        """Joins the operands along one dimension. Raises BuilderError if their other dimensions or their types differ.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.concat_in_dim([b.constant([2, 3]), b.constant([4])], 0)
+        <op concatenate = s32[3] concatenate>
+        """
+        parts = self._operands(operands, "operands")
+        rank = parts[0].shape.rank if parts else 0
+        return self._emit(_CONCATENATE, parts, {"dimensions": (self._dimension(dimension, rank, "dimension"),)})
+
+    def tuple(self, elements: Operands) -> Op:
+        """Groups values into a tuple.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.tuple([b.constant(1.0), b.constant(5)])
+        <op tuple = (f32[], s32[]) tuple>
+        """
+        return self._emit(_TUPLE, self._operands(elements, "elements"))
+
+    # ---- numbers and sizes --------------------------------------------------------------------------------------------
+
+    def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Op:
+        """An array with the index of each element along one dimension; `iota("s32", 5)`, a type and a size, is the form of 2019.
+
+        Raises BuilderError for scalars, and for arrays of truth values.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").iota("s32[4,8]", 1)
+        <op iota = s32[4,8] iota>
+        """
+        if isinstance(shape, str) and shape in ELEMENT_TYPES:
+            return self._emit(_IOTA, (), {"iota_dimension": 0}, array_shape(shape, (self._integer(iota_dimension, "size"),)))
+        result = self._shape(shape)
+        return self._emit(_IOTA, (), {"iota_dimension": self._dimension(iota_dimension, result.rank, "iota_dimension")}, result)
+
+    def get_dimension_size(self, operand: Operand, dimension: int) -> Op:
+        """The actual size of one dimension, an s32 scalar. Raises BuilderError for dimensions that do not exist.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").get_dimension_size([1.0, 2.0], 0)
+        <op get-dimension-size = s32[] get-dimension-size>
+        """
+        x = self._operand(operand, "operand")
+        return self._emit(_GET_SIZE, (x,), {"dimensions": (self._dimension(dimension, x.shape.rank, "dimension"),)})
+
+    def set_dimension_size(self, operand: Operand, val: Operand, dimension: int) -> Op:
+        """Sets the actual size of one dimension to an s32 scalar; its bound is unchanged, and the elements beyond are ignored later.
+
+        Raises BuilderError for dimensions that do not exist, and for sizes of other types.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        <op set-dimension-size = f32[<=3] set-dimension-size>
+        """
+        x = self._operand(operand, "operand")
+        number = self._dimension(dimension, x.shape.rank, "dimension")
+        return self._emit(_SET_SIZE, (x, self._operand(val, "val")), {"dimensions": (number,)})

@@ -1,0 +1,237 @@
+"""Computations: parameters, constants, results, and the computations that instructions call, from functions or `with` blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType, TracebackType
+from typing import Any, Self
+
+from hlotool.builder.arguments import Called, Operand
+from hlotool.builder.emitter import Emitter
+from hlotool.builder.literals import as_literal, extreme_literal
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.errors import Violation
+from hlotool.ir.model import Computation, Instruction
+from hlotool.ir.names import is_legal_name
+from hlotool.ir.order import sorted_by_dependencies
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import Shape
+
+__all__ = ["ComputationMethods"]
+
+_PARAMETER, _TUPLE = OPS["parameter"], OPS["tuple"]
+
+
+class ComputationMethods(Emitter):
+    """Methods about the computation itself, and about those that it calls."""
+
+    @property
+    def parameters(self) -> tuple[Op, ...]:
+        """The parameters made so far, by number."""
+        return tuple([Op(self, x) for x in self._computation.parameters])
+
+    def parameter(
+        self, parameter_number: int, shape: ShapeLike, name: str | None = None, *, parameter_replication: Sequence[bool] | None = None
+    ) -> Op:
+        """A parameter of the computation. `parameter_replication` says for each array in it whether all replicas have the same values.
+
+        Raises BuilderError for a number that is negative or used twice.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").parameter(0, "f32[2,3]", "x")
+        <op x = f32[2,3] parameter>
+        """
+        number = self._integer(parameter_number, "parameter_number")
+        self._require(number >= 0, "S019", "parameter_number", f"a parameter number cannot be negative: {number}")
+        first = self._numbers.get(number)
+        self._require(first is None, "S020", "parameter_number", f"parameter number {number} is already used by '{first and first.name}'")
+        if name is not None:
+            self._check_name(name)
+        flags = None if parameter_replication is None else tuple(map(bool, self._list(parameter_replication, "parameter_replication")))
+        op = self._emit(_PARAMETER, (), {"parameter_replication": flags}, self._shape(shape), number, name)
+        self._numbers[number] = op.instruction
+        return op
+
+    def constant(self, literal: Operand, element_type: str | None = None) -> Op:
+        """A constant: a number, a nested list, a Literal, or an array (anything with the buffer protocol or like NumPy's).
+
+        Numbers become pred, s32, f32 or c64 unless `element_type` is given. Raises BuilderError for values that the type cannot hold.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").constant([[1, 2], [3, 4]], "s8")
+        <op constant = s8[2,2] constant>
+        """
+        try:
+            return Op(self, self._constant(as_literal(literal, element_type)))
+        except Violation as violation:
+            self._refuse(violation)
+
+    def min_value(self, element_type: str) -> Op:
+        """A constant, the smallest value of a type: -inf if the type has infinities. Raises BuilderError for complex types.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").min_value("s8").instruction.literal.data
+        b'\\x80'
+        """
+        return self._extreme(element_type, largest=False)
+
+    def max_value(self, element_type: str) -> Op:
+        """A constant, the largest value of a type: inf if the type has infinities. Raises BuilderError for complex types.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").max_value("u8").instruction.literal.data
+        b'\\xff'
+        """
+        return self._extreme(element_type, largest=True)
+
+    def _extreme(self, element_type: str, *, largest: bool) -> Op:
+        try:
+            literal: Literal = extreme_literal(element_type, largest=largest)
+        except Violation as violation:
+            self._refuse(violation, "element_type")
+        return Op(self, self._constant(literal))
+
+    # ---- the result ---------------------------------------------------------------------------------------------------
+
+    def set_root(self, value: Any) -> Op:
+        """Makes an operation the result of the computation; a list or a tuple of operands becomes a tuple. By default, it is the last operation.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> x = b.parameter(0, "f32[]", "x")
+        >>> b.set_root([x, x + 1.0])
+        <op tuple = (f32[], f32[]) tuple>
+        """
+        self._require(self._is_open, "S011", "", f"computation '{self._computation.name}' is finished, so its result cannot change")
+        root = self._result(value)
+        if self._place is None:
+            self._computation.root = root
+        else:
+            self._place[0].set_root(root)
+        return Op(self, root)
+
+    def _result(self, value: Any) -> Instruction:
+        if value is None:
+            self._fail("S011", "", "the function returns nothing", "return an operation, or a tuple of operations")
+        if isinstance(value, (list, tuple)):
+            return self._emit(_TUPLE, tuple([self._operand(part, "result") for part in value])).instruction
+        return self._operand(value, "result")
+
+    def _finish(self) -> Computation:
+        """Closes the computation. Raises BuilderError if it is empty or lacks a parameter."""
+        computation = self._computation
+        self._require(self._is_open, "S005", "", f"computation '{computation.name}' is finished already")
+        self._require(self._instructions, "S011", "", f"computation '{computation.name}' has no instructions")
+        missing = next((k for k in range(len(self._numbers)) if k not in self._numbers), None)
+        if missing is not None:
+            message = f"parameter number {missing} is missing, but there is a parameter number {max(self._numbers)}"
+            self._fail("S021", "parameter_number", message)
+        if computation.root is None:
+            computation.root = self._instructions[-1]
+        if not self._is_ordered:
+            try:
+                computation.instructions = sorted_by_dependencies(self._instructions, lambda x: (*x.operands, *x.control_predecessors))
+            except ValueError as error:
+                self._fail("S028", "", str(error))
+        self._is_open = False
+        return computation
+
+    # ---- called computations ------------------------------------------------------------------------------------------
+
+    def computation(self, name: str, *parameters: ShapeLike) -> Self:
+        """A builder of a computation that this one can call, with parameters of the given shapes; it is finished at the end of a `with` block.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> with b.computation("add", "f32[]", "f32[]") as c:
+        ...     x, y = c.parameters
+        ...     c.add(x, y)
+        <op add = f32[] add>
+        >>> b.reduce(b.parameter(0, "f32[2,3]", "x"), 0.0, c, [1])
+        <op reduce = f32[2] reduce>
+        """
+        self._check_name(name)
+        child = self._child(name)
+        for number, shape in enumerate(parameters):
+            child.parameter(number, shape)
+        return child
+
+    def _child(self, name: str) -> Self:
+        child = object.__new__(type(self))
+        Emitter.__init__(child, self._state, Computation(self._state.computation_names.take(name)))
+        return child
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None and self._is_open:
+            self.finish()
+
+    def finish(self, root: Any = None) -> Computation:
+        """Finishes a computation that others call, and adds it to the module; the end of a `with` block does so, too.
+
+        The result is `root`, or what `set_root` has named, or the last operation. Raises BuilderError if there is none.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> c = Builder("demo").computation("negative", "f32[]")
+        >>> c.finish(-c.parameters[0])
+        <computation negative with 2 instructions>
+        """
+        self._require(self is not self._state.entry, "S010", "", "the entry computation is finished by build")
+        if root is not None:
+            self.set_root(root)
+        computation = self._finish()
+        if self._state.rewriter is None:
+            self._state.module.computations.append(computation)
+        else:
+            self._state.rewriter.add_computation(computation)
+        self._state.computations[computation] = None
+        return computation
+
+    def trace(self, function: Callable[..., Any], *shapes: ShapeLike, name: str | None = None) -> Computation:
+        """The computation that a function makes of operations: it is called with a parameter of each shape, and returns the result.
+
+        A list or a tuple of operations becomes a tuple. Raises BuilderError if the function uses operations of other computations.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.trace(lambda x, y: x * y, "f32[]", "f32[]", name="product")
+        <computation product with 3 instructions>
+        """
+        self._require(callable(function), "S017", "function", f"expected a function, found {type(function).__name__}")
+        if name is not None:
+            self._check_name(name)
+        return self._traced(function, [self._shape(shape) for shape in shapes], name or _name_of(function))
+
+    def _traced(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str, arrange: Callable[..., Any] | None = None) -> Computation:
+        """`arrange` changes the parameters to the arguments of the function."""
+        child = self._child(name)
+        names = _parameter_names(function, len(shapes))
+        parameters = [child._emit(_PARAMETER, (), None, shape, k, names[k]) for k, shape in enumerate(shapes)]
+        child._numbers.update({k: parameter.instruction for k, parameter in enumerate(parameters)})
+        result = function(*parameters) if arrange is None else arrange(function, *parameters)
+        child.set_root(result)
+        return child.finish()
+
+    def _called(self, value: Called, shapes: Iterable[Shape], argument: str) -> Computation:
+        """A computation; a function is traced with parameters of these shapes."""
+        if callable(value):
+            return self._traced(value, tuple(shapes), _name_of(value, argument))
+        return self._closed(value, argument)
+
+
+def _name_of(function: Callable[..., Any], otherwise: str = "computation") -> str:
+    """The name of a function, if it can be that of a computation; a lambda has none."""
+    name = getattr(function, "__name__", "").strip("_")
+    return name if name.isidentifier() and name.isascii() and is_legal_name(name) else otherwise
+
+
+def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
+    """The names of a function's parameters, if it has as many and they can be names of instructions."""
+    code = getattr(function, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if isinstance(code, CodeType) else ()
+    fits = len(names) == count and all(name.isascii() and is_legal_name(name) for name in names)
+    return list(names) if fits else [f"p{k}" for k in range(count)]

@@ -1,0 +1,397 @@
+"""Makes one instruction: converts its operands and attributes, infers its shape, checks it, and names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, NoReturn
+
+from hlotool.builder.arguments import Arguments, Operands
+from hlotool.builder.broadcasting import Expansion, expansions
+from hlotool.builder.literals import as_literal
+from hlotool.builder.op import Op
+from hlotool.builder.state import ModuleState
+from hlotool.builder.texts import ShapeLike
+from hlotool.errors import Violation, nearest
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument, set_field
+from hlotool.ir.names import is_legal_name
+from hlotool.opdefs.base import CONTINUED, OpDef, require_operand_count
+from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.opdefs.constraints import check_precision, check_result
+from hlotool.opdefs.inference import bounds, kind_of
+from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import SHAPE_GUESSED
+from hlotool.shapes.layout import is_implicit_layout
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import Shape, array_shape
+from hlotool.shapes.values import (
+    AliasPair,
+    ConvolutionDimensions,
+    DomainMetadata,
+    PaddingDimension,
+    ResultAccuracy,
+    SliceRange,
+    SparsityConfig,
+    WindowDimension,
+)
+
+__all__ = ["Emitter"]
+
+_ASYNC_START = "async-start"
+_BROADCAST = OPS["broadcast"]
+_COMPARE = OPS["compare"]
+_CONSTANT = OPS["constant"]
+_RESHAPE = OPS["reshape"]
+_PLAIN = (bool, int, float, complex, list, tuple)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+
+
+class Emitter(Arguments):
+    """A computation that is being built, and the methods by which all others make instructions."""
+
+    def __init__(self, state: ModuleState, computation: Computation) -> None:
+        super().__init__(state, computation)
+        # Parameters by number, and by opcode the tokens that order what is done with the queues of the host.
+        self._numbers: dict[int, Instruction] = {}
+        self._tokens: dict[str, Instruction] = {}
+        # Whether each instruction comes after those that it depends on.
+        self._is_ordered = True
+        # For a module that exists already: its Rewriter, and the instruction before which new ones are inserted.
+        self._place: tuple[Rewriter, Instruction | None] | None = None
+
+    # ---- instructions -------------------------------------------------------------------------------------------------
+
+    def _emit(
+        self,
+        op: OpDef,
+        operands: tuple[Instruction, ...],
+        attributes: dict[str, Any] | None = None,
+        shape: Shape | None = None,
+        immediate: Any = None,
+        name: str | None = None,
+    ) -> Op:
+        """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit."""
+        state = self._state
+        given = attributes or {}
+        arguments = {name: as_op_argument(value, state.program_shape) for name, value in given.items()} if op.calls else given
+        shapes = tuple([x.shape for x in operands])
+        key: tuple[Any, ...] = (op, tuple(arguments.items()), shape, shapes)
+        try:
+            found = state.results.get(key)
+        except TypeError:
+            # Some value cannot be hashed, such as frontend attributes.
+            key, found = (), None
+        if found is None:
+            result = self._checked(op, shapes, arguments, shape)
+            attribute_set = _stored(op, given, shapes, result)
+            if key:
+                state.remember(key, result, attribute_set)
+        else:
+            result, attribute_set = found
+            if op.calls:
+                # Computations of the same shapes are checked alike.
+                attribute_set = _stored(op, given, shapes, result)
+        if state.common:
+            attribute_set = AttributeSet({**attribute_set, **state.common})
+        metadata = state.metadata_text()
+        if not self._is_open:
+            self._fail("S011", "", f"computation '{self._computation.name}' is finished, so nothing can be added to it")
+        if self._place is not None:
+            return Op(self, self._inserted(op, operands, result, attribute_set, immediate, metadata, name))
+        names = state.instruction_names
+        x = Instruction(names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
+        self._instructions.append(x)
+        return Op(self, x)
+
+    def _inserted(
+        self,
+        op: OpDef,
+        operands: tuple[Instruction, ...],
+        shape: Shape,
+        attributes: AttributeSet,
+        immediate: Any,
+        metadata: str | None,
+        name: str | None,
+    ) -> Instruction:
+        assert self._place is not None
+        rewriter, before = self._place
+        into = self._computation if before is None else None
+        return rewriter.insert(
+            op, operands, before=before, into=into, name=name, shape=shape, attributes=attributes, immediate=immediate, metadata_text=metadata
+        )
+
+    def _checked(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
+        """The result shape. Raises BuilderError for what inference or the verifier refuses; called computations are ProgramShapes."""
+        try:
+            return self._judged(op, operands, attributes, shape)
+        except Violation as violation:
+            self._refuse(violation, op=op)
+
+    def _judged(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
+        state, rules = self._state, self._state.rules[op]
+        require_operand_count(op, len(operands))
+        if op.check_parsed is not None:
+            shape = op.check_parsed(shape, operands, attributes) or shape
+        check = rules.expected
+        if shape is None or op.shape_ignored:
+            if (op.infers or op.shape_ignored) and SHAPE_GUESSED not in op.traits:
+                shape, check = op.infer(*operands, **{name: attributes[name] for name in op.attributes if name in attributes}), rules.constrained
+            else:
+                shape = self._required_shape(op, operands, attributes)
+                if _has_default_layout(shape) and _has_default_layout(operands[0]):
+                    # The same rules would be checked again; the result only adds its layout to what they know.
+                    return shape
+        try:
+            expected = check(shape, operands, attributes, state.modes)
+            check_precision(op, operands, state.modes)
+            if expected is not None and expected is not shape:
+                check_result(op, operands, expected, shape, state.modes)
+        except Violation as violation:
+            if violation.severity != "warning":
+                raise
+        return shape
+
+    def _required_shape(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape:
+        """The result shape that the verifier requires, for opcodes of which XLA's parser does not infer the right one."""
+        required = self._state.rules[op].expected(operands[0], operands, attributes, self._state.modes) if operands else None
+        if required is None:
+            raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", "give the shape")
+        check_precision(op, operands, self._state.modes)
+        return required
+
+    def _guessed(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
+        """The result shape that XLA's parser infers, for opcodes of which the verifier takes the written one into account."""
+        arguments = {name: as_op_argument(value, self._state.program_shape) for name, value in attributes.items()}
+        try:
+            return op.infer(*[x.shape for x in operands], **arguments)
+        except Violation as violation:
+            self._refuse(violation, op=op)
+
+    def _required(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
+        """The result shape that the verifier requires, where it follows from a part of `result`, such as its element type."""
+        try:
+            shapes = tuple([x.shape for x in operands])
+            return self._state.rules[op].expected(result, shapes, attributes, self._state.modes) or result
+        except Violation as violation:
+            self._refuse(violation, op=op)
+
+    def rename(self, op: Op, name: str) -> None:
+        """Renames an instruction; a name that is in use gets a number. `Op.named` does the same.
+
+        Raises BuilderError for a name that XLA does not accept.
+        """
+        x = self._operand(op, "op")
+        self._check_name(name)
+        if self._place is not None:
+            rewriter, others = self._place[0], count(1)
+            free = name
+            while rewriter.is_name_used(free) and free != x.name:
+                free = f"{name}.{next(others)}"
+            rewriter.rename(x, free)
+            return
+        names = self._state.instruction_names
+        names.release(x.name)
+        set_field(x, "name", names.take(name))
+
+    def _check_name(self, name: str) -> None:
+        legal = isinstance(name, str) and _NAME.fullmatch(name) is not None
+        self._require(legal, "S048", "name", f"'{name}' is not a name: letters, digits, '_', '.' and '-', not beginning with a digit")
+        self._require(is_legal_name(name), "S046", "name", f"'{name}' cannot be the name of an instruction")
+
+    # ---- operands -----------------------------------------------------------------------------------------------------
+
+    def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
+        """The instruction of an operation, or a new constant; numbers have the element type of `like`."""
+        if isinstance(value, Op):
+            if value.builder is self:
+                return value.instruction
+            other: Emitter = value.builder
+            if other._computation is self._computation:
+                return value.instruction
+            self._foreign(value, other, argument)
+        weak = like is not None and like.is_array and isinstance(value, _PLAIN)
+        try:
+            literal = as_literal(value, like.element_type if weak and like is not None else None)
+        except Violation as violation:
+            self._refuse(violation, argument)
+        return self._constant(literal)
+
+    def _foreign(self, value: Op, other: Emitter, argument: str) -> NoReturn:
+        name, own = other._computation.name, self._computation.name
+        if other._state is not self._state:
+            self._fail("S026", argument, f"'{value.name}' belongs to another module, '{other._state.module.name}'")
+        hint = "HLO has no captures: pass the value as an operand, such as a part of the loop's state"
+        self._fail("S026", argument, f"'{value.name}' belongs to computation '{name}', but this operation is added to '{own}'", hint)
+
+    def _constant(self, literal: Literal) -> Instruction:
+        return self._emit(_CONSTANT, (), None, literal.shape, literal).instruction
+
+    def _operands(self, values: Any, argument: str, like: Sequence[Instruction] = ()) -> tuple[Instruction, ...]:
+        """The instructions of a sequence of operands, or of a single one; numbers have the element types of `like`, one by one."""
+        parts = list(values) if isinstance(values, (list, tuple, Iterator)) else [values]
+        shapes = [x.shape for x in like] + [None] * (len(parts) - len(like))
+        return tuple([self._operand(part, argument, shape) for part, shape in zip(parts, shapes, strict=False)])
+
+    # ---- broadcasting -------------------------------------------------------------------------------------------------
+
+    def _binary(self, op: OpDef, lhs: Any, rhs: Any, dimensions: Sequence[int] = (), attributes: dict[str, Any] | None = None) -> Op:
+        """An elementwise operation of two operands, which are broadcast to one shape. Numbers have the type of the other operand."""
+        if isinstance(rhs, Op) and not isinstance(lhs, Op):
+            y = self._operand(rhs, "rhs")
+            x = self._operand(lhs, "lhs", y.shape)
+        else:
+            x = self._operand(lhs, "lhs")
+            y = self._operand(rhs, "rhs", x.shape)
+        is_given = bool(dimensions) if isinstance(dimensions, (list, tuple)) else True
+        if is_given or x.shape.dimensions != y.shape.dimensions:
+            x, y = self._broadcast_pair(x, y, dimensions)
+        return self._emit(op, (x, y), attributes)
+
+    def _broadcast_pair(self, x: Instruction, y: Instruction, dimensions: Sequence[int]) -> tuple[Instruction, Instruction]:
+        if not (x.shape.is_array and y.shape.is_array):
+            return x, y
+        numbers = self._dimensions(dimensions, max(x.shape.rank, y.shape.rank), "broadcast_dimensions")
+        try:
+            left, right = expansions(x.shape, y.shape, numbers)
+        except Violation as violation:
+            self._refuse(violation)
+        return self._expanded(x, left), self._expanded(y, right)
+
+    def _expanded(self, x: Instruction, expansion: Expansion) -> Instruction:
+        if expansion.mapped is not None:
+            x = self._emit(_BROADCAST, (x,), {"dimensions": expansion.dimensions}, expansion.mapped).instruction
+        return x if expansion.result is None else self._repeated(x, expansion.kept, expansion.kept, expansion.result)
+
+    def _spread(self, x: Instruction, like: Shape) -> Instruction:
+        """A scalar, repeated to an array with the dimensions of `like`; other arrays are returned unchanged."""
+        if not x.shape.is_array or x.shape.dimensions or not like.dimensions:
+            return x
+        shape = array_shape(x.shape.element_type, like.dimensions, like.dynamic)
+        return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
+
+    def _repeated(self, x: Instruction, kept: Sequence[int], places: Sequence[int], result: Shape) -> Instruction:
+        """Repeats an array along all dimensions but `kept`, which have size 1; `places` are the numbers of the kept ones in the result."""
+        if len(kept) != x.shape.rank:
+            sizes = bounds(x.shape)
+            shape = array_shape(x.shape.element_type, tuple(sizes[k][0] for k in kept), tuple(sizes[k][1] for k in kept))
+            x = self._emit(_RESHAPE, (x,), None, shape).instruction
+        return self._emit(_BROADCAST, (x,), {"dimensions": tuple(places)}, result).instruction
+
+    def _total_order(self, direction: str, lhs: Any, rhs: Any, dimensions: Sequence[int]) -> Op:
+        """A comparison in which floats are ordered totally; other types have only one order."""
+        element = next((value for value in (lhs, rhs) if isinstance(value, Op)), None)
+        is_float = element is None or kind_of(element.element_type) == "float"
+        attributes = {"direction": direction, "type": "TOTALORDER"} if is_float else {"direction": direction}
+        return self._binary(_COMPARE, lhs, rhs, dimensions, attributes)
+
+    # ---- any opcode ---------------------------------------------------------------------------------------------------
+
+    def instruction(self, opcode: str, operands: Operands = (), shape: ShapeLike | None = None, attributes: Mapping[str, Any] | None = None) -> Op:
+        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text.
+
+        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> x = b.parameter(0, "f32[2,3]", "x")
+        >>> b.instruction("copy", x, "f32[2,3]{0,1}").shape.text
+        'f32[2,3]{0,1}'
+        """
+        op = OPS.get(self._instance(opcode, str, "opcode"))
+        if op is None:
+            meant = nearest(opcode, OPS)
+            self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
+        values = {}
+        given = {} if attributes is None else self._instance(attributes, Mapping, "attributes")  # type: ignore[type-abstract]
+        for name, value in given.items():
+            spec = op.attributes.get(name)
+            if spec is None:
+                meant = nearest(name, op.attributes)
+                hint = f"did you mean '{meant}'?" if meant else None
+                self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
+            if value is not None:
+                values[name] = self._value(spec.kind, name, value)
+        for name in op.required:
+            self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
+        parts = self._operands(operands, "operands")
+        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
+            self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
+            values[name] = self._continued(parts[0], "operands")
+        return self._emit(op, parts, values, None if shape is None else self._shape(shape))
+
+    def _continued(self, x: Instruction, argument: str) -> Computation:
+        """The computation of the asynchronous call that an update or a done continues."""
+        is_begun = bool(x.called) and _ASYNC_START in (x.op.name, x.op.update_of)
+        self._require(is_begun, "A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
+        return x.called[0]
+
+    def _value(self, kind: str, name: str, value: Any) -> Any:
+        """The value of an attribute of this kind, from the forms in which users give it."""
+        convert = _CONVERSIONS.get(kind)
+        if convert is not None:
+            return convert(self, value, name)
+        if kind in ENUMS:
+            return self._word(kind, value, name)
+        if kind in _RECORDS:
+            return self._instance(self._text(name, value), _RECORDS[kind], name)
+        return self._instances(self._text(name, value), _LISTS[kind], name)
+
+
+_RECORDS: dict[str, type] = {
+    "DimLabels": ConvolutionDimensions,
+    "Domain": DomainMetadata,
+    "ResultAccuracy": ResultAccuracy,
+    "SparsityConfig": SparsityConfig,
+    "TypedLiteral": Literal,
+}
+_LISTS: dict[str, type] = {
+    "OutputAliases": AliasPair,
+    "Padding": PaddingDimension,
+    "Replication": bool,
+    "Shapes": Shape,
+    "SliceRanges": SliceRange,
+    "Window": WindowDimension,
+}
+"""The types of attributes, and of the parts of those that are lists, that users give as they are stored, or as text."""
+
+_CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
+    "Int": Emitter._integer,
+    "Int32": Emitter._integer,
+    "Bool": lambda emitter, value, name: bool(value),
+    "Number": Emitter._number,
+    "Text": lambda emitter, value, name: emitter._instance(value, str, name),
+    "OperandPrecision": lambda emitter, value, name: emitter._precision(value),
+    "ReplicaGroups": lambda emitter, value, name: emitter._groups(value),
+    "ShapeValue": lambda emitter, value, name: emitter._shape(value, name),
+    "Computation": Emitter._closed,
+    "Computations": lambda emitter, value, name: tuple([emitter._closed(part, name) for part in emitter._list(value, name)]),
+    CONTINUED: Emitter._closed,
+    **dict.fromkeys(("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes"), Emitter._integers),
+    **dict.fromkeys(
+        ("Pairs", "SliceSizeLists"), lambda emitter, value, name: tuple([emitter._integers(part, name) for part in emitter._list(value, name)])
+    ),
+}
+
+
+def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
+    """The attributes of an instruction: without those that have their defaults, and with those that follow from the result."""
+    stored = {name: value for name, value in attributes.items() if not _is_default(op, name, value, operands)}
+    for name, derive in op.derived.items():
+        stored[name] = derive(result)
+    return AttributeSet(stored) if stored else NO_ATTRIBUTES
+
+
+def _has_default_layout(shape: Shape) -> bool:
+    return is_implicit_layout(shape.layout, len(shape.dimensions))
+
+
+def _is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:
+    """Whether an attribute has the value that it has if it is not written, so that the printer leaves it out."""
+    spec = op.attributes.get(name)
+    if spec is None or spec.always:
+        return False
+    if name in op.operand_defaults:
+        return bool(value is None or value == op.operand_defaults[name](operands))
+    return bool(value == spec.default) or value is None

@@ -1,0 +1,1 @@
+"""Methods that `python -m hlotool.dev methods` generates from the op table."""

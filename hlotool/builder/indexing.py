@@ -1,0 +1,91 @@
+"""The parts of arrays that Python's indices name."""
+
+from __future__ import annotations
+
+from operator import index as as_index
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.opdefs.inference import Bound, bounds, count
+from hlotool.record import Record
+from hlotool.shapes.shape import Shape
+from hlotool.shapes.values import SliceRange
+
+__all__ = ["Part", "part_of"]
+
+
+class Part(Record):
+    """How a part is taken: by a slice, None for all elements, and by a reshape to `dimensions`, None if none is removed or added."""
+
+    ranges: tuple[SliceRange, ...] | None = None
+    dimensions: tuple[int, ...] | None = None
+    dynamic: tuple[bool, ...] = ()
+
+
+def part_of(shape: Shape, index: Any) -> Part:
+    """The part of an array that an index names: integers, slices, `...` and None, which adds a dimension, as in Python.
+
+    Raises Violation for indices that are out of range or of another kind, and for steps that are not positive.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> part_of(array_shape("f32", (4, 6)), (1, slice(None, None, 2))).dimensions
+    (3,)
+    """
+    if not shape.is_array:
+        raise Violation("T099", "index", f"only arrays have parts, not {shape.text_without_layout}")
+    entries = list(index) if isinstance(index, tuple) else [index]
+    entries = _without_ellipsis(entries, shape)
+    ranges: list[SliceRange] = []
+    kept: list[Bound] = []
+    sizes = iter(bounds(shape))
+    for entry in entries:
+        if entry is None:
+            kept.append((1, False))
+            continue
+        size, dynamic = next(sizes)
+        if isinstance(entry, slice):
+            ranges.append(_range(entry, size))
+            length = len(range(ranges[-1].start, ranges[-1].limit, ranges[-1].stride))
+            kept.append((length, dynamic))
+        else:
+            ranges.append(_single(entry, size, len(ranges)))
+    whole = all(part == SliceRange(0, size) for part, size in zip(ranges, shape.dimensions, strict=True))
+    same_rank = len(kept) == shape.rank and len(entries) == shape.rank
+    return Part(
+        None if whole else tuple(ranges),
+        None if same_rank else tuple(size for size, _ in kept),
+        tuple(dynamic for _, dynamic in kept),
+    )
+
+
+def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
+    """The entries with a whole slice for each dimension that `...`, or the end of the index, leaves out."""
+    places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(places) > 1:
+        raise Violation("T025", "index", "an index can have only one '...'")
+    given = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if given > shape.rank:
+        raise Violation("T025", "index", f"{count(given, 'index')} for {shape.text_without_layout}, which has rank {shape.rank}")
+    filler = [slice(None)] * (shape.rank - given)
+    if not places:
+        return [*entries, *filler]
+    return [*entries[: places[0]], *filler, *entries[places[0] + 1 :]]
+
+
+def _range(entry: slice, size: int) -> SliceRange:
+    start, limit, step = entry.indices(size)
+    if step < 1:
+        raise Violation("T027", "index", f"steps must be positive, got {step}", "rev reverses the order of elements")
+    return SliceRange(start, max(start, limit), step)
+
+
+def _single(entry: Any, size: int, dimension: int) -> SliceRange:
+    try:
+        number = as_index(entry)
+    except TypeError:
+        hint = "dynamic_slice and gather take indices that are computed at run time"
+        raise Violation("S017", "index", f"expected an integer, a slice, '...' or None, found {type(entry).__name__}", hint) from None
+    if not -size <= number < size:
+        raise Violation("T026", "index", f"index {number} is out of range for dimension {dimension} of size {size}")
+    start = number % size
+    return SliceRange(start, start + 1)

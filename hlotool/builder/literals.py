@@ -1,0 +1,260 @@
+"""Literals of Python numbers, nested lists, and everything with the buffer protocol or the interface of NumPy's arrays."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from math import isfinite
+from operator import index
+from typing import Any
+
+from hlotool.errors import Violation
+from hlotool.literals.data import PART_TYPES, decode
+from hlotool.literals.floats import decode_floats, encode_floats, pack_numbers, representable_range, unpack_numbers
+from hlotool.opdefs.inference import kind_of
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
+from hlotool.shapes.shape import array_shape
+
+__all__ = ["as_literal", "extreme_literal"]
+
+# What the format characters of a buffer, as in the module struct, stand for; the size of an integer decides its type.
+_FORMAT_KINDS = {**dict.fromkeys("bhilqn", "s"), **dict.fromkeys("BHILQN", "u"), **dict.fromkeys("efd", "f")}
+_COMPLEX_FORMATS = {"Zf": "c64", "Zd": "c128"}
+_TRUTH = "?"
+_ARRAY_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
+_NAMES = {"bool": "pred", "complex64": "c64", "complex128": "c128", "bfloat16": "bf16"}
+_PREFIXES = (("float8_", "f8"), ("float6_", "f6"), ("float4_", "f4"), ("float", "f"), ("uint", "u"), ("int", "s"))
+# The type of numbers without one, by what they are.
+_DEFAULTS: tuple[tuple[type, str], ...] = ((bool, "pred"), (int, "s32"), (float, "f32"), (complex, "c64"))
+_NUMBER = (int, float, complex)
+_NUMBER_TYPES = frozenset({bool, *_NUMBER})
+
+
+def as_literal(value: Any, element_type: str | None = None) -> Literal:
+    """The literal of a number, a nested list of numbers, an array, or a Literal.
+
+    Numbers become pred, s32, f32 or c64 unless `element_type` is given, and arrays keep their types. Raises Violation for lists of different
+    lengths, for values that the type cannot hold, and for anything else.
+
+    >>> as_literal([[1, 2], [3, 4]], "s8").shape.text
+    's8[2,2]{1,0}'
+    >>> import array
+    >>> as_literal(array.array("d", [0.5])).shape.text
+    'f64[1]{0}'
+    """
+    if element_type is not None:
+        _element(element_type)
+    if isinstance(value, Literal):
+        return _converted(value, element_type)
+    if type(value) in _NUMBER_TYPES:
+        # The text tells 0.0 from -0.0, and truth values from numbers.
+        return _number_literal(value, repr(value), element_type)
+    if not isinstance(value, (*_NUMBER, list, tuple)):
+        return _converted(_array_literal(value), element_type)
+    return _list_literal(value, element_type)
+
+
+@lru_cache(maxsize=4096)
+def _number_literal(value: complex, text: str, element_type: str | None) -> Literal:
+    return _list_literal(value, element_type)
+
+
+def _list_literal(value: Any, element_type: str | None) -> Literal:
+    sizes, numbers = _flattened(value)
+    element = ELEMENT_TYPES[element_type or _default_type(numbers)]
+    return literal_from_bytes(array_shape(element.name, sizes), _encoded(element, numbers))
+
+
+def extreme_literal(element_type: str, *, largest: bool) -> Literal:
+    """The smallest or the largest value of a type: infinities, where the type has them.
+
+    Raises Violation for complex types, whose values have no order.
+
+    >>> from hlotool.literals.print import literal_text
+    >>> literal_text(extreme_literal("f32", largest=False)), literal_text(extreme_literal("u8", largest=True))
+    ('-inf', '255')
+    """
+    element = _element(element_type)
+    if element.kind == "pred":
+        return as_literal(largest, element_type)
+    if element.is_integral:
+        return as_literal(element.maximum if largest else element.minimum, element_type)
+    form = element.float_format
+    if form is None:
+        raise Violation("S036", "element_type", f"the values of type '{element_type}' have no order")
+    if form.nonfinite == "ieee":
+        return as_literal(float("inf" if largest else "-inf"), element_type)
+    return as_literal(_finite_extreme(element, largest=largest), element_type)
+
+
+def _element(name: Any) -> ElementType:
+    """The element type of this name. Raises Violation if arrays cannot have it."""
+    element = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
+    if element is None or not element.bits:
+        raise Violation("S036", "element_type", f"'{name}' is not an element type of arrays")
+    return element
+
+
+def _finite_extreme(element: ElementType, *, largest: bool) -> float:
+    finite = [value for value in decode_floats(element.name, bytes(range(1 << element.bits))) if isfinite(value)]
+    return max(finite) if largest else min(finite)
+
+
+# ---- numbers and lists ------------------------------------------------------------------------------------------------
+
+
+def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
+    """The sizes of a nested list and its numbers in order."""
+    sizes: list[int] = []
+    level: list[Any] = [value]
+    while level and isinstance(level[0], (list, tuple)):
+        lengths = {len(part) if isinstance(part, (list, tuple)) else -1 for part in level}
+        if len(lengths) != 1:
+            shown = " and ".join("a number" if length < 0 else f"{length} elements" for length in sorted(lengths))
+            raise Violation("S030", "literal", f"the lists at depth {len(sizes)} differ: {shown}", "all lists of a level need the same length")
+        sizes.append(len(level[0]))
+        level = [part for whole in level for part in whole]
+    for part in level:
+        if not isinstance(part, _NUMBER) and not hasattr(part, "__index__") and not hasattr(part, "__float__"):
+            raise Violation("S032", "literal", f"expected a number, found {type(part).__name__}", "join operations with concat_in_dim or tuple")
+    return tuple(sizes), level
+
+
+def _default_type(numbers: Sequence[Any]) -> str:
+    """The type of the widest number: pred, s32, f32 or c64."""
+    kinds = [max((k for k, (kind, _) in enumerate(_DEFAULTS) if isinstance(number, kind)), default=2) for number in numbers]
+    # A truth value is an integer in Python, which has rank 1 here only among integers.
+    kinds = [0 if isinstance(number, bool) else kind for number, kind in zip(numbers, kinds, strict=True)]
+    return _DEFAULTS[max(kinds, default=2)][1]
+
+
+def _encoded(element: ElementType, numbers: Sequence[Any]) -> bytes:
+    if element.kind == "complex":
+        part = ELEMENT_TYPES[PART_TYPES[element.name]]
+        parts = [x for number in map(complex, numbers) for x in (number.real, number.imag)]
+        return _encoded(part, parts)
+    for number in numbers:
+        _check_kind(element, number)
+    if element.kind == "pred":
+        return bytes(map(int, numbers))
+    if element.is_integral:
+        return _encoded_integers(element, list(map(index, numbers)))
+    low, high = representable_range(element.name)
+    floats = list(map(float, numbers))
+    for number in floats:
+        if isfinite(number) and number and not low < number < high:
+            raise Violation("S031", "literal", f"{number} is out of range for {element.name}")
+    return encode_floats(element.name, floats)
+
+
+def _encoded_integers(element: ElementType, numbers: Iterable[int]) -> bytes:
+    code = _ARRAY_CODES[max(element.bits, 8)]
+    numbers = list(numbers)
+    for number in numbers:
+        if not element.minimum <= number <= element.maximum:
+            wider = "s64" if element.name == "s32" and -(1 << 63) <= number < 1 << 63 else None
+            hint = f'give the element type, as in constant({number}, "{wider}")' if wider else None
+            raise Violation("S031", "literal", f"{number} is out of range for {element.name}", hint)
+    return pack_numbers(code if element.kind == "signed" else code.upper(), numbers)
+
+
+def _check_kind(element: ElementType, number: Any) -> None:
+    """Raises Violation for a number that the type could only hold after a conversion."""
+    if element.kind == "pred":
+        fits = isinstance(number, bool) or number in (0, 1)
+    elif element.is_integral:
+        fits = hasattr(number, "__index__") and not isinstance(number, bool)
+    else:
+        fits = not isinstance(number, (bool, complex))
+    if not fits:
+        raise Violation("S032", "literal", f"{number!r} is not a value of {element.name}", "convert_element_type converts values")
+
+
+# ---- arrays -----------------------------------------------------------------------------------------------------------
+
+
+def _array_literal(value: Any) -> Literal:
+    """The literal of an array: by the buffer protocol or, for types that buffers do not know, by the attributes of NumPy's arrays."""
+    try:
+        view = memoryview(value)
+    except (TypeError, ValueError):
+        return _named_array(value)
+    name, size = _buffer_type(view.format), view.itemsize
+    if name is None:
+        raise Violation("S032", "literal", f"no element type has the buffer format '{view.format}'")
+    data = view.tobytes()
+    return literal_from_bytes(array_shape(name(size), tuple(view.shape or ())), _little_endian(data, view.format, size, name(size)))
+
+
+def _buffer_type(code: str) -> Callable[[int], str] | None:
+    """From the size of an element, the element type; None for formats of other things than numbers."""
+    bare = code.lstrip("@=<>!")
+    if bare == _TRUTH:
+        return lambda size: "pred"
+    if bare in _COMPLEX_FORMATS:
+        return lambda size: _COMPLEX_FORMATS[bare]
+    prefix = _FORMAT_KINDS.get(bare)
+    return None if prefix is None else lambda size: f"{prefix}{8 * size}"
+
+
+def _little_endian(data: bytes, code: str, size: int, name: str) -> bytes:
+    swapped = code[:1] in (">", "!") or (code[:1] not in ("<", ">", "!") and sys.byteorder == "big")
+    if not swapped:
+        return data
+    width = size // 2 if name in PART_TYPES else size
+    return b"".join(data[k : k + width][::-1] for k in range(0, len(data), width))
+
+
+def _named_array(value: Any) -> Literal:
+    name = str(getattr(getattr(value, "dtype", None), "name", ""))
+    element = ELEMENT_TYPES.get(_element_type_name(name))
+    if element is None or not hasattr(value, "tobytes"):
+        raise Violation("S032", "literal", f"expected a number, a list or an array, found {type(value).__name__}" + f" of {name}" * bool(name))
+    data: bytes = value.tobytes()
+    if element.bits < 8:
+        data = data.translate(_whole_bytes(element))
+    return literal_from_bytes(array_shape(element.name, tuple(value.shape)), data)
+
+
+def _whole_bytes(element: ElementType) -> bytes:
+    """The byte of a literal for each byte of an array with a narrow type, whose upper bits ml_dtypes does not define."""
+    mask, top = (1 << element.bits) - 1, 1 << (element.bits - 1)
+    extension = 0xFF & ~mask if element.kind == "signed" else 0
+    return bytes([byte & mask | (extension if byte & top else 0) for byte in range(256)])
+
+
+def _element_type_name(name: str) -> str:
+    """The name in HLO of a type of NumPy or ml_dtypes.
+
+    >>> _element_type_name("float8_e4m3fn"), _element_type_name("uint4"), _element_type_name("bfloat16")
+    ('f8e4m3fn', 'u4', 'bf16')
+    """
+    if name in _NAMES:
+        return _NAMES[name]
+    prefix = next((pair for pair in _PREFIXES if name.startswith(pair[0])), None)
+    return name if prefix is None else prefix[1] + name.removeprefix(prefix[0])
+
+
+def _converted(literal: Literal, element_type: str | None) -> Literal:
+    """The literal with its values in another type, which must be able to hold them."""
+    if element_type is None or literal.shape.element_type == element_type:
+        return literal
+    element = ELEMENT_TYPES[element_type]
+    shape = array_shape(element_type, literal.shape.dimensions)
+    return literal_from_bytes(shape, _encoded(element, _numbers(literal)))
+
+
+def _numbers(literal: Literal) -> list[Any]:
+    element, data = ELEMENT_TYPES[literal.shape.element_type], decode(literal)
+    kind = kind_of(element.name)
+    if kind == "pred":
+        return [bool(value) for value in data]
+    if kind == "float":
+        return list(decode_floats(element.name, data))
+    if kind == "complex":
+        parts = decode_floats(PART_TYPES[element.name], data)
+        return [complex(real, imag) for real, imag in zip(parts[::2], parts[1::2], strict=True)]
+    code = _ARRAY_CODES[8 * element_bytes(element)]
+    return list(unpack_numbers(code if kind == "signed" else code.upper(), data))

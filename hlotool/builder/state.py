@@ -1,0 +1,132 @@
+"""What the builders of one module share: the module, names, and what has been checked before."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from hlotool.codes import CODE_NAMES
+from hlotool.errors import BuilderError, Diagnostic, Violation
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.model import AttributeSet, Computation, Module
+from hlotool.ir.names import NameTable
+from hlotool.memo import Memo
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.constraints import ResultRules
+from hlotool.opdefs.modes import VerifyModes
+from hlotool.shapes.metadata import Metadata
+from hlotool.shapes.shape import ProgramShape, Shape
+
+__all__ = ["Frame", "ModuleState", "caller", "error_at"]
+
+_PACKAGE = str(Path(__file__).parent)
+# Python's operators are not named in messages, but the methods that they call.
+_OPERATORS = str(Path(__file__).with_name("op.py"))
+# Different calls that are remembered, since most calls of a program are alike.
+_MOST_REMEMBERED = 100_000
+
+
+class Frame:
+    """The call of a builder's method: the line of the caller, and the name of the method."""
+
+    __slots__ = ("caller", "method")
+
+    def __init__(self, caller: FrameType, method: str) -> None:
+        self.caller = caller
+        self.method = method
+
+
+def caller(depth: int = 1) -> Frame:
+    """The innermost frame outside of this package, and the method that it called."""
+    frame: FrameType | None = sys._getframe(depth)
+    method = ""
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code.co_filename != _OPERATORS:
+            method = frame.f_code.co_name
+        frame = frame.f_back
+    return Frame(frame or sys._getframe(), method)
+
+
+def error_at(frame: Frame, violation: Violation, argument: str, computation: str | None = None) -> BuilderError:
+    """The error for a broken rule: the method and the argument at fault, with the line of the caller."""
+    where = f"{frame.method}: {argument}: " if argument else f"{frame.method}: "
+    filename, line = frame.caller.f_code.co_filename, frame.caller.f_lineno
+    return BuilderError(
+        [
+            Diagnostic(
+                violation.code,
+                CODE_NAMES[violation.code],
+                "error",
+                where + violation.message,
+                filename,
+                line,
+                1,
+                line,
+                2,
+                violation.hint,
+                violation.notes,
+                computation,
+                source_file=filename,
+                source_line=line,
+            )
+        ]
+    )
+
+
+class ModuleState:
+    """The state of a module that is being built.
+
+    `results` has the result shape and the attributes for each combination of opcode, attributes and operand shapes that has been checked.
+    """
+
+    def __init__(self, module: Module, modes: VerifyModes, *, source_lines: bool) -> None:
+        self.module = module
+        self.modes = modes
+        self.source_lines = source_lines
+        # The Rewriter of a module that is edited; None for a new module.
+        self.rewriter: Rewriter | None = None
+        # The builder of the entry computation.
+        self.entry: object = None
+        self.instruction_names = NameTable()
+        self.computation_names = NameTable(computation.name for computation in module.computations)
+        self.results: dict[tuple[Any, ...], tuple[Shape, AttributeSet]] = {}
+        self.rules: Memo[OpDef, ResultRules] = Memo(ResultRules)
+        self._program_shapes: Memo[Computation, ProgramShape] = Memo(lambda computation: computation.program_shape)
+        self.computations: dict[Computation, None] = dict.fromkeys(module.computations)
+        # Attributes and metadata of all instructions that are made inside of a `with` block.
+        self.common: dict[str, Any] = {}
+        self.op_name = ""
+        self.op_type = ""
+        self._texts: dict[tuple[Any, int, str, str], str | None] = {}
+
+    def program_shape(self, computation: Computation) -> ProgramShape:
+        """The shapes of a computation, which do not change once it is finished, except for those of a module that is edited."""
+        return self._program_shapes[computation] if self.rewriter is None else computation.program_shape
+
+    def remember(self, key: tuple[Any, ...], shape: Shape, attributes: AttributeSet) -> None:
+        """Keeps the result of a check, and forgets all of them when there are too many."""
+        if len(self.results) >= _MOST_REMEMBERED:
+            self.results.clear()
+        self.results[key] = (shape, attributes)
+
+    def metadata_text(self) -> str | None:
+        """The metadata of an instruction that is made now, with the line of the caller."""
+        if not self.source_lines:
+            if not (self.op_name or self.op_type):
+                return None
+            return self._metadata(None, 0)
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+            frame = frame.f_back
+        assert frame is not None
+        return self._metadata(frame.f_code.co_filename, frame.f_lineno)
+
+    def _metadata(self, filename: str | None, line: int) -> str | None:
+        key = (filename, line, self.op_name, self.op_type)
+        text = self._texts.get(key)
+        if text is None:
+            text = Metadata(self.op_type, self.op_name, filename or "", line).text
+            self._texts[key] = text
+        return text

@@ -1,0 +1,75 @@
+"""Windows from sizes, strides, dilations and padding, which may be SAME or VALID."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlotool.errors import Violation
+from hlotool.shapes.values import WindowDimension
+
+__all__ = ["Padding", "window_of"]
+
+Padding = str | Sequence[Sequence[int]]
+"""SAME, VALID, or (low, high) for each dimension."""
+
+_SAME, _VALID = "SAME", "VALID"
+
+
+def window_of(
+    area: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: Padding,
+    base_dilations: Sequence[int] | None = None,
+    window_dilations: Sequence[int] | None = None,
+    window_reversal: Sequence[bool] | None = None,
+) -> tuple[WindowDimension, ...]:
+    """The window over an area with these sizes. Padding SAME gives ceil(area / stride) positions, VALID has no padding.
+
+    Raises Violation if the lists have different lengths.
+
+    >>> [(w.padding_low, w.padding_high) for w in window_of([5], [3], [2], "SAME")]
+    [(1, 1)]
+    """
+    rank = len(sizes)
+    columns = {
+        "window_strides": strides,
+        "base_dilations": base_dilations,
+        "window_dilations": window_dilations,
+        "window_reversal": window_reversal,
+    }
+    for name, values in columns.items():
+        if values is not None and len(values) != rank:
+            raise Violation("T095", name, f"expected {rank} entries, one for each dimension of the window, got {len(values)}")
+    if len(area) != rank:
+        raise Violation("T095", "window_dimensions", f"expected {len(area)} entries, one for each dimension of the operand, got {rank}")
+    ones = (1,) * rank
+    steps, bases, dilations = strides or ones, base_dilations or ones, window_dilations or ones
+    spans = [(_dilated(area[k], bases[k]), _dilated(sizes[k], dilations[k]), steps[k]) for k in range(rank)]
+    pairs = _pairs(padding, spans)
+    reversal = window_reversal or (False,) * rank
+    return tuple(WindowDimension(sizes[k], steps[k], *pairs[k], dilations[k], bases[k], bool(reversal[k])) for k in range(rank))
+
+
+def _dilated(size: int, dilation: int) -> int:
+    return 0 if size <= 0 else (size - 1) * dilation + 1
+
+
+def _pairs(padding: Padding, spans: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    if isinstance(padding, str):
+        # Also as in C++: kSame.
+        word = padding.upper().removeprefix("K")
+        if word not in (_SAME, _VALID):
+            raise Violation("S018", "padding", f"'{padding}' is neither SAME nor VALID", "or give (low, high) for each dimension")
+        return [_same(*span) if word == _SAME else (0, 0) for span in spans]
+    if len(padding) != len(spans) or any(len(pair) != 2 for pair in padding):
+        raise Violation("T053", "padding", f"expected (low, high) for each of {len(spans)} dimensions, got {list(padding)!r:.60}")
+    return [(pair[0], pair[1]) for pair in padding]
+
+
+def _same(area: int, size: int, stride: int) -> tuple[int, int]:
+    """The padding for ceil(area / stride) positions; an odd element is put at the high end."""
+    if stride < 1:
+        return 0, 0
+    total = max((-(-area // stride) - 1) * stride + size - area, 0)
+    return total // 2, total - total // 2

@@ -1,0 +1,248 @@
+"""Generates `hlotool/builder/generated` from the op table: the methods of builders that only pass their arguments on.
+
+Run it with `python -m hlotool.dev methods`. Direct code, unlike functions that bind their arguments by a table, is fast, and editors and type
+checkers can read it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+from hlotool.builder.names import INTERNAL, SIGNATURES, method_name
+from hlotool.opdefs.base import REQUIRED, AttributeSpec, OpDef
+from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.opdefs.elementwise import BINARY, UNARY, BinaryRow, UnaryRow
+from hlotool.opdefs.table import OPS
+
+__all__ = ["files", "stale", "write"]
+
+_FOLDER = Path(__file__).parent / "builder" / "generated"
+_KIND_NAMES = {"pred": "pred", "signed": "signed", "unsigned": "unsigned", "float": "floating-point", "complex": "complex"}
+
+# The annotation of an argument and the expression that converts it, by the kind of the attribute.
+_KINDS: dict[str, tuple[str, str]] = {
+    "Bool": ("bool", "bool({})"),
+    "Computation": ("Called", 'self._closed({}, "{}")'),
+    "Dims": ("Sequence[int]", 'self._integers({}, "{}")'),
+    "Domain": ("DomainMetadata", 'self._instance({}, DomainMetadata, "{}")'),
+    "FirstDim": ("Sequence[int]", 'self._integers({}, "{}")'),
+    "Int": ("int", 'self._integer({}, "{}")'),
+    "Int32": ("int", 'self._integer({}, "{}")'),
+    "Number": ("float", 'self._number({}, "{}")'),
+    "OutputAliases": ("Sequence[AliasPair]", 'self._instances({}, AliasPair, "{}")'),
+    "Pairs": ("Sequence[Sequence[int]]", 'tuple([self._integers(pair, "{}") for pair in self._list({}, "{}")])'),
+    "ReplicaGroups": ("Groups", "self._groups({})"),
+    "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")])'),
+    "Text": ("str", 'self._instance({}, str, "{}")'),
+}
+_HOMES = {
+    "hlotool.builder.arguments": ("Called", "Groups", "Operand", "Operands"),
+    "hlotool.builder.emitter": ("Emitter",),
+    "hlotool.builder.op": ("Op",),
+    "hlotool.builder.texts": ("ShapeLike",),
+    "hlotool.opdefs.table": ("OPS",),
+    "hlotool.shapes.values": ("AliasPair", "DomainMetadata", "ResultAccuracy"),
+}
+_COMPARISONS = {"EQ": "equal", "NE": "different", "GE": "greater or equal", "GT": "greater", "LE": "less or equal", "LT": "less"}
+_TOTAL_ORDER = "-NaN < -inf < -0 < +0 < inf < NaN"
+
+
+def files() -> dict[str, str]:
+    """The text of every generated file, by its name."""
+    exact = [row for row in UNARY if not row.accuracy]
+    inexact = [row for row in UNARY if row.accuracy]
+    direct, internal = ([_direct(OPS[opcode], signature) for opcode, signature in rows.items()] for rows in (SIGNATURES, INTERNAL))
+    return {
+        "binary.py": _module("BinaryMethods", "Elementwise operations with two operands, which are broadcast.", [*map(_binary, BINARY), _complex()]),
+        "comparison.py": _module("ComparisonMethods", "Comparisons of elements.", chain.from_iterable(map(_comparisons, _COMPARISONS))),
+        "direct.py": _module("DirectMethods", "Operations whose arguments are operands and attributes of their opcodes.", direct),
+        "functions.py": _module("FunctionMethods", "Mathematical functions of each element, whose accuracy can be chosen.", map(_unary, inexact)),
+        "internal.py": _module("InternalMethods", "Operations of optimized modules, which users are not meant to write.", internal),
+        "unary.py": _module("UnaryMethods", "Elementwise operations with one operand.", [*map(_unary, exact), _is_finite()]),
+    }
+
+
+def stale() -> list[str]:
+    """The files that are out of date. Their code is compared, since a formatter breaks the lines."""
+    return [name for name, text in files().items() if not (_FOLDER / name).exists() or _code((_FOLDER / name).read_text("utf-8")) != _code(text)]
+
+
+def _code(text: str) -> str:
+    return ast.dump(ast.parse(text))
+
+
+def write() -> list[str]:
+    """Writes the files that are stale, and returns their names."""
+    changed, texts = stale(), files()
+    for name in changed:
+        (_FOLDER / name).write_text(texts[name], encoding="utf-8")
+    return changed
+
+
+# ---- files ------------------------------------------------------------------------------------------------------------
+
+
+def _module(name: str, doc: str, methods: Iterable[str]) -> str:
+    body = "\n".join(methods)
+    imports: list[str] = []
+    words = {"Emitter", "OPS", *re.findall(r"\w+", body)}
+    if "Sequence[" in body:
+        imports.append("from collections.abc import Sequence\n")
+    for home, names in _HOMES.items():
+        used = [word for word in names if word in words]
+        if used:
+            imports.append(f"from {home} import {', '.join(used)}")
+    opcodes = sorted({word.split('"')[1] for word in body.split("OPS[")[1:]})
+    constants = "".join(f'{_constant(opcode)} = OPS["{opcode}"]\n' for opcode in opcodes)
+    for opcode in opcodes:
+        body = body.replace(f'OPS["{opcode}"]', _constant(opcode))
+    lines = "\n".join(imports)
+    return (
+        f'"""{doc}\n\nGenerated by `python -m hlotool.dev methods`; edit `dev_methods.py` or the op table instead.\n"""\n\n'
+        f'from __future__ import annotations\n\n{lines}\n\n__all__ = ["{name}"]\n\n{constants}\n\n'
+        f'class {name}(Emitter):\n    """{doc}"""\n\n{body}'
+    )
+
+
+def _constant(opcode: str) -> str:
+    return "_" + opcode.upper().replace("-", "_")
+
+
+def _doctest(call: str, result: str) -> str:
+    lines = (">>> from hlotool.builder.builder import Builder", '>>> b = Builder("demo")', f">>> {call}", result, '"""')
+    return "".join(f"        {line}\n" for line in lines)
+
+
+def _kinds_text(kinds: Iterable[str]) -> str:
+    names = [_KIND_NAMES[kind] for kind in kinds]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " or " + names[-1]
+
+
+def _first_sentences(doc: str) -> str:
+    return doc.split("\n\n", maxsplit=1)[0].replace("\n", " ")
+
+
+# ---- elementwise ------------------------------------------------------------------------------------------------------
+
+
+def _unary(row: UnaryRow) -> str:
+    element_type, value = ("f32", "[0.5]") if "float" in row.kinds else ("s32", "[5]")
+    name = method_name(row.name)
+    accuracy = ", result_accuracy: ResultAccuracy | str | None = None" if row.accuracy else ""
+    passed = ", self._accuracy(result_accuracy)" if row.accuracy else ""
+    return (
+        f"    def {name}(self, operand: Operand{accuracy}) -> Op:\n"
+        f'        """{row.doc}\n\n'
+        f"        `operand` has {_kinds_text(row.kinds)} elements; BuilderError for others.\n\n"
+        + _doctest(f"b.{name}({value})", f"<op {row.name} = {element_type}[1] {row.name}>")
+        + f'        return self._emit(OPS["{row.name}"], (self._operand(operand, "operand"),){passed})\n'
+    )
+
+
+def _is_finite() -> str:
+    return (
+        "    def is_finite(self, operand: Operand) -> Op:\n"
+        f'        """{_first_sentences(OPS["is-finite"].doc)}\n\n'
+        "        `operand` has floating-point elements; BuilderError for others. The result has truth values.\n\n"
+        + _doctest("b.is_finite([0.5])", "<op is-finite = pred[1] is-finite>")
+        + '        return self._emit(OPS["is-finite"], (self._operand(operand, "operand"),))\n'
+    )
+
+
+def _binary_method(name: str, opcode: str, doc: str, about: str, values: str, result: str, passed: str = "") -> str:
+    return (
+        f"    def {name}(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:\n"
+        f'        """{doc}\n\n        {about}\n\n'
+        + _doctest(f"b.{name}({values})", result)
+        + f'        return self._binary(OPS["{opcode}"], lhs, rhs, broadcast_dimensions{passed})\n'
+    )
+
+
+def _binary(row: BinaryRow) -> str:
+    kinds = row.strict_kinds or row.kinds
+    element_type, values = ("s32", "[5], 2") if "signed" in kinds else ("f32", "[0.5], 2.0")
+    about = f"The operands have {_kinds_text(kinds)} elements and are broadcast; BuilderError for others."
+    return _binary_method(method_name(row.name), row.name, row.doc, about, values, f"<op {row.name} = {element_type}[1] {row.name}>")
+
+
+def _complex() -> str:
+    about = "The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements."
+    return _binary_method("complex", "complex", _first_sentences(OPS["complex"].doc), about, "[0.5], 2.0", "<op complex = c64[1] complex>")
+
+
+def _comparisons(direction: str) -> tuple[str, str]:
+    name, about = direction.lower(), "The operands are arrays of the same type, which are broadcast; BuilderError for others."
+    doc = f"Whether each element of lhs is {_COMPARISONS[direction]}, compared with that of rhs"
+    result = "<op compare = pred[1] compare>"
+    plain = _binary_method(name, "compare", f"{doc}.", about, "[5], 2", result, f', {{"direction": "{direction}"}}')
+    total = f"{name}_total_order"
+    ordered = _binary_method(total, "compare", f"{doc}, in the total order {_TOTAL_ORDER}.", about, "[0.5], 2.0", result)
+    return plain, ordered.replace('_binary(OPS["compare"], ', f'_total_order("{direction}", ')
+
+
+# ---- operands and attributes ------------------------------------------------------------------------------------------
+
+
+def _direct(op: OpDef, signature: str) -> str:
+    """A method whose arguments are operands and attributes, in the order of `signature`."""
+    renamed = dict(word.partition("=")[::2] for word in signature.split())
+    called = {source or name: name for name, source in renamed.items()}
+    parameters: list[str] = []
+    operands: list[str] = []
+    attributes: list[str] = []
+    shape = "None"
+    for source, name in called.items():
+        spec = op.attributes.get(source)
+        if spec is not None:
+            annotation, expression = _conversion(spec, name)
+            parameters.append(f"{name}: {annotation}")
+            attributes.append(f'"{source}": {expression}')
+        elif source == "shape":
+            parameters.append("shape: ShapeLike")
+            shape = "self._shape(shape)"
+        elif source == "shape?":
+            parameters.append("shape: ShapeLike | None = None")
+            shape = "None if shape is None else self._shape(shape)"
+        elif source == "operands":
+            parameters.append("operands: Operands")
+        else:
+            parameters.append(f"{name}: Operand")
+            operands.append(f'self._operand({name}, "{name}")')
+    passed = 'self._operands(operands, "operands")' if "operands" in called else f"({', '.join(operands)}{',' if len(operands) == 1 else ''})"
+    arguments = f'OPS["{op.name}"], {passed}'
+    values = f"{{{', '.join(attributes)}}}" if attributes else "None"
+    body = (
+        f"        return self._emit({arguments}, {values}, {shape})\n" if shape != "None" else f"        return self._emit({arguments}, {values})\n"
+    )
+    body = body.replace(", None)", ")")
+    doc = _first_sentences(op.doc)
+    return (
+        f"    def {method_name(op.name)}({', '.join(['self', *_defaults_last(parameters)])}) -> Op:\n"
+        f'        """{doc}\n\n        Raises BuilderError if the arguments do not fit.\n        """\n' + body
+    )
+
+
+def _defaults_last(parameters: list[str]) -> list[str]:
+    """A parameter after one with a default can only be passed by name."""
+    first = next((k for k, parameter in enumerate(parameters) if " = " in parameter), len(parameters))
+    late = next((k for k in range(first, len(parameters)) if " = " not in parameters[k]), None)
+    return parameters if late is None else [*parameters[:first], "*", *parameters[first:]]
+
+
+# Attributes that the documents require although the text format has defaults for them.
+_REQUIRED = {"lower", "left_side", "unit_diagonal", "transpose_a"}
+
+
+def _conversion(spec: AttributeSpec, name: str) -> tuple[str, str]:
+    annotation, expression = _KINDS.get(spec.kind, ("str", f'self._word("{spec.kind}", {{}}, "{{}}")'))
+    assert spec.kind in _KINDS or spec.kind in ENUMS, spec
+    expression = expression.replace('"{}"', f'"{name}"').replace("{}", name)
+    if spec.default is REQUIRED or spec.name in _REQUIRED:
+        return annotation, expression
+    if spec.default is None:
+        return f"{annotation} | None = None", f"{expression} if {name} is not None else None"
+    return f"{annotation} = {spec.default!r}".replace("'", '"'), expression

@@ -183,7 +183,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         if found is None:
             meant = nearest(name, [x.name for x in instructions[:_MOST_COMPARED]])
             self._fail("S002", "name", f"there is no instruction '{name}' in '{self.name}'", f"did you mean '{meant}'?" if meant else None)
-        return Op(self, found)
+        return Op(self._innermost(), found)
 
     def replace(self, old: Op, new: Op) -> None:
         """Puts a new operation in the place of an old one, which is erased, in a module that is extended.

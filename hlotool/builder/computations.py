@@ -64,7 +64,7 @@ class ComputationMethods(Emitter):
         <op constant = s8[2,2] constant>
         """
         try:
-            return Op(self, self._constant(as_literal(literal, element_type)))
+            return Op(self._innermost(), self._constant(as_literal(literal, element_type)))
         except Violation as violation:
             self._refuse(violation)
 
@@ -91,7 +91,7 @@ class ComputationMethods(Emitter):
             literal: Literal = extreme_literal(element_type, largest=largest)
         except Violation as violation:
             self._refuse(violation, "element_type")
-        return Op(self, self._constant(literal))
+        return Op(self._innermost(), self._constant(literal))
 
     # ---- the result ---------------------------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class ComputationMethods(Emitter):
             self._computation.root = root
         else:
             self._place[0].set_root(root)
-        return Op(self, root)
+        return Op(self._innermost(), root)
 
     def _result(self, value: Any) -> Instruction:
         if value is None:
@@ -212,7 +212,12 @@ class ComputationMethods(Emitter):
         names = _parameter_names(function, len(shapes))
         parameters = [child._emit(_PARAMETER, (), None, shape, k, names[k]) for k, shape in enumerate(shapes)]
         child._numbers.update({k: parameter.instruction for k, parameter in enumerate(parameters)})
-        result = function(*parameters) if arrange is None else arrange(function, *parameters)
+        outer = self._innermost()
+        outer._inner = child
+        try:
+            result = function(*parameters) if arrange is None else arrange(function, *parameters)
+        finally:
+            outer._inner = None
         child.set_root(result)
         return child.finish()
 

@@ -60,6 +60,15 @@ class Emitter(Arguments):
         self._is_ordered = True
         # For a module that exists already: its Rewriter, and the instruction before which new ones are inserted.
         self._place: tuple[Rewriter, Instruction | None] | None = None
+        # The builder of the function that is being traced for this one.
+        self._inner: Emitter | None = None
+
+    def _innermost(self) -> Emitter:
+        """The builder to whose computation instructions are added: functions that are traced may call the methods of the builders around them."""
+        builder = self
+        while builder._inner is not None:
+            builder = builder._inner
+        return builder
 
     # ---- instructions -------------------------------------------------------------------------------------------------
 
@@ -96,14 +105,15 @@ class Emitter(Arguments):
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
         metadata = state.metadata_text()
-        if not self._is_open:
-            self._fail("S011", "", f"computation '{self._computation.name}' is finished, so nothing can be added to it")
-        if self._place is not None:
-            return Op(self, self._inserted(op, operands, result, attribute_set, immediate, metadata, name))
+        target = self if self._inner is None else self._innermost()
+        if not target._is_open:
+            self._fail("S011", "", f"computation '{target._computation.name}' is finished, so nothing can be added to it")
+        if target._place is not None:
+            return Op(target, target._inserted(op, operands, result, attribute_set, immediate, metadata, name))
         names = state.instruction_names
         x = Instruction(names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
-        self._instructions.append(x)
-        return Op(self, x)
+        target._instructions.append(x)
+        return Op(target, x)
 
     def _inserted(
         self,
@@ -184,8 +194,9 @@ class Emitter(Arguments):
         """
         x = self._operand(op, "op")
         self._check_name(name)
-        if self._place is not None:
-            rewriter, others = self._place[0], count(1)
+        place = self._innermost()._place
+        if place is not None:
+            rewriter, others = place[0], count(1)
             free = name
             while rewriter.is_name_used(free) and free != x.name:
                 free = f"{name}.{next(others)}"
@@ -205,12 +216,13 @@ class Emitter(Arguments):
     def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
         """The instruction of an operation, or a new constant; numbers have the element type of `like`."""
         if isinstance(value, Op):
-            if value.builder is self:
+            target = self if self._inner is None else self._innermost()
+            if value.builder is target:
                 return value.instruction
             other: Emitter = value.builder
-            if other._computation is self._computation:
+            if other._computation is target._computation:
                 return value.instruction
-            self._foreign(value, other, argument)
+            target._foreign(value, other, argument)
         weak = like is not None and like.is_array and isinstance(value, _PLAIN)
         try:
             literal = as_literal(value, like.element_type if weak and like is not None else None)

@@ -71,7 +71,6 @@ INTERNAL: dict[str, str] = {
     "copy-start": "operand shape cross_program_prefetch_index",
     "domain": "operand domain",
     "fusion": "operands kind calls output_to_operand_aliasing",
-    "rng-get-and-update-state": "delta",
 }
 """The same for opcodes that appear in dumps, and that users are not meant to write."""
 

@@ -41,6 +41,9 @@ def test_functions_blocks_and_computations_do_the_same() -> None:
         from_numbers,
         lambda b, x: b.reduce(x, 0.0, lambda a, b: a + b, [1]),
         lambda b, x: b.reduce(x, 0.0, add, [-1]),
+        lambda b, x: b.reduce(x, 0.0, b.add, [1]),
+        lambda b, x: b.reduce(x, 0.0, lambda p, q: b.add(p, b.mul(q, b.constant(1.0))), [1]),
+        lambda b, x: b.reduce(x, 0.0, lambda p, q: b.call(lambda u, v: b.add(v, u), [p, q]), [1]),
         lambda b, x: b.reduce(x, 0.0, b.trace(add, "f32[]", "f32[]"), [1]),
     ]
     for build in builds:

@@ -87,8 +87,9 @@ class AnnotationMethods(Emitter):
         before = [self._operand(predecessor, "predecessors") for predecessor in self._list(predecessors, "predecessors")]
         value = tuple(dict.fromkeys((*x.control_predecessors, *before))) or None
         self._is_ordered = False
-        if self._place is not None:
-            self._place[0].update(x, attributes={"control-predecessors": value})
+        place = self._innermost()._place
+        if place is not None:
+            place[0].update(x, attributes={"control-predecessors": value})
         else:
             set_field(x, "attributes", x.attributes.changed({"control-predecessors": value}))
         return op

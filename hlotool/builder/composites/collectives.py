@@ -114,7 +114,7 @@ class CollectiveMethods(ContractionMethods):
             replica_groups = self._groups_by_id(ids)
         is_truth = parts[0].shape.element_type == "pred"
         computation = _either if is_truth else _sum
-        return self.all_reduce([Op(self, x) for x in parts], computation, replica_groups)
+        return self.all_reduce([Op(self._innermost(), x) for x in parts], computation, replica_groups)
 
     def _groups_by_id(self, ids: Sequence[int]) -> list[list[int]]:
         """The groups, from the number of the group of each replica."""

@@ -44,7 +44,7 @@ class CommunicationMethods(CollectiveMethods):
 
     def _last_token(self, opcode: str) -> Instruction:
         """The token of the last operation with this opcode in the computation, or a new one."""
-        last = self._tokens.get(opcode)
+        last = self._innermost()._tokens.get(opcode)
         return self._emit(_AFTER_ALL, ()).instruction if last is None else last
 
     # ---- queues of the host -------------------------------------------------------------------------------------------
@@ -56,8 +56,8 @@ class CommunicationMethods(CollectiveMethods):
         >>> Builder("demo").infeed("f32[4]").dimensions
         (4,)
         """
-        item = self.infeed_with_token(Op(self, self._last_token("infeed")), shape, config)
-        self._tokens["infeed"] = item[1].instruction
+        item = self.infeed_with_token(Op(self._innermost(), self._last_token("infeed")), shape, config)
+        self._innermost()._tokens["infeed"] = item[1].instruction
         return item[0]
 
     def infeed_with_token(self, token: Operand, shape: ShapeLike, config: str = "") -> Op:
@@ -82,8 +82,8 @@ class CommunicationMethods(CollectiveMethods):
         >>> Builder("demo").outfeed([1.0, 2.0], "f32[2]")
         <op outfeed = token[] outfeed>
         """
-        token = self.outfeed_with_token(operand, Op(self, self._last_token("outfeed")), shape_with_layout, outfeed_config)
-        self._tokens["outfeed"] = token.instruction
+        token = self.outfeed_with_token(operand, Op(self._innermost(), self._last_token("outfeed")), shape_with_layout, outfeed_config)
+        self._innermost()._tokens["outfeed"] = token.instruction
         return token
 
     def outfeed_with_token(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
@@ -111,7 +111,7 @@ class CommunicationMethods(CollectiveMethods):
         >>> Builder("demo").send([1.0, 2.0], 1)
         <op send-done = token[] send-done>
         """
-        return self.send_with_token(operand, Op(self, self._emit(_AFTER_ALL, ()).instruction), handle)
+        return self.send_with_token(operand, Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), handle)
 
     def send_with_token(self, operand: Operand, token: Operand, handle: int) -> Op:
         """As `send`, after a token.
@@ -135,7 +135,7 @@ class CommunicationMethods(CollectiveMethods):
         same = x.shape.text_without_layout == shape.text_without_layout
         texts = f"{x.shape.text_without_layout}, not {shape.text_without_layout}"
         self._require(same, "A020", "shape_with_layout", f"the operand is {texts}")
-        return self.send_done(self.send_start(Op(self, x), token, handle, is_host_transfer=True))
+        return self.send_done(self.send_start(Op(self._innermost(), x), token, handle, is_host_transfer=True))
 
     def send_start(self, operand: Operand, token: Operand, handle: int, *, is_host_transfer: bool = False) -> Op:
         """Begins to send: HLO's `send`, `Send(HloInstruction operand, int64 channel_id)` in the documents. Gives (data, u32, token).
@@ -165,7 +165,7 @@ class CommunicationMethods(CollectiveMethods):
         >>> Builder("demo").recv("f32[4]", 1)
         <op get-tuple-element = f32[4] get-tuple-element>
         """
-        return self.recv_with_token(Op(self, self._emit(_AFTER_ALL, ()).instruction), shape, handle)[0]
+        return self.recv_with_token(Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), shape, handle)[0]
 
     def recv_with_token(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
         """As `recv`, after a token; gives (data, token).
@@ -244,7 +244,8 @@ class CommunicationMethods(CollectiveMethods):
         return op
 
     def _configure(self, x: Instruction, backend_config: str | None) -> None:
-        if self._place is None:
+        place = self._innermost()._place
+        if place is None:
             set_field(x, "backend_config", backend_config)
         else:
-            self._place[0].update(x, backend_config=backend_config)
+            place[0].update(x, backend_config=backend_config)

@@ -18,6 +18,7 @@ from hlotool.builder.windows import Padding
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ConvolutionDimensions
 
@@ -62,7 +63,7 @@ class ContractionMethods(IndexingMethods):
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         ranks, batch = (x.shape.rank, y.shape.rank), tuple(range(x.shape.rank - 2))
         if max(ranks) <= 2:
-            return self.dot(Op(self, x), Op(self, y))
+            return self.dot(Op(self._innermost(), x), Op(self, y))
         texts = f"{x.shape.text_without_layout} and {y.shape.text_without_layout}"
         self._require(ranks[0] == ranks[1], "T046", "rhs", f"batches of matrices must have the same rank, got {texts}", "use dot_general")
         numbers = DotDimensionNumbers((ranks[0] - 1,), (ranks[0] - 2,), batch, batch)
@@ -163,6 +164,9 @@ class ContractionMethods(IndexingMethods):
         """The inferred shape with the preferred element type; None if there is none."""
         if element_type is None:
             return None
+        if SHAPE_GUESSED in op.traits:
+            # XLA's parser takes a scale for the other operand.
+            return self._retyped(self._required(op, operands, attributes, operands[0].shape), element_type)
         return self._retyped(self._guessed(op, operands, attributes), element_type)
 
     # ---- convolutions -------------------------------------------------------------------------------------------------

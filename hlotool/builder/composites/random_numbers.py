@@ -11,11 +11,22 @@ from hlotool.shapes.shape import array_shape, tuple_shape
 
 __all__ = ["RandomMethods"]
 
-_RNG, _RNG_BITS = OPS["rng"], OPS["rng-bit-generator"]
+_RNG, _RNG_BITS, _RNG_STATE = OPS["rng"], OPS["rng-bit-generator"], OPS["rng-get-and-update-state"]
 
 
 class RandomMethods(ControlFlowMethods):
     """Random numbers. The generator of `rng_uniform` and `rng_normal` is unspecified."""
+
+    def rng_get_and_update_state(self, delta: int) -> Op:
+        """The device's random state of 128 bits, to which `delta` is added afterwards; for dumps, users write `rng_bit_generator`.
+
+        Raises BuilderError for a delta that is no integer.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> Builder("demo").rng_get_and_update_state(1)
+        <op rng-get-and-update-state = u64[2] rng-get-and-update-state>
+        """
+        return self._emit(_RNG_STATE, (), {"delta": self._integer(delta, "delta")}, array_shape("u64", (2,)))
 
     def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Op:
         """Random numbers from the interval [a, b), whose limits are scalars of the shape's element type.
@@ -56,7 +67,7 @@ class RandomMethods(ControlFlowMethods):
         result, probability = self._shape(shape), self._operand(mean, "mean")
         self._require(result.element_type == "u32", "T059", "shape", f"expected u32 elements, got {result.text_without_layout}")
         drawn = self.rng_uniform(0.0, 1.0, array_shape(probability.shape.element_type, result.dimensions))
-        return self.convert_element_type(drawn < Op(self, probability), "u32")
+        return self.convert_element_type(drawn < Op(self._innermost(), probability), "u32")
 
     def rng_bit_generator(self, algorithm: str, initial_state: Operand, shape: ShapeLike) -> Op:
         """Random bits by an algorithm: rng_default, rng_three_fry or rng_philox; gives (new state, bits).

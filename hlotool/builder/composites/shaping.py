@@ -60,7 +60,7 @@ class ShapingMethods(SelectionMethods):
             shape, kept = in_dimensions(x.shape, sizes, places)
         except Violation as violation:
             self._refuse(violation)
-        return Op(self, self._repeated(x, kept, [places[k] for k in kept], shape))
+        return Op(self._innermost(), self._repeated(x, kept, [places[k] for k in kept], shape))
 
     # ---- the same elements in other dimensions ------------------------------------------------------------------------
 
@@ -79,7 +79,7 @@ class ShapingMethods(SelectionMethods):
         given = [self._integers(values, name) for name, values in pairs]
         self._require(given, "S014", "dimensions", "the sizes of the result are missing")
         if len(given) == 2 and given[0] != tuple(range(x.shape.rank)):
-            x = self.transpose(Op(self, x), given[0]).instruction
+            x = self.transpose(Op(self._innermost(), x), given[0]).instruction
         return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, given[-1]))
 
     def reshape_explicit(self, shape: ShapeLike, operand: Operand) -> Op:
@@ -110,7 +110,7 @@ class ShapingMethods(SelectionMethods):
         message = f"dimensions must be consecutive ones of {x.shape.text_without_layout}, got {list(numbers)}"
         self._require(adjacent and known, "T021", "dimensions", message)
         if len(numbers) < 2:
-            return Op(self, x)
+            return Op(self._innermost(), x)
         joined = (*sizes[: numbers[0]], prod(sizes[k] for k in numbers), *sizes[numbers[-1] + 1 :])
         return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, joined))
 
@@ -197,7 +197,7 @@ class ShapingMethods(SelectionMethods):
             x = self._emit(_SLICE, (x,), {"slice": part.ranges}).instruction
         if part.dimensions is not None:
             x = self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, part.dimensions, part.dynamic)).instruction
-        return Op(self, x)
+        return Op(self._innermost(), x)
 
     def dynamic_slice(self, operand: Operand, start_indices: Operands, slice_sizes: Sequence[int]) -> Op:
         """A slice that starts at indices computed at run time, which are clamped so that it is in bounds.

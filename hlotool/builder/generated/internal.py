@@ -29,7 +29,6 @@ _COPY_DONE = OPS["copy-done"]
 _COPY_START = OPS["copy-start"]
 _DOMAIN = OPS["domain"]
 _FUSION = OPS["fusion"]
-_RNG_GET_AND_UPDATE_STATE = OPS["rng-get-and-update-state"]
 
 
 class InternalMethods(Emitter):
@@ -200,10 +199,3 @@ class InternalMethods(Emitter):
                 "output_to_operand_aliasing": self._instances(output_to_operand_aliasing, AliasPair, "output_to_operand_aliasing"),
             },
         )
-
-    def rng_get_and_update_state(self, delta: int) -> Op:
-        """Returns the device's 128-bit random state, and then adds delta to it.
-
-        Raises BuilderError if the arguments do not fit.
-        """
-        return self._emit(_RNG_GET_AND_UPDATE_STATE, (), {"delta": self._integer(delta, "delta")})

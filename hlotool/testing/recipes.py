@@ -1,0 +1,505 @@
+"""Recipes of random modules: each function adds an operation, of values that exist or new ones. BuilderError means that they did not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensionNumbers, RaggedDotDimensionNumbers, ScatterDimensionNumbers
+from hlotool.builder.op import Op
+from hlotool.shapes.shape import array_shape, tuple_shape
+from hlotool.testing.generator import ELEMENTWISE_OF_TWO, Generator, Recipe
+
+__all__ = ["COMMUNICATION", "RECIPES"]
+
+RECIPES: list[Recipe] = []
+COMMUNICATION: list[Recipe] = []
+"""Those that need other devices, or a host."""
+_FREQUENT = 4
+"""How often recipes are in the list that most modules consist of."""
+
+
+def _recipe(times: int = 1) -> Callable[[Recipe], Recipe]:
+    def register(function: Recipe) -> Recipe:
+        RECIPES.extend([function] * times)
+        return function
+
+    return register
+
+
+# ---- elementwise ----------------------------------------------------------------------------------------------------------
+
+_OF_ONE = {
+    "float": "abs acos acosh asin asinh atanh cbrt ceil cos cosh erf exp expm1 floor imag is_finite log log1p logistic neg real round_nearest_afz "
+    "round_nearest_even rsqrt sign sin sinh sqrt tan tanh".split(),
+    "complex": "abs cos exp expm1 imag log log1p logistic neg real rsqrt sign sin sqrt tan tanh".split(),
+    "signed": "abs clz neg not_ population_count sign".split(),
+    "unsigned": "clz not_ population_count".split(),
+    "pred": ["not_"],
+}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+
+
+@_recipe(_FREQUENT)
+def _of_one(g: Generator) -> Op:
+    x = g.array()
+    result: Op = getattr(g.builder, g.choice(_OF_ONE[g.kind(x)]))(x)
+    return result
+
+
+@_recipe(2 * _FREQUENT)
+def _of_two(g: Generator) -> Op:
+    x = g.array()
+    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_TWO[g.kind(x)]))(x, g.like(x))
+    return result
+
+
+@_recipe(_FREQUENT)
+def _of_array_and_number(g: Generator) -> Op:
+    x = g.array(least=1)
+    operands = [x, g.scalar(x.shape.element_type)]
+    if g.chance(0.3):
+        operands.reverse()
+    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_TWO[g.kind(x)]))(*operands)
+    return result
+
+
+@_recipe()
+def _in_dimension(g: Generator) -> Op:
+    """Implicit broadcasting along a dimension that is named."""
+    x = g.array(least=2)
+    axis = g.axis(x)
+    vector = g.new(x.shape.element_type, [x.shape.dimensions[axis]])
+    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_TWO[g.kind(x)]))(x, vector, [axis])
+    return result
+
+
+@_recipe(2)
+def _compare(g: Generator) -> Op:
+    x = g.array()
+    method = g.choice(_COMPARISONS[:2] if g.kind(x) == "complex" else _COMPARISONS)
+    if g.kind(x) == "float" and g.chance(0.3):
+        method += "_total_order"
+    result: Op = getattr(g.builder, method)(x, g.like(x))
+    return result
+
+
+@_recipe(2)
+def _select(g: Generator) -> Op:
+    x = g.array()
+    return g.builder.select(g.scalar("pred") if g.chance(0.2) else g.like(x, "pred"), x, g.like(x))
+
+
+@_recipe()
+def _clamp(g: Generator) -> Op:
+    x = g.array("float", "signed", "unsigned")
+    low, high = (g.scalar(x.shape.element_type), g.scalar(x.shape.element_type)) if g.chance(0.5) else (g.like(x), g.like(x))
+    return g.builder.clamp(low, x, high)
+
+
+@_recipe(2)
+def _convert(g: Generator) -> Op:
+    return g.builder.convert_element_type(g.array(), g.element_type())
+
+
+@_recipe()
+def _bitcast_convert(g: Generator) -> Op:
+    x = g.array()
+    return g.builder.bitcast_convert_type(x, {"f32": "s32", "s32": "f32", "f64": "u64", "s8": "u8"}.get(x.shape.element_type, x.shape.element_type))
+
+
+@_recipe()
+def _reduce_precision(g: Generator) -> Op:
+    return g.builder.reduce_precision(g.array("float"), g.choice((2, 5, 8)), g.choice((0, 3, 10)))
+
+
+@_recipe()
+def _stochastic_convert(g: Generator) -> Op:
+    x = g.new(g.choice(("f32", "bf16")), g.sizes())
+    return g.builder.stochastic_convert(x, g.like(x, "u32" if x.shape.element_type == "f32" else "u16"), g.choice(("s8", "s16")))
+
+
+@_recipe()
+def _complex(g: Generator) -> Op:
+    x = g.new(g.choice(("f32", "f64")), g.sizes())
+    return g.builder.complex(x, g.like(x))
+
+
+@_recipe()
+def _mulhi(g: Generator) -> Op:
+    x = g.array("signed", "unsigned")
+    return g.builder.mulhi(x, g.like(x))
+
+
+# ---- shapes ---------------------------------------------------------------------------------------------------------------
+
+
+@_recipe(2)
+def _broadcast(g: Generator) -> Op:
+    return g.builder.broadcast(g.array(), g.sizes(g.choice((0, 1, 2))))
+
+
+@_recipe()
+def _broadcast_in_dim(g: Generator) -> Op:
+    x = g.array(rank=1)
+    sizes = g.sizes(2)
+    axis = g.choice((0, 1))
+    return g.builder.broadcast_in_dim(x, [x.shape.dimensions[0] if k == axis else size for k, size in enumerate(sizes)], [axis])
+
+
+@_recipe(2)
+def _reshape(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.collapse(x, range(x.shape.rank)) if g.chance(0.5) else g.builder.reshape(x, [1, *x.shape.dimensions])
+
+
+@_recipe()
+def _bitcast(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.bitcast(x, array_shape(x.shape.element_type, (*x.shape.dimensions, 1)))
+
+
+@_recipe(2)
+def _transpose(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.transpose(x, g.random.sample(range(x.shape.rank), x.shape.rank))
+
+
+@_recipe()
+def _reverse(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.rev(x, [g.axis(x)])
+
+
+@_recipe(2)
+def _slice(g: Generator) -> Op:
+    x = g.array(least=1)
+    starts = [g.random.randint(0, size) for size in x.shape.dimensions]
+    limits = [g.random.randint(start, size) for start, size in zip(starts, x.shape.dimensions, strict=True)]
+    return g.builder.slice(x, starts, limits, [g.choice((1, 1, 2)) for _ in starts])
+
+
+@_recipe()
+def _pad(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.pad(
+        x, g.scalar(x.shape.element_type), [(g.choice((0, 1, -1)), g.choice((0, 2)), g.choice((0, 0, 1))) for _ in x.shape.dimensions]
+    )
+
+
+@_recipe(2)
+def _concatenate(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.concat_in_dim([x, g.like(x), x][: g.choice((1, 2, 3))], g.axis(x))
+
+
+@_recipe()
+def _copy(g: Generator) -> Op:
+    return g.builder.copy(g.array())
+
+
+@_recipe()
+def _tuple(g: Generator) -> list[Op]:
+    return list(g.builder.tuple([g.array(), g.array()]))
+
+
+@_recipe()
+def _barrier(g: Generator) -> list[Op]:
+    return list(g.builder.optimization_barrier(g.builder.tuple([g.array(), g.array()])))
+
+
+@_recipe()
+def _dimension_sizes(g: Generator) -> Op:
+    """The size of a dimension that is smaller than its bound, which only this one reads."""
+    x = g.array(least=1)
+    axis = g.axis(x)
+    size = g.builder.constant(g.random.randint(0, x.shape.dimensions[axis]), "s32")
+    return g.builder.get_dimension_size(g.builder.set_dimension_size(x, size, axis), axis)
+
+
+# ---- contractions, windows and reductions -----------------------------------------------------------------------------------
+
+
+@_recipe(2)
+def _dot(g: Generator) -> Op:
+    x = g.array(least=1)
+    axis = g.axis(x)
+    y = g.new(x.shape.element_type, [x.shape.dimensions[axis], *g.sizes(g.choice((0, 1)))])
+    return g.builder.dot_general(x, y, DotDimensionNumbers([axis], [0]))
+
+
+@_recipe()
+def _batched_dot(g: Generator) -> Op:
+    x = g.array("float", rank=3)
+    y = g.new(x.shape.element_type, [x.shape.dimensions[0], *g.sizes(1), x.shape.dimensions[2]])
+    return g.builder.dot_general(x, y, DotDimensionNumbers([2], [2], [0], [0]))
+
+
+@_recipe()
+def _ragged_dot(g: Generator) -> Op:
+    x = g.new("f32", [4, 3])
+    groups = g.builder.constant([1, 3], "s32")
+    numbers = RaggedDotDimensionNumbers(DotDimensionNumbers([1], [1]), [0], [0])
+    return g.builder.ragged_dot(x, g.new("f32", [2, 3, 2]), groups, numbers)
+
+
+@_recipe()
+def _scaled_dot(g: Generator) -> Op:
+    x, y = g.new("f8e4m3fn", [2, 4]), g.new("f8e4m3fn", [4, 3])
+    scales = g.new("bf16", [2, 2]), g.new("bf16", [2, 3])
+    return g.builder.scaled_dot(x, scales[0], y, scales[1], DotDimensionNumbers([1], [0]), preferred_element_type="bf16")
+
+
+@_recipe()
+def _convolution(g: Generator) -> Op:
+    element_type = g.element_type("float", "signed")
+    rank = g.choice((1, 2))
+    x, kernel = g.new(element_type, [2, 2, *g.sizes(rank)]), g.new(element_type, [3, 2, *[g.choice((1, 2, 3)) for _ in range(rank)]])
+    return g.builder.conv(x, kernel, [g.choice((1, 2)) for _ in range(rank)], g.choice(("SAME", "VALID")))
+
+
+@_recipe(3)
+def _reduce(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.reduce(x, g.scalar(x.shape.element_type), g.reducer(x.shape.element_type), g.random.sample(range(x.shape.rank), 1))
+
+
+@_recipe()
+def _reduce_pairs(g: Generator) -> list[Op]:
+    """As for argmax: the larger number, and its index."""
+    x = g.array("float", "signed", least=1)
+    axis = g.axis(x)
+    numbers = g.builder.iota(array_shape("s32", x.shape.dimensions), axis)
+
+    def larger(value: Op, index: Op, other: Op, other_index: Op) -> tuple[Op, Op]:
+        is_first = g.builder.ge(value, other)
+        return g.builder.select(is_first, value, other), g.builder.select(is_first, index, other_index)
+
+    return list(g.builder.reduce([x, numbers], [g.scalar(x.shape.element_type), g.builder.constant(0, "s32")], larger, [axis]))
+
+
+@_recipe()
+def _reduce_window(g: Generator) -> Op:
+    x = g.array(least=1)
+    windows = [g.choice((1, 2, 3)) for _ in x.shape.dimensions]
+    strides = [g.choice((1, 2)) for _ in windows]
+    return g.builder.reduce_window(x, g.scalar(x.shape.element_type), g.reducer(x.shape.element_type), windows, strides, g.choice(("SAME", "VALID")))
+
+
+@_recipe()
+def _select_and_scatter(g: Generator) -> Op:
+    x = g.new(g.element_type("float"), [4, 4])
+    source = g.new(x.shape.element_type, [2, 2])
+    return g.builder.select_and_scatter(x, g.builder.ge, [2, 2], [2, 2], "VALID", source, g.scalar(x.shape.element_type), g.builder.add)
+
+
+@_recipe()
+def _map(g: Generator) -> Op:
+    x = g.array("float", "signed", "unsigned", "pred")
+    return g.builder.map([x, g.like(x)], g.of_scalars)
+
+
+@_recipe()
+def _scan(g: Generator) -> list[Op]:
+    x = g.array("float", "signed", least=1)
+    axis = g.axis(x)
+    carry = g.new(x.shape.element_type, [size for k, size in enumerate(x.shape.dimensions) if k != axis])
+
+    def step(row: Op, state: Op) -> tuple[Op, Op]:
+        total = g.builder.add(row, state)
+        return total, total
+
+    return list(g.builder.scan([x], [carry], step, axis, is_reverse=g.chance(0.3)))
+
+
+@_recipe(2)
+def _sort(g: Generator) -> Op | list[Op]:
+    x = g.array("float", "signed", "unsigned", least=1)
+    axis = g.axis(x)
+    if g.chance(0.5):
+        return g.builder.sort(x, dimension=axis, is_stable=True)
+    return list(g.builder.sort([x, g.like(x, "s32")], lambda a, b, i, j: g.builder.gt(a, b), axis, is_stable=True))
+
+
+@_recipe()
+def _top_k(g: Generator) -> list[Op]:
+    x = g.array("float", "signed", least=1)
+    return list(g.builder.top_k(x, g.random.randint(0, x.shape.dimensions[-1])))
+
+
+# ---- places -----------------------------------------------------------------------------------------------------------------
+
+
+@_recipe(2)
+def _dynamic_slice(g: Generator) -> Op:
+    x = g.array(least=1)
+    return g.builder.dynamic_slice(x, [g.index(size) for size in x.shape.dimensions], [g.random.randint(0, size) for size in x.shape.dimensions])
+
+
+@_recipe(2)
+def _dynamic_update_slice(g: Generator) -> Op:
+    x = g.array(least=1)
+    update = g.new(x.shape.element_type, [g.random.randint(0, size) for size in x.shape.dimensions])
+    return g.builder.dynamic_update_slice(x, update, [g.index(size) for size in x.shape.dimensions])
+
+
+@_recipe()
+def _gather(g: Generator) -> Op:
+    x = g.array(rank=2)
+    rows = g.new("s32", [*g.sizes(1), 1])
+    numbers = GatherDimensionNumbers([1], [0], [0], 1)
+    return g.builder.gather(x, rows, numbers, [1, x.shape.dimensions[1]])
+
+
+@_recipe()
+def _scatter(g: Generator) -> Op:
+    x = g.array(rank=2)
+    rows = g.new("s32", [*g.sizes(1), 1])
+    updates = g.new(x.shape.element_type, [rows.shape.dimensions[0], x.shape.dimensions[1]])
+    numbers = ScatterDimensionNumbers([1], [0], [0], 1)
+    return g.builder.scatter(x, rows, updates, g.reducer(x.shape.element_type), numbers)
+
+
+# ---- control flow -----------------------------------------------------------------------------------------------------------
+
+
+@_recipe(2)
+def _call(g: Generator) -> Op:
+    if not g.may_nest:
+        return g.array()
+    return g.builder.call(g.body(RECIPES), [g.array(), g.array()])
+
+
+@_recipe()
+def _fusion(g: Generator) -> Op:
+    """A chain, since nothing may be dead in a fusion."""
+    x = g.array("float")
+
+    def fused(first: Op, second: Op) -> Op:
+        value = g.of_scalars(first, second)
+        for _ in range(g.random.randint(0, 3)):
+            value = getattr(g.builder, g.choice(_OF_ONE["float"]))(value)
+            if value.shape.element_type != x.shape.element_type:
+                break
+        return value
+
+    return g.builder.fusion([x, g.like(x)], "kLoop", g.builder.trace(fused, x.shape, x.shape))
+
+
+@_recipe()
+def _composite(g: Generator) -> Op:
+    return g.builder.composite_call(g.body([_of_one, _of_two]), [g.array()], "test.composite")
+
+
+@_recipe(2)
+def _while(g: Generator) -> list[Op]:
+    if not g.may_nest:
+        return []
+    x, count = g.array(), g.random.randint(0, 4)
+    body = g.body(RECIPES, x.shape)
+    state = g.builder.while_(lambda k, y: g.builder.lt(k, count), lambda k, y: (g.builder.add(k, 1), body(y)), [g.builder.constant(0, "s32"), x])
+    return list(state)
+
+
+@_recipe(2)
+def _conditional(g: Generator) -> Op | list[Op]:
+    if not g.may_nest:
+        return []
+    x, result = g.array(), g.array().shape
+    if g.chance(0.5):
+        return g.builder.conditional(g.scalar("pred"), x, g.body(RECIPES, result), g.array(), g.body(RECIPES, result))
+    return g.builder.conditional(g.index(3), [g.body(RECIPES, result) for _ in range(3)], [x, g.array(), x])
+
+
+@_recipe()
+def _asynchronous(g: Generator) -> Op:
+    x = g.array()
+    start = g.builder.async_start([x], getattr(g.builder, g.choice(_OF_ONE[g.kind(x)])))
+    return g.builder.async_done(g.builder.async_update(start) if g.chance(0.3) else start)
+
+
+@_recipe()
+def _copy_start(g: Generator) -> Op:
+    x = g.array()
+    pair = tuple_shape([x.shape, x.shape, array_shape("u32")])
+    return g.builder.copy_done(g.builder.copy_start(x, pair))
+
+
+# ---- linear algebra, normalization, random numbers ---------------------------------------------------------------------------
+
+
+@_recipe()
+def _linear_algebra(g: Generator) -> Op:
+    x = g.new("f32", [3, 3])
+    if g.chance(0.5):
+        return g.builder.cholesky(x, lower=g.chance(0.5))
+    transpose = g.choice(("NO_TRANSPOSE", "TRANSPOSE"))
+    return g.builder.triangular_solve(x, g.new("f32", [3, 2]), True, g.chance(0.5), g.chance(0.5), transpose)
+
+
+@_recipe()
+def _fft(g: Generator) -> Op:
+    kind = g.choice(("FFT", "IFFT", "RFFT", "IRFFT"))
+    x = g.new("f32" if kind == "RFFT" else "c64", [2, 3 if kind == "IRFFT" else 4])
+    return g.builder.fft(x, kind, [4])
+
+
+@_recipe()
+def _normalization(g: Generator) -> Op | list[Op]:
+    x = g.new("f32", [*g.sizes(1), 3])
+    scale, offset, mean, variance = (g.new("f32", [3]) for _ in range(4))
+    kind = g.choice(("training", "inference", "grad"))
+    if kind == "training":
+        return list(g.builder.batch_norm_training(x, scale, offset, 0.0009765625, 1))
+    if kind == "inference":
+        return g.builder.batch_norm_inference(x, scale, offset, mean, variance, 0.0009765625, 1)
+    return list(g.builder.batch_norm_grad(x, scale, mean, variance, g.like(x), 0.0009765625, 1))
+
+
+@_recipe()
+def _random_numbers(g: Generator) -> Op | list[Op]:
+    shape = array_shape("f32", g.sizes())
+    draw = g.choice((g.builder.rng_uniform, g.builder.rng_normal, None))
+    if draw is not None:
+        return draw(g.scalar("f32"), g.scalar("f32"), shape)
+    if g.chance(0.2):
+        return g.builder.rng_get_and_update_state(1)
+    state = g.new("u64", [2])
+    return list(g.builder.rng_bit_generator("RNG_THREE_FRY", state, array_shape("u32", g.sizes())))
+
+
+@_recipe()
+def _devices(g: Generator) -> Op:
+    return g.builder.replica_id() if g.chance(0.5) else g.builder.partition_id()
+
+
+@_recipe()
+def _collective(g: Generator) -> Op:
+    """Of the only device."""
+    x = g.array(least=1)
+    axis, b = g.axis(x), g.builder
+    collectives: tuple[Callable[[], Op], ...] = (
+        lambda: b.all_reduce(x, g.reducer(x.shape.element_type), [[0]]),
+        lambda: b.all_gather(x, axis, 1, [[0]]),
+        lambda: b.reduce_scatter(x, g.reducer(x.shape.element_type), axis, 1, [[0]]),
+        lambda: b.all_to_all(x, axis, axis, 1, [[0]]),
+        lambda: b.collective_permute(x, [(0, 0)]),
+        lambda: b.collective_broadcast(x, [[0]]),
+    )
+    return g.choice(collectives)()
+
+
+@_recipe()
+def _token(g: Generator) -> Op:
+    token = g.builder.after_all([g.builder.after_all()])
+    return g.builder.add_dependency(g.array(), token)
+
+
+def _infeed(g: Generator) -> Op:
+    return g.builder.get_tuple_element(g.builder.infeed_with_token(g.builder.after_all(), tuple_shape([array_shape("f32", g.sizes())])), 0)
+
+
+def _outfeed(g: Generator) -> None:
+    g.builder.outfeed_with_token(g.array(), g.builder.after_all())
+
+
+COMMUNICATION += [_infeed, _outfeed]

@@ -60,8 +60,7 @@ class Emitter(Arguments):
         self._is_ordered = True
         # For a module that exists already: its Rewriter, and the instruction before which new ones are inserted.
         self._place: tuple[Rewriter, Instruction | None] | None = None
-        # The builder of the function that is being traced for this one.
-        self._inner: Emitter | None = None
+        self._inner: Emitter | None = None  # of the function that is being traced
 
     def _innermost(self) -> Emitter:
         """The builder to whose computation instructions are added: functions that are traced may call the methods of the builders around them."""
@@ -105,7 +104,7 @@ class Emitter(Arguments):
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
         metadata = state.metadata_text()
-        target = self if self._inner is None else self._innermost()
+        target = self._innermost()
         if not target._is_open:
             self._fail("S011", "", f"computation '{target._computation.name}' is finished, so nothing can be added to it")
         if target._place is not None:
@@ -216,7 +215,7 @@ class Emitter(Arguments):
     def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
         """The instruction of an operation, or a new constant; numbers have the element type of `like`."""
         if isinstance(value, Op):
-            target = self if self._inner is None else self._innermost()
+            target = self._innermost()
             if value.builder is target:
                 return value.instruction
             other: Emitter = value.builder

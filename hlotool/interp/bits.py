@@ -74,6 +74,9 @@ def with_element_bits(array: Array, number: NumberType) -> Array:
     [4, 3, 2, 1]
     """
     source = number_type(array)
+    if source is number:
+        # NumPy has no integers as wide as c128.
+        return array
     if source.bits == number.bits:
         return from_patterns(patterns(array), number)
     if source.kind == "complex" or number.kind == "complex":

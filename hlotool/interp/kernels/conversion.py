@@ -126,7 +126,8 @@ def convert(operand: Array, *, result: Shape) -> Array:
 
 def _same_width_batch(operand: Array, *, result: Shape) -> Array:
     # A scalar has no order in memory, so a bitcast of it is a bitcast-convert. It stays a scalar only if the width is the same.
-    return from_patterns(patterns(operand), NUMBERS[result.element_type])
+    number = NUMBERS[result.element_type]
+    return operand if number_type(operand) is number else from_patterns(patterns(operand), number)
 
 
 @kernel("bitcast-convert", batch=_same_width_batch)

@@ -152,6 +152,24 @@ BLOCKWISE = {
     ENTRY e { x = s32[300] parameter(0) i = s32[300,200] iota(), iota_dimension=0 z = s32[] constant(0)
       s = s32[300] reduce(i, z), dimensions={1}, to_apply=add y = s32[300] add(s, x)
       w = s32[300,200] broadcast(y), dimensions={0} ROOT r = s32[300,200] multiply(w, i) }""",
+    "an iota in a narrow type": """
+    ENTRY e { i = s32[400,300] iota(), iota_dimension=1 a = bf16[400,300] convert(i) b = bf16[400,300] multiply(a, a)
+      j = s32[400,300] iota(), iota_dimension=0 c = f16[400,300] convert(j) d = f16[400,300] negate(c) ROOT r = tuple(b, d) }""",
+    "what is computed from an iota, and reduced": """
+    add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+    ENTRY e { x = s32[300,400] parameter(0) i = s32[300,400] iota(), iota_dimension=0 c = s32[300,400] popcnt(i) d = s32[300,400] convert(i)
+      z = s32[] constant(0) s = s32[300] reduce(c, z), dimensions={1}, to_apply=add t = s32[300] reduce(d, z), dimensions={1}, to_apply=add
+      u = s32[300] add(s, t) w = s32[300,400] broadcast(u), dimensions={0} ROOT r = s32[300,400] multiply(w, x) }""",
+    "copies of what is broadcast, reduced": """
+    add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT c = s32[] add(a, b) }
+    sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
+    ENTRY e { x = s32[200,300] parameter(0) o = s32[] parameter(1) b = s32[200,300] broadcast(o), dimensions={} c = s32[200,300] convert(b)
+      z = s32[] constant(0) s = s32[200] reduce(c, z), dimensions={1}, to_apply=add w = s32[200,300] broadcast(s), dimensions={0}
+      p = s32[200] parameter(2) q = s32[200,300] broadcast(p), dimensions={0} d = s32[200,300] convert(q)
+      t = s32[200] reduce(d, z), dimensions={1}, to_apply=add v = s32[200,300] broadcast(t), dimensions={0} m = s32[200,300] multiply(w, x)
+      h = bf16[] parameter(3) k = bf16[200,300] broadcast(h), dimensions={} f = f32[200,300] convert(k) y = f32[] constant(0)
+      g = f32[200] reduce(f, y), dimensions={1}, to_apply=sum l = f32[200,300] broadcast(g), dimensions={0} n = s32[200,300] multiply(m, v)
+      e = f32[200,300] negate(l) ROOT r = tuple(n, e) }""",
     "selections by one row along two axes": """
     ENTRY e { x = f32[200,200] parameter(0) p = pred[200] parameter(1) y = f64[200,200] parameter(2)
       h = s8[200,200] parameter(3) down = pred[200,200] broadcast(p), dimensions={0} along = pred[200,200] broadcast(p), dimensions={1}
@@ -220,6 +238,13 @@ in_parts(lambda first, last: parts.append(first), 4, 1, 2)
 if not child:
     os._exit(len(parts))
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(parts))"""
+
+
+@pytest.mark.parametrize("threads", [0, -2, 2.5, "3", None, True])
+def test_numbers_of_threads(threads):
+    options = hlotool.RunOptions(threads=threads)
+    with pytest.raises(hlotool.EvaluationError, match="the number of threads must be an integer from 1 on"):
+        hlotool.evaluate(hlotool.parse(CHAIN), [np.zeros((300, 200))], options=options)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

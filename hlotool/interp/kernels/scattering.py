@@ -88,7 +88,10 @@ def scatter(
     updates = as_parameters(operands[count + 1 :], to_apply, count)
     combine = _in_place(to_apply, inputs[0]) if count == 1 and operands[1].size == len(scatter_dims_to_operand_dims) > 0 else None
     if combine is not None and not input_batching_dims and not result.is_tuple and 0 <= index_vector_dim <= operands[1].ndim:
-        extents = _lengths_of_only_slice(inputs[0], updates[0], update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims)
+        batch_rank = operands[1].ndim - (index_vector_dim < operands[1].ndim)
+        extents = None
+        if updates[0].ndim == batch_rank + len(update_window_dims):
+            extents = _lengths_of_only_slice(inputs[0], updates[0], update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims)
         if extents is not None:
             total = inputs[0] if can_alias and inputs[0] is operands[0] else np.array(inputs[0], order="C")
             starts_of_slice = dict(zip(scatter_dims_to_operand_dims, operands[1].ravel().tolist(), strict=True))
@@ -139,7 +142,9 @@ def _in_place(reducer: Computation, target: Array) -> Any:
 def _lengths_of_only_slice(operand: Array, update: Array, window: Dims, inserted: Dims, index_map: Dims) -> list[int] | None:
     """The sizes of the slice that the only index vector is about, along all dimensions; None if dimensions are not what they should be."""
     dimensions = range(operand.ndim)
-    if len(window) + len(inserted) != operand.ndim or not ({*inserted, *index_map} <= set(dimensions) and set(window) <= set(range(update.ndim))):
+    if len(window) + len(inserted) != operand.ndim or any(list(numbers) != sorted(set(numbers)) for numbers in (window, inserted)):
+        return None
+    if not ({*inserted, *index_map} <= set(dimensions) and set(window) <= set(range(update.ndim))) or len(set(index_map)) != len(index_map):
         return None
     sizes = iter([update.shape[k] for k in window])
     lengths = [1 if k in inserted else next(sizes) for k in dimensions]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hlotool.interp.kernels.conversion import round_to_bfloat16
 from hlotool.interp.plan.fusing import Cluster, Keys
 from hlotool.interp.plan.graph import Axes, Variable
 from hlotool.interp.plan.writer import Writer
@@ -66,6 +67,17 @@ class BlockBuffers:
         if not is_known:
             self._masks[key] = self.hold(origin, element_type, axes)
         return self._masks[key], is_known
+
+    def round(self, value: str, element_type: str, axes: Axes) -> None:
+        """Rounds a block of f32 numbers to an element type that f32 contains, in place."""
+        if element_type == "bf16":
+            scratch = self.take("u32", axes)
+            self._writer.line(f"{self._writer.bind(round_to_bfloat16)}({value}, {scratch})")
+        else:
+            scratch = self.take(element_type, axes)
+            self._writer.line(f"{scratch}[...] = {value}")
+            self._writer.line(f"{value}[...] = {scratch}")
+        self.put_back(scratch)
 
     def share(self, variable: Variable, source: Variable) -> None:
         """Makes a variable stand for the block of another one."""

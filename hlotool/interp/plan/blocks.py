@@ -13,11 +13,10 @@ import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, NumberType
 from hlotool.interp.functions import select_by_mask
-from hlotool.interp.kernels.conversion import round_to_bfloat16
 from hlotool.interp.plan.block_buffers import BlockBuffers
 from hlotool.interp.plan.forms import Form, Reduction
 from hlotool.interp.plan.fusing import Cluster, Keys
-from hlotool.interp.plan.graph import Axes, Operation, Variable, index_of_view, long_dimensions, ramp_dimension
+from hlotool.interp.plan.graph import Axes, Operation, Variable, counted_dimension, index_of_view, long_dimensions
 from hlotool.interp.plan.overwriting import overwritten_operand
 from hlotool.interp.plan.writer import Lines, Writer
 
@@ -27,12 +26,8 @@ BLOCK_ELEMENTS = 1 << 16
 """Of four bytes, so that the buffers of a few operations fit into a core's caches; smaller blocks show the time of calls, even more so with threads,
 which wait for each other between NumPy's functions.
 """
-
-
 _SHORTEST_REPEATED = 64
 """The length from which on vectors that every block needs are repeated for all rows of a block."""
-
-
 _LEAST_FOR_THREADS = 1 << 22
 """The least number of results of operations for which handing work to threads takes no time that one would notice."""
 
@@ -46,9 +41,11 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying
 
 
 class _ClusterWriter:
-    """Writes one cluster. `names` and `inputs` are the expressions for what is in a block: variables of the cluster, and those from outside by
-    the axes that they span. `ramps` are the iotas from outside, and the axes along which they count. `repeated` are the inputs that are whole blocks,
-    although they do not span all axes.
+    """Writes one cluster. The block of a variable of the cluster has all elements along the axes in `cluster.axes`.
+
+    `names` and `inputs` are the expressions for what is in a block: variables of the cluster, and those from outside by the axes that they span.
+    `iotas` are those from outside that are counted in blocks, and the axes along which they count. `repeated` are the inputs that are whole
+    blocks, although they do not span all axes.
     """
 
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
@@ -57,23 +54,16 @@ class _ClusterWriter:
         self.outputs = [result for result in cluster.results if result in needed]
         self.dying = list(dying)
         self.domain = cluster.dimensions
-        self.axis = self._chunked_axis()
+        self.axis = cluster.chunked_axis(BLOCK_ELEMENTS)
         rest = prod(self.domain[self.axis + 1 :])
         self.threads = threads if prod(self.domain) * len(cluster.operations) >= _LEAST_FOR_THREADS else 1
         blocks = -(-self.domain[self.axis] * rest // BLOCK_ELEMENTS)
         self.chunk = max(1, -(-self.domain[self.axis] // blocks)) if blocks else 1
         self.names: dict[Variable, str] = {}
         self.inputs: dict[tuple[Variable, Axes], str] = {}
-        self.ramps: dict[tuple[Variable, Axes], int] = {}
+        self.iotas: dict[tuple[Variable, Axes], int] = {}
         self.repeated: set[tuple[Variable, Axes]] = set()
         self.buffers = BlockBuffers(writer, cluster)
-
-    def _chunked_axis(self) -> int:
-        """The axis that blocks divide; those before it are taken one by one, those after it as a whole."""
-        axis = 0
-        while axis < self.cluster.inner - 1 and prod(self.domain[axis + 1 :]) > BLOCK_ELEMENTS:
-            axis += 1
-        return axis
 
     # ---- before the loop -----------------------------------------------------------------------------------------------
 
@@ -94,8 +84,8 @@ class _ClusterWriter:
                 writer.line(f"{block} = {name}{self._index(axes)}")
                 blocks.append(block)
                 self.inputs[variable, axes] = self._widened(block, variable, axes)
-            for (variable, axes), axis in self.ramps.items():
-                self.inputs[variable, axes] = self._ramp(variable, axis)
+            for (variable, axes), axis in self.iotas.items():
+                self.inputs[variable, axes] = self._iota(variable, axis)
             targets = {}
             for variable, store in stores.items():
                 targets[variable] = writer.local("o")
@@ -147,11 +137,11 @@ class _ClusterWriter:
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
                 variable, axes = key
-                if variable in self.buffers or key in aligned or key in self.inputs or key in self.ramps or self._is_initial(operation, operand):
+                if variable in self.buffers or key in aligned or key in self.inputs or key in self.iotas or self._is_initial(operation, operand):
                     continue
-                dimension = None if isinstance(self.cluster.forms[operation], Reduction) else ramp_dimension(variable)
+                dimension = None if isinstance(self.cluster.forms[operation], Reduction) else counted_dimension(variable)
                 if dimension is not None:
-                    self.ramps[key] = axes[long_dimensions(variable.shape).index(dimension)]
+                    self.iotas[key] = axes[long_dimensions(variable.shape).index(dimension)]
                 elif variable.is_scalar:
                     self.inputs[key] = self._widened(self.writer.name(variable), variable, ())
                 else:
@@ -217,7 +207,7 @@ class _ClusterWriter:
         self.writer.line(f"{buffer}[...] = {block}")
         return buffer
 
-    def _ramp(self, variable: Variable, axis: int) -> str:
+    def _iota(self, variable: Variable, axis: int) -> str:
         """The block of an iota that counts along an axis of the domain."""
         writer, element_type = self.writer, variable.shape.element_type
         dtype = NUMPY_TYPES[element_type]
@@ -261,9 +251,7 @@ class _ClusterWriter:
         if target is not None:
             writer.line(f"{target}[...] = {operand}")
         if not form.rounds:
-            self.names[result] = operand
-            self.buffers.share(result, key[0])
-            self.buffers.release([key])
+            self._write_exact_copy(result, key, operand, target)
             return
         self.buffers.release([key])
         if self.buffers.is_read(result):
@@ -271,7 +259,24 @@ class _ClusterWriter:
             if value != operand:
                 writer.line(f"{value}[...] = {target or operand}")
             if target is None or value == operand:
-                self._round(value, result.shape.element_type, axes)
+                self.buffers.round(value, result.shape.element_type, axes)
+
+    def _write_exact_copy(self, result: Variable, key: tuple[Variable, Axes], operand: str, target: str | None) -> None:
+        """The operand's own block, unless that is smaller than the result's, or what the target holds of it."""
+        axes, number = self.cluster.axes[result], NUMBERS[result.shape.element_type]
+        if self._span(key) == axes:
+            self.names[result] = operand
+            self.buffers.share(result, key[0])
+        elif target is not None and number.held == number.computed:
+            self.names[result] = target
+        else:
+            self.names[result] = self.buffers.hold(result, _ELEMENT_TYPES[number.computed.name], axes)
+            self.writer.line(f"{self.names[result]}[...] = {operand}")
+        self.buffers.release([key])
+
+    def _span(self, key: tuple[Variable, Axes]) -> Axes:
+        """The axes along which a block has more than one element: an iota counts along one, whatever it spans."""
+        return key[1] if key not in self.iotas else (self.iotas[key],)
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
         writer = self.writer
@@ -310,7 +315,7 @@ class _ClusterWriter:
             self.names[result] = target
             write(target)
             return
-        if fills or all(axes != spanned for _, spanned in keys):
+        if fills or all(self._span(key) != axes for key in keys):
             value = self.buffers.hold(result, _ELEMENT_TYPES[number.computed.name], axes)
             write(value)
         else:
@@ -322,18 +327,7 @@ class _ClusterWriter:
             if form.rounds and self.buffers.is_read(result):
                 writer.line(f"{value}[...] = {target}")
         elif form.rounds:
-            self._round(value, result.shape.element_type, axes)
-
-    def _round(self, value: str, element_type: str, axes: Axes) -> None:
-        """Rounds a block of f32 numbers to an element type in which they are held."""
-        if element_type == "bf16":
-            scratch = self.buffers.take("u32", axes)
-            self.writer.line(f"{self.writer.bind(round_to_bfloat16)}({value}, {scratch})")
-        else:
-            scratch = self.buffers.take(element_type, axes)
-            self.writer.line(f"{scratch}[...] = {value}")
-            self.writer.line(f"{value}[...] = {scratch}")
-        self.buffers.put_back(scratch)
+            self.buffers.round(value, result.shape.element_type, axes)
 
     def _mask(self, key: tuple[Variable, Axes], pred: str, number: NumberType) -> str:
         """The name of a block of integers as wide as a number, which are -1 where a block of truth values is true, else 0."""

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from hlotool.interp.failures import failure
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
 from hlotool.ir.model import Module
@@ -75,9 +76,14 @@ _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 
 
 def known_module(module: Module, options: RunOptions) -> KnownModule:
-    """What is known about a module; nothing yet if it has been edited since it was last run, or was run with other options."""
+    """What is known about a module; nothing yet if it has been edited since it was last run, or was run with other options.
+
+    Raises EvaluationError for options that no run can have.
+    """
     known = _KNOWN.get(module)
     if known is None or not known.is_of(module, options):
+        if type(options.threads) is not int or options.threads < 1:
+            raise failure(module, None, "R002", f"the number of threads must be an integer from 1 on, not {options.threads!r}")
         known = _KNOWN[module] = KnownModule(module, options)
     return known
 

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from math import prod
 
 from hlotool.interp.plan.forms import Form, Reduction
-from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, long_dimensions, ramp_dimension
+from hlotool.interp.plan.graph import Axes, Operation, Region, Variable, counted_dimension, long_dimensions
 from hlotool.shapes.shape import Shape
 
 __all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "Keys", "schedule"]
@@ -44,12 +44,12 @@ class Cluster:
 
     @property
     def reads(self) -> Iterator[Variable]:
-        """The variables that it takes from outside, with those that are broadcast instead of what they are broadcast to, and without ramps."""
+        """The variables that it takes from outside: what is broadcast before it is, and no iotas, which blocks count themselves."""
         own = {result for operation in self.operations for result in operation.results}
         for operation in self.operations:
             for variable in operation.reads:
                 source, _ = variable.view_source
-                if source not in own and (ramp_dimension(source) is None or isinstance(self.forms[operation], Reduction)):
+                if source not in own and (counted_dimension(source) is None or isinstance(self.forms[operation], Reduction)):
                     yield source
 
     def keys(self, operation: Operation) -> Keys:
@@ -67,6 +67,13 @@ class Cluster:
                 spanned = self.axes[result]
                 keys.append((source, tuple([spanned[k] for k in axes])))
         return keys
+
+    def chunked_axis(self, most: int) -> int:
+        """The axis that blocks of so many elements divide; those before it are taken one by one, those after it as a whole."""
+        axis = 0
+        while axis < self.inner - 1 and prod(self.dimensions[axis + 1 :]) > most:
+            axis += 1
+        return axis
 
     @property
     def results(self) -> tuple[Variable, ...]:

@@ -23,10 +23,10 @@ __all__ = [
     "Operation",
     "Region",
     "Variable",
+    "counted_dimension",
     "index_of_view",
     "is_row_major",
     "long_dimensions",
-    "ramp_dimension",
 ]
 
 
@@ -82,16 +82,21 @@ def _view_source(variable: Variable) -> tuple[Variable, Axes]:
     return variable, positions
 
 
-_RAMP_TYPES = {"s32", "u32", "s64", "u64"}
+_COUNTED_TYPES = {"s32", "u32", "s64", "u64"}
 
 
-def ramp_dimension(variable: Variable) -> int | None:
+def counted_dimension(variable: Variable) -> int | None:
     """The dimension along which an iota counts; None for all other variables, constants, and numbers in which counting may not be exact.
 
     A part of an iota takes no more time to compute than to read.
     """
     operation = variable.source
-    if operation is None or variable.constant is not None or operation.instruction.opcode != "iota" or variable.shape.element_type not in _RAMP_TYPES:
+    if (
+        operation is None
+        or variable.constant is not None
+        or operation.instruction.opcode != "iota"
+        or variable.shape.element_type not in _COUNTED_TYPES
+    ):
         return None
     dimension = operation.instruction.attributes.get("iota_dimension")
     if not isinstance(dimension, int) or not 0 <= dimension < variable.shape.rank or any(variable.shape.dynamic):

@@ -18,6 +18,7 @@ from hlotool.analysis.loops import carried_elements
 from hlotool.analysis.simplify import same_value
 from hlotool.errors import HlotoolError
 from hlotool.interp.binding import Binding
+from hlotool.interp.failures import is_as_inferred
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
@@ -35,6 +36,8 @@ __all__ = ["FOLDED_ELEMENTS", "CallGraph", "Lowering"]
 FOLDED_ELEMENTS = 1 << 16
 """The most elements of an operand and of the result of an operation that is computed beforehand."""
 _FOLDED_IN_ALL = 1 << 22
+_POWER = "power"
+"""NumPy's first powers of some floats differ from these in the last bit."""
 _INLINED_SIZE = 64
 _GROWTH, _LEAST_GROWTH = 16, 10_000
 """How much longer than the module the code of a computation may become. Bodies of loops are written wherever there is a loop."""
@@ -290,10 +293,12 @@ def _identities(operand: Leaves) -> tuple[Any, ...]:
 
 def _unchanged_operand(x: Instruction) -> int | None:
     """The number of the operand that is the result, as for a product with 1; None if arithmetic knows of none."""
-    if x.op.algebra is NO_ALGEBRA or len(x.operands) != 2:
+    if x.op.algebra is NO_ALGEBRA or len(x.operands) != 2 or x.opcode == _POWER:
         return None
     same = same_value(x)
-    return next((k for k, operand in enumerate(x.operands) if operand is same), None)
+    unchanged = next((k for k, operand in enumerate(x.operands) if operand is same), None)
+    # The kernel says what is wrong with the others.
+    return unchanged if unchanged is not None and is_as_inferred(x) else None
 
 
 def _offsets_of(shape: Shape) -> list[int]:

@@ -18,7 +18,7 @@ def overwritten_operand(cluster: Cluster, result: Variable, dying: Sequence[Vari
     `axis` is the axis of the domain that blocks divide. Whether something else refers to the array is only known at run time.
     """
     if cluster.axes[result][: axis + 1] != tuple(range(axis + 1)):
-        # It is written again and again, and its operands read.
+        # The same block of the result is written for several blocks of the domain, and its operands are read each time.
         return None
     outside = [variable for variable in dying if variable not in cluster.axes and _is_alike(variable, result)]
     return next((variable for variable in outside if _is_read_before(cluster, variable, result)), None)

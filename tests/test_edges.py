@@ -20,6 +20,11 @@ USES = r'''
 import os, sys, tempfile
 import hlotool
 
+# So large that it is computed with several threads.
+LARGE = """ENTRY e { p = f32[] parameter(0) x = f32[2048,2048] broadcast(p), dimensions={} s = f32[2048,2048] sqrt(x)
+  y = f32[2048,2048] multiply(s, s) z = f32[2048,2048] subtract(y, x) o = f32[] constant(1) n = f32[2048,2048] broadcast(o), dimensions={}
+  u = f32[2048,2048] add(x, n) ROOT r = f32[2048,2048] add(u, z) }"""
+
 TEXT = """HloModule m
 
 body {
@@ -82,6 +87,11 @@ def queues():
     return value == hlotool.Token() and queues.outfeed[0].tolist() == VALUES
 
 
+def threads():
+    x = hlotool.evaluate(hlotool.parse(LARGE), [2.0], options=hlotool.RunOptions(threads=2))
+    return x.shape == (2048, 2048) and x[0, 0] == x[-1, -1] > 2.9
+
+
 def rewritten():
     module = hlotool.parse("ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT b = f32[4] negate(a) }")
     p, a, b = module.entry.instructions
@@ -133,7 +143,7 @@ USES = {
     "ParseError": lambda: fails(hlotool.ParseError, hlotool.parse, "ENTRY e { ROOT x = f32[] nonsense() }"),
     "PrintOptions": lambda: "%" not in hlotool.to_text(hlotool.parse(TEXT), hlotool.PrintOptions.short_parsable()),
     "Rewriter": rewritten,
-    "RunOptions": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES], options=hlotool.RunOptions(seed=1)).shape == (4,),
+    "RunOptions": threads,
     "Token": queues,
     "OptimizeOptions": lambda: hlotool.to_text(hlotool.optimize(hlotool.parse(TEXT), options=hlotool.OptimizeOptions(bisect_limit=0))) != "",
     "apply": lambda: not hlotool.diff(hlotool.apply(hlotool.parse(TEXT), ""), hlotool.parse(TEXT)),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
@@ -115,6 +115,12 @@ class Arguments:
             self._fail("S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
         return value
 
+    def _attributes(self, value: Any) -> dict[str, Any]:
+        """Attributes by their names in HLO's text; none for None."""
+        if value is not None and not isinstance(value, Mapping):
+            self._fail("S017", "attributes", f"expected Mapping, found {type(value).__name__}")
+        return dict(value or {})
+
     def _instances(self, values: Any, kind: type[Value], argument: str) -> tuple[Value, ...]:
         return tuple([self._instance(value, kind, argument) for value in self._list(values, argument)])
 
@@ -159,7 +165,8 @@ class Arguments:
         if isinstance(value, ReplicaGroups):
             return value
         if isinstance(value, str):
-            return self._text("replica_groups", value)  # type: ignore[no-any-return]
+            parsed: ReplicaGroups = self._text("replica_groups", value)
+            return parsed
         groups = [] if value is None else self._list(value, "replica_groups")
         return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
 

@@ -315,8 +315,7 @@ class Emitter(Arguments):
             meant = nearest(opcode, OPS)
             self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
         values = {}
-        given = {} if attributes is None else self._instance(attributes, Mapping, "attributes")  # type: ignore[type-abstract]
-        for name, value in given.items():
+        for name, value in self._attributes(attributes).items():
             spec = op.attributes.get(name)
             if spec is None:
                 meant = nearest(name, op.attributes)

@@ -37,7 +37,7 @@ Examples:
   hlotool run module.hlo --check-nans --trace 'softmax|loss'
   hlotool print module.hlo --preset lossless | hlotool run --seed 7 --json
   hlotool run module.hlo --show-plan
-  hlotool run module.hlo --threads 4 --profile
+  hlotool run module.hlo --threads 4
   hlotool run module.hlo --replicas 2 --partitions 4
   hlotool run module.hlo --custom-call my_kernel=my_package.kernels:my_kernel
 

@@ -95,7 +95,8 @@ def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
     Of f32 and f64, `einsum` takes half of the time of NumPy's own sums.
     """
     length = rows.shape[-1]
-    if ufunc is not np.add or rows.dtype.char not in "fd" or (length > _LONGEST_SUM and length % _LONGEST_SUM) or rows.strides[-1] != rows.itemsize:
+    is_sum = ufunc is np.add and rows.dtype.char in "fd" and rows.strides[-1] == rows.itemsize
+    if not is_sum or (length > _LONGEST_SUM and length % _LONGEST_SUM):
         return np.asarray(ufunc.reduce(rows, -1, rows.dtype))
     if length <= _LONGEST_SUM:
         return np.asarray(np.einsum("...i->...", rows))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import subprocess
-import sys
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -229,30 +226,11 @@ def test_what_fails_in_a_thread_is_an_error_when_all_have_ended():
     assert sorted(ended) == [(0, 4), (8, 11)]
 
 
-FORKED = """import os
-from hlotool.interp.plan.threads import in_parts
-parts = []
-in_parts(lambda first, last: parts.append(first), 4, 1, 2)
-child = os.fork()
-in_parts(lambda first, last: parts.append(first), 4, 1, 2)
-if not child:
-    os._exit(len(parts))
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), len(parts))"""
-
-
 @pytest.mark.parametrize("threads", [0, -2, 2.5, "3", None, True])
 def test_numbers_of_threads(threads):
     options = hlotool.RunOptions(threads=threads)
     with pytest.raises(hlotool.EvaluationError, match="the number of threads must be an integer from 1 on"):
         hlotool.evaluate(hlotool.parse(CHAIN), [np.zeros((300, 200))], options=options)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_threads_of_a_forked_process():
-    """Its own ones: those of the process that it was forked from do not exist in it."""
-    # Newer versions of Python warn of the fork.
-    run = subprocess.run([sys.executable, "-W", "ignore", "-c", FORKED], capture_output=True, text=True, timeout=60, check=True)
-    assert run.stdout == "4 4\n"
 
 
 def test_blocks_of_arrays_that_nothing_needs_are_overwritten():

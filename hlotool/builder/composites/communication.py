@@ -236,8 +236,7 @@ class CommunicationMethods(CollectiveMethods):
         >>> b.custom_call("myfunc", [b.constant([1.0, 2.0])], "f32[3,3]")
         <op custom-call = f32[3,3] custom-call>
         """
-        given = {} if attributes is None else self._instance(attributes, Mapping, "attributes")  # type: ignore[type-abstract]
-        values = {"custom_call_target": target_name, "custom_call_has_side_effect": has_side_effect is True, **given}
+        values = {"custom_call_target": target_name, "custom_call_has_side_effect": has_side_effect is True, **self._attributes(attributes)}
         op = self.instruction(_CUSTOM_CALL.name, operands, shape, values)
         if opaque is not None:
             self._configure(op.instruction, backend_config_text(self._instance(opaque, str, "opaque")))

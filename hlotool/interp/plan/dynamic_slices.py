@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlotool.interp.dtypes import NUMPY_TYPES
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
 from hlotool.interp.plan.graph import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
@@ -61,7 +61,7 @@ def _fit(operand: Variable, lengths: Sequence[int], indices: Sequence[Variable],
     return all(variable.is_scalar and variable.shape.element_type in _INDEX_TYPES for variable in indices)
 
 
-_INDEX_TYPES = {"s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"}
+_INDEX_TYPES = {name for name, number in NUMBERS.items() if number.element.is_integral and number.bits >= 8}
 
 
 def _index(writer: Writer, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -43,7 +43,7 @@ def _computed(compute: Callable[[int, int], None], first: int, last: int) -> Non
         compute(first, last)
 
 
-@cache
+@lru_cache(maxsize=4)
 def _pool(threads: int) -> ThreadPoolExecutor:
     """The threads that wait for work, besides the one that has it."""
     return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="hlotool")

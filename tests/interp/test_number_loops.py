@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from itertools import product
+from unittest.mock import patch
 
 import numba
 import numpy as np
 import pytest
+from looped import compiled_loops
 
 import hlotool
 from hlotool.interp.dtypes import NUMPY_TYPES
-from hlotool.interp.plan import number_loops
+from hlotool.interp.plan.native import loops
 
 SIGNED, UNSIGNED, FLOATS = ("s8", "s16", "s32", "s64"), ("u8", "u16", "u32", "u64"), ("f32", "f64")
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
@@ -38,7 +40,7 @@ def is_left_to_python(name: str, kind: str, text: str) -> bool:
     if name == "s64":
         # Dividing is left to Python, and so is what reads the quotient.
         return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}" in text or f", {operand})" in text for operand in "dehq")
-    return name in FLOATS and opcode in ("maximum", "minimum", "power", "abs", "sqrt", "tanh", "clamp")
+    return name in FLOATS and opcode == "power"
 
 
 def every_operation(name: str) -> list[tuple[str, str]]:
@@ -124,19 +126,10 @@ def test_results_are_those_of_arrays(name):
 
 
 @pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
-def test_compiled_loops_give_the_same(name, monkeypatch):
-    compiled = []
-    compile_loop = number_loops._compiled
-
-    def spy(*arguments):
-        compiled.append(compile_loop(*arguments))
-        return compiled[-1]
-
-    monkeypatch.setattr(number_loops, "_compiled", spy)
-    monkeypatch.setattr(number_loops, "_HOT", 0)
-    monkeypatch.setattr(number_loops, "_MOST_COMPILED", 10_000)
-    check(name, is_native=True)
-    assert [step.nopython_signatures for step in compiled if step is not None], "Numba has not compiled the loop"
+def test_compiled_loops_give_the_same(name):
+    with compiled_loops(with_numba=True) as sources, patch.object(loops, "_MOST_COMPILED", 10_000):
+        check(name, is_native=True)
+    assert sources
 
 
 def check(name: str, *, is_native: bool) -> None:
@@ -160,11 +153,11 @@ def check(name: str, *, is_native: bool) -> None:
 
 def test_where_numba_does_not_help_nothing_changes(monkeypatch):
     """Where it is not installed, or is for another NumPy; and where it cannot compile a loop."""
-    monkeypatch.setattr(number_loops, "_HOT", 0)
+    monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setitem(sys.modules, "numba", None)
     check("pred", is_native=True)
     monkeypatch.undo()
-    monkeypatch.setattr(number_loops, "_HOT", 0)
+    monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setattr("numba.typeof", lambda value: numba.types.unicode_type)
     check("pred", is_native=True)
 
@@ -176,9 +169,9 @@ step { s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 m
 ENTRY e { i = s32[] parameter(0) mask = s32[] parameter(1) s = tuple(i, mask) ROOT w = (s32[], s32[]) while(s), condition=more, body=step }"""
 
 
-@pytest.mark.parametrize("hot", [0, 1 << 40])
-def test_limits_hold(hot, monkeypatch):
-    monkeypatch.setattr(number_loops, "_HOT", hot)
+@pytest.mark.parametrize("seconds", [float("-inf"), 100.0])
+def test_limits_hold(seconds, monkeypatch):
+    monkeypatch.setattr(loops, "_SECONDS", seconds)
     module = hlotool.parse(ENDLESS.replace("STEP", "2"))
     for options, message in (
         ({"max_iterations": 1000}, "did not end after 1000 iterations"),
@@ -190,8 +183,9 @@ def test_limits_hold(hot, monkeypatch):
     assert [x.item() for x in result] == [-1, -1]
 
 
-@pytest.mark.parametrize("executor", ["plan", "reference"])
-def test_a_state_that_stays_the_same_is_the_result(executor):
+@pytest.mark.parametrize(("executor", "seconds"), [("plan", float("-inf")), ("plan", 100.0), ("reference", 100.0)])
+def test_a_state_that_stays_the_same_is_the_result(executor, seconds, monkeypatch):
     """As if somebody had stopped the run: nothing can come of it any more."""
+    monkeypatch.setattr(loops, "_SECONDS", seconds)
     result = hlotool.evaluate(hlotool.parse(ENDLESS.replace("STEP", "0")), [np.int32(5), np.int32(-1)], executor=executor)
     assert [x.item() for x in result] == [5, -1]

@@ -10,7 +10,7 @@ from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES
 from hlotool.interp.plan.graph import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["write_dynamic_slice", "write_dynamic_update_slice"]
+__all__ = ["fits", "write_dynamic_slice", "write_dynamic_update_slice"]
 
 
 def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
@@ -21,7 +21,7 @@ def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
     if operand.shape.element_type != result.shape.element_type:
         return False
     lengths = tuple(operation.instruction.attributes.get("dynamic_slice_sizes") or ())
-    if lengths != result.shape.dimensions or not _fit(operand, lengths, indices, [operand, result]):
+    if lengths != result.shape.dimensions or not fits(operand, lengths, indices, [operand, result]):
         return False
     index = _index(writer, operand, lengths, indices)
     writer.line(f"{writer.name(result)} = {writer.name(operand)}[{index}]")
@@ -37,7 +37,7 @@ def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequ
     (operand, update, *indices), (result,) = operation.reads, operation.results
     if len({variable.shape.element_type for variable in (operand, update, result)}) != 1 or operand.shape.dimensions != result.shape.dimensions:
         return False, None
-    if not _fit(operand, update.shape.dimensions, indices, [operand, update, result]):
+    if not fits(operand, update.shape.dimensions, indices, [operand, update, result]):
         return False, None
     index = _index(writer, operand, update.shape.dimensions, indices)
     name, copy = writer.name(operand), writer.bind(np.array, "array")
@@ -51,8 +51,8 @@ def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequ
     return True, passed
 
 
-def _fit(operand: Variable, lengths: Sequence[int], indices: Sequence[Variable], arrays: Sequence[Variable]) -> bool:
-    """Whether the slice is one of the operand, whose dimensions are known, as are those of all arrays."""
+def fits(operand: Variable, lengths: Sequence[int], indices: Sequence[Variable], arrays: Sequence[Variable]) -> bool:
+    """Whether a slice of such lengths at `indices` is one of the operand, whose dimensions are known, as are those of all arrays."""
     sizes = operand.shape.dimensions
     if not sizes or not len(sizes) == len(lengths) == len(indices) or any(length > size for length, size in zip(lengths, sizes, strict=True)):
         return False

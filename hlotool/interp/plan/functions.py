@@ -14,6 +14,7 @@ from hlotool.interp.plan.forms import Form, Reduction, form_of, reduction_of
 from hlotool.interp.plan.fusing import Cluster, schedule
 from hlotool.interp.plan.graph import Branches, Call, Loop, Operation, Region, Variable
 from hlotool.interp.plan.lowering import Lowering
+from hlotool.interp.plan.native.loops import NativeLoop, native_loop
 from hlotool.interp.plan.number_loops import NumberLoop, number_loop
 from hlotool.interp.plan.runtime import first_check
 from hlotool.interp.plan.statements import implicit_operands, value_expression, write_operation, write_unpacked
@@ -146,7 +147,7 @@ class FunctionWriter:
 
     def _write_loop(self, loop: Loop, dying: list[Variable]) -> None:
         writer = self.writer
-        numbers = number_loop(loop)
+        numbers = number_loop(loop, self.lowering.bindings)
         if numbers is not None:
             self._write_number_loop(loop, numbers)
             self._delete(dying)
@@ -156,11 +157,13 @@ class FunctionWriter:
         inside = {variable for region in loop.regions for variable in region.free_variables()}
         self._delete(variable for variable in dying if variable in initial and variable not in inside)
         is_finite = exact_trip_count(loop.instruction) is not None
-        check = first_check(self.options, is_finite)
+        native = native_loop(loop, self.lowering.bindings)
+        check = first_check(self.options, is_finite and native is None)
         is_compared = not is_finite and all(map(is_pure, loop.instruction.called))
         count, limit, held = (writer.local(prefix) for prefix in ("n", "c", "h"))
         if check is not None:
-            writer.line(f"{count} = 0; {limit} = {check}; {held} = None")
+            first = check if native is None else f"{writer.bind(native)}.enter({check})"
+            writer.line(f"{count} = 0; {limit} = {first}; {held} = None")
         is_watched = loop is self._watched_loop
         state = "".join(f"{value_expression(writer, variable.shape, (variable,))}, " for variable in loop.state)
         with writer.block("while True:"):
@@ -173,6 +176,8 @@ class FunctionWriter:
             if check is not None:
                 writer.line(f"{count} += 1")
                 with writer.block(f"if {count} == {limit}:"):
+                    if native is not None:
+                        self._write_native(loop, native, f"{count} - 1")
                     writer.line(f"{limit} = next_check({count}, run.options)")
                     if is_compared:
                         writer.line(f"{held} = ({state})")
@@ -188,6 +193,15 @@ class FunctionWriter:
                     writer.line(f"{held} = None")
         self._delete(variable for variable in dying if not (variable in initial and variable not in inside) and variable not in loop.results)
         self._delete(variable for variable in dying if variable in loop.results)
+
+    def _write_native(self, loop: Loop, native: NativeLoop, iterations: str) -> None:
+        """Leaves the loop, if it is compiled, with the state that machine code has computed."""
+        writer = self.writer
+        arguments = ", ".join(map(writer.name, (*loop.state, *native.outside)))
+        writer.line(f"r = {writer.bind(native)}(run, {iterations}, {arguments})")
+        with writer.block("if r is not None:"):
+            writer.line(f"{''.join(f'{writer.name(variable)}, ' for variable in loop.state)}= r; r = None")
+            writer.line("break")
 
     def _write_number_loop(self, loop: Loop, numbers: NumberLoop) -> None:
         self.number_loops.append(numbers)

@@ -73,11 +73,9 @@ def _common(one: NumberBlock, other: NumberBlock) -> NumberBlock:
 
 
 class NumberStatements:
-    """Writes blocks of operations with these templates; `results` are what is read after the last block, as names if they `are_named`."""
+    """Writes blocks of operations with these templates; `results` are what is read after the last block."""
 
-    def __init__(
-        self, writer: Writer, names: NumberTemplates, templates: Mapping[Operation, NumberTemplate], results: Leaves, *, are_named: bool
-    ) -> None:
+    def __init__(self, writer: Writer, names: NumberTemplates, templates: Mapping[Operation, NumberTemplate], results: Leaves) -> None:
         self._writer = writer
         self._names = names
         self._templates = templates
@@ -85,7 +83,6 @@ class NumberStatements:
         self._readers = {variable: operation for operation in templates for variable in operation.reads}
         self._uses = Counter([variable for operation in templates for variable in operation.reads])
         self._uses.update(results)
-        self._named = frozenset(results if are_named else ())
 
     def text(self, variable: Variable) -> str:
         """The expression for a variable, which may stand anywhere."""
@@ -144,8 +141,6 @@ class NumberStatements:
 
     def _is_read_in(self, variable: Variable, block: NumberBlock) -> bool:
         """Whether the only operation that reads a variable does so in one place, or nothing but the results has it."""
-        if variable in self._named:
-            return False
         reader = self._readers.get(variable)
         # The choices of branches are read once, and so is what they depend on.
         return reader is None or reader in block.branches or self._is_read_once(variable, reader)

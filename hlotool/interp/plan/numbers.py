@@ -19,12 +19,13 @@ import numpy as np
 
 from hlotool.interp import functions
 from hlotool.interp.dtypes import NUMBERS, NumberType
+from hlotool.interp.monoids import Monoid
 from hlotool.interp.plan.forms import Form, form_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable
 from hlotool.interp.plan.scalars import CLAMPED, OPERATORS, PARTLY
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "wrapped"]
+__all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "is_held", "wrapped"]
 
 
 class NumberTemplate(NamedTuple):
@@ -40,9 +41,14 @@ class NumberTemplate(NamedTuple):
 
 
 def can_hold(variable: Variable) -> bool:
-    """Whether a variable is a number that these statements can compute with: of a type that NumPy has, and not complex."""
+    """Whether a variable is a number that these statements can compute with."""
+    return variable.is_scalar and is_held(variable)
+
+
+def is_held(variable: Variable) -> bool:
+    """Whether a variable is a number, or an array of numbers, of a type that NumPy has, and not complex."""
     number = NUMBERS.get(variable.shape.element_type)
-    return variable.is_scalar and number is not None and number.kind != "complex" and number.held == number.computed
+    return number is not None and number.kind != "complex" and number.held == number.computed
 
 
 class _Exact:
@@ -140,6 +146,16 @@ _RANGES: dict[str, Callable[[Sequence[_Range], int], _Range | None]] = {
 
 
 _OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
+# The sum of zeros is positive if one of them is. The sum of NaN and a number has the bits of the NaN.
+_LARGER = "{0} if {0} > {1} or ({0} == {1} and {0} != 0) else {1} if {1} > {0} else {0} + {1}"
+_SMALLER = "{0} if {0} < {1} or ({0} == {1} and {0} != 0) else {1} if {1} < {0} else {0} + {1} if {0} != {1} else -(-{0} - {1})"
+_OF_NATIVE_FLOATS: dict[Any, str] = {
+    np.abs: "abs({0})",
+    functions.maximum_floats: _LARGER,
+    functions.minimum_floats: _SMALLER,
+}
+"""What machine code computes otherwise than Python."""
+_CLAMPED_NATIVE_FLOATS = _SMALLER.format("{2}", f"({_LARGER})")
 _ROUNDED = {np.add, np.subtract, np.multiply, np.divide}
 _DISTANCES = {"LT": (None, -1), "LE": (None, 0), "GT": (1, None), "GE": (0, None), "EQ": (0, 0)}
 """How far the limits of what is compared with a number are from it, if the comparison holds."""
@@ -148,11 +164,10 @@ _DISTANCES = {"LT": (None, -1), "LE": (None, 0), "GT": (1, None), "GE": (0, None
 class NumberTemplates:
     """Makes the templates of operations, in the order in which they run; for Python, or `for_numba`.
 
-    `is_native` becomes false with an operation that Numba does not know, or knows with another meaning.
+    For Numba, there are none for operations that it does not know, or knows with another meaning.
     """
 
     def __init__(self, writer: Writer, *, for_numba: bool) -> None:
-        self.is_native = True
         self._writer = writer
         self._for_numba = for_numba
         self._ranges: dict[Variable, tuple[int, int]] = {}
@@ -179,38 +194,48 @@ class NumberTemplates:
             self._ranges[variable] = bounds[0], bounds[1]
 
     def template(self, operation: Operation) -> NumberTemplate | None:
-        """The template of an operation; None if there is none."""
+        """The template of an operation, for each of the elements if it is one on arrays; None if there is none."""
         form = form_of(operation)
-        if form is None or len(operation.results) != 1 or not all(map(can_hold, (*operation.reads, *operation.results))):
+        if form is None or len(operation.results) != 1 or not all(map(is_held, (*operation.reads, *operation.results))):
             return None
         (result,) = operation.results
         self._note_range(operation)
-        # Numba has no integers of 64 bits without sign that it would not mix with floats.
-        self.is_native &= all(variable.shape.element_type != "u64" for variable in (*operation.reads, result))
         number, source = NUMBERS[result.shape.element_type], NUMBERS[operation.reads[0].shape.element_type]
         opcode = operation.instruction.opcode
         if opcode == "convert":
             return self._converted(source, number)
         if source.kind == "float":
-            return self._of_floats(form, len(operation.reads), source, number)
+            is_clamped = self._for_numba and opcode == "clamp"
+            return NumberTemplate(_CLAMPED_NATIVE_FLOATS) if is_clamped else self._of_floats(form, len(operation.reads), source, number)
         if opcode == "clamp":
             return NumberTemplate(CLAMPED)
         template = self._template(form, operation.reads, source)
         if template is None:
             return None
-        values = {"bits": str(source.bits), "values": str(1 << source.bits), "mask": str((1 << source.bits) - 1)}
-        wraps = number if isinstance(template, _Wrapped) and not self._fits(operation) else None
-        return NumberTemplate(_filled(template.text, values), wraps)
+        return NumberTemplate(_for_width(template, source), number if isinstance(template, _Wrapped) and not self._fits(operation) else None)
 
-    def _of_floats(self, form: Form, count: int, source: NumberType, result: NumberType) -> NumberTemplate:
+    def combination(self, monoid: Monoid, number: NumberType) -> NumberTemplate | None:
+        """The template for what a reduction combines numbers with; None if there is none."""
+        if number.kind == "float":
+            functions_of_floats = {"maximum": functions.maximum_floats, "minimum": functions.minimum_floats}
+            function = functions_of_floats.get(monoid.opcode, monoid.numbers)
+            return self._of_floats(Form(function), 2, number, number)
+        if number.kind == "pred":
+            template = _OF_TRUTH_VALUES.get(monoid.preds)
+        else:
+            template = _OF_INTEGERS.get(monoid.numbers)
+        if template is None:
+            return None
+        return NumberTemplate(_for_width(template, number), number if isinstance(template, _Wrapped) else None)
+
+    def _of_floats(self, form: Form, count: int, source: NumberType, result: NumberType) -> NumberTemplate | None:
         function = self._writer.bind(form.function)
         is_ufunc = isinstance(form.function, np.ufunc)
         partly = None if is_ufunc else PARTLY.get(form.function)
         text = OPERATORS.get(form.function) if form.function not in (np.maximum, np.minimum) else None
-        if self._for_numba or text is None:
-            self.is_native &= text is not None
         if self._for_numba:
-            return NumberTemplate(text or "")
+            native = _OF_NATIVE_FLOATS.get(form.function, text)
+            return None if native is None else NumberTemplate(native)
         own = _OF_FLOATS.get(form.function, partly)
         scalar_type = self._writer.bind(source.held.type, source.held.name)
         operands = [f"{scalar_type}({{{k}}})" for k in range(count)]
@@ -222,11 +247,12 @@ class NumberTemplates:
     def _template(self, form: Form, operands: Leaves, source: NumberType) -> _Exact | None:
         function = form.function.func if isinstance(form.function, partial) else form.function
         if source.kind == "pred":
-            is_itself = operands[-1].constant is not None and function is (np.equal if operands[-1].constant else np.not_equal)
+            truth = _constant(operands[-1])
+            is_itself = truth is not None and function is (np.equal if truth else np.not_equal)
             return _Exact("{0}") if is_itself else _OF_TRUTH_VALUES.get(function)
-        if source.bits == 64 and function in _NOT_IN_64_BITS:
-            self.is_native = False
-        second = operands[-1].constant
+        if self._for_numba and source.bits == 64 and function in _NOT_IN_64_BITS:
+            return None
+        second = _constant(operands[-1])
         if source.kind == "signed" and function in _DIVIDED_BY_POSITIVE and second is not None and second > 0:
             return _DIVIDED_BY_POSITIVE[function]
         if function in _SHIFTED_BY_CONSTANT and second is not None and 0 <= second < source.bits:
@@ -249,8 +275,9 @@ class NumberTemplates:
 
     def _range(self, variable: Variable) -> tuple[int, int]:
         """The smallest and the largest integer that a variable may be."""
-        if variable.constant is not None:
-            return int(variable.constant), int(variable.constant)
+        constant = _constant(variable)
+        if constant is not None:
+            return int(constant), int(constant)
         return self._ranges.get(variable, _limits(variable))
 
     def _note_range(self, operation: Operation) -> None:
@@ -295,10 +322,21 @@ class NumberTemplates:
         return NumberTemplate("{0}", None, True) if result.bits == 32 else NumberTemplate("float({0})")
 
 
+def _constant(variable: Variable) -> Any:
+    """The constant that a number is; None for others, and for arrays."""
+    return variable.constant if variable.is_scalar else None
+
+
 def _limits(variable: Variable) -> tuple[int, int]:
     """The smallest and the largest integer of a variable's type; for truth values 0 and 1."""
     element = NUMBERS[variable.shape.element_type].element
     return (element.minimum, element.maximum) if element.is_integral else (0, 1)
+
+
+def _for_width(template: _Exact, number: NumberType) -> str:
+    """The text of a template for integers of this width."""
+    values = {"bits": str(number.bits), "values": str(1 << number.bits), "mask": str((1 << number.bits) - 1)}
+    return _filled(template.text, values)
 
 
 def _filled(template: str, values: dict[str, str]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS
-from hlotool.interp.kernels.contraction import matrix_form
+from hlotool.interp.kernels.contraction import MatrixForm, matrix_form
 from hlotool.interp.plan.graph import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["product_expression"]
+__all__ = ["product_expression", "product_form"]
 
 
 def product_expression(operation: Operation, writer: Writer) -> str | None:
@@ -22,6 +22,20 @@ def product_expression(operation: Operation, writer: Writer) -> str | None:
     >>> product_expression(Operation(module.entry.root, [(x,), (y,)], (r,)), Writer())
     'matmul(v1, v2.transpose(k0))'
     """
+    form = product_form(operation)
+    if form is None:
+        return None
+    lhs, rhs = operation.reads
+    left = _viewed(writer, lhs, form.lhs_order, form.lhs_sizes)
+    right = _viewed(writer, rhs, form.rhs_order, form.rhs_sizes)
+    product = f"{writer.bind(np.matmul, 'matmul')}({left}, {right})"
+    has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
+    # What would be a number for NumPy, too, is reshaped to one.
+    return product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
+
+
+def product_form(operation: Operation) -> MatrixForm | None:
+    """How a dot product of arrays of one type of floats that is computed in is a product of matrices; None for all other operations."""
     x, variables = operation.instruction, (*operation.reads, *operation.results)
     if x.opcode != "dot" or len({variable.shape.element_type for variable in variables}) != 1 or any(map(_is_dynamic, variables)):
         return None
@@ -41,12 +55,7 @@ def product_expression(operation: Operation, writer: Writer) -> str | None:
     form = matrix_form(*sizes, lhs_batch, lhs_contracting, rhs_batch, rhs_contracting)
     if form.sizes != result.shape.dimensions or any(sorted(order) != list(range(len(order))) for order in (form.lhs_order, form.rhs_order)):
         return None
-    left = _viewed(writer, lhs, form.lhs_order, form.lhs_sizes)
-    right = _viewed(writer, rhs, form.rhs_order, form.rhs_sizes)
-    product = f"{writer.bind(np.matmul, 'matmul')}({left}, {right})"
-    has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
-    # What would be a number for NumPy, too, is reshaped to one.
-    return product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
+    return form
 
 
 def _is_dynamic(variable: Variable) -> bool:

@@ -1,0 +1,343 @@
+"""Which loops can be compiled, their source for Numba, and when they have run so long that compiling them is worthwhile."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hlotool.analysis.loops import exact_trip_count
+from hlotool.interp.binding import Binding
+from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.failures import is_as_inferred
+from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
+from hlotool.interp.plan.graph import Branches, Leaves, Loop, Operation, Region, Variable
+from hlotool.interp.plan.native.compiler import NativeSource, Step, compiled, is_installed
+from hlotool.interp.plan.native.operations import write_operation
+from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, size_of
+from hlotool.interp.plan.numbers import is_held
+from hlotool.interp.plan.runtime import PlanRun
+from hlotool.interp.plan.writer import Writer
+from hlotool.ir.model import Instruction
+
+__all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "needed_operations", "outside_of"]
+
+_MOST_COMPILED = 500
+"""The most operations of a loop that is compiled; the time grows faster than their number."""
+_MOST_ELEMENTS = 1 << 10
+"""The most elements of an array that is computed: for more, NumPy's functions take no longer."""
+_MOST_READ = 1 << 20
+"""The most elements of an array of which slices are read."""
+_SLICING = frozenset(("dynamic-slice", "gather", "slice"))
+_MOST_AT_ONCE = 1 << 16
+"""Iterations after which it is checked whether time is left, and whether the user has interrupted the run."""
+_MOST_WORK = 1 << 25
+"""The same for the elements that are computed, which may take a nanosecond or ten."""
+_TOO_MUCH_WORK = 1 << 29
+"""The number of elements after which a loop inside gives up, since it might never end; it cannot be interrupted."""
+_MOST_ITERATIONS = (1 << 63) - 1
+_SECONDS, _SECONDS_PER_OPERATION = 0.5, 0.01
+"""How long compiling takes, about. A loop is compiled after it has run for as long."""
+_SECONDS_TO_COMPILE = 10.0
+"""What must be left of the time for a run, so that the limit holds even if compiling takes longer than usual."""
+_GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
+
+Reached = tuple[bool, int, tuple[Any, ...]]
+Part = Callable[[int, int, tuple[Any, ...]], "Reached | None"]
+"""Runs a loop from a number of iterations to another, and from a state to another; returns whether it has ended, and both; None to give up."""
+
+
+def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], *, is_compared: bool) -> tuple[Any, ...] | None:
+    """Runs a loop part by part, with the limits of the run in between; returns the final state, or None if a part gives up.
+
+    If it `is_compared`, a state that does not change any more is the final one.
+    """
+    compared_from = max(FIRST_COMPARED, iterations)
+    before: tuple[Any, ...] | None = None
+    while True:
+        limit = iterations + 1 if before is not None else min(max(2 * iterations, compared_from), iterations + _MOST_AT_ONCE)
+        if run.options.max_iterations is not None:
+            limit = min(limit, run.options.max_iterations)
+        reached = part(iterations, limit, state)
+        if reached is None:
+            return None
+        has_ended, iterations, state = reached
+        if has_ended or (before is not None and is_same(tuple(map(np.asarray, before)), tuple(map(np.asarray, state)))):
+            return state
+        run.check_time()
+        next_iteration(iterations, run.options)
+        before = state if is_compared and before is None and iterations >= compared_from else None
+        if before is not None:
+            compared_from = 2 * iterations
+
+
+class NativeLoop:
+    """A loop that is compiled to machine code once it has run long.
+
+    `outside` are the variables, other than constants, that it reads besides its state.
+    """
+
+    __slots__ = ("_arguments", "_bindings", "_entered", "_is_compared", "_is_possible", "_loop", "_seconds", "_step", "outside", "threshold")
+
+    def __init__(self, loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves, count: int) -> None:
+        self.outside = outside
+        self.threshold = _SECONDS + _SECONDS_PER_OPERATION * count
+        self._loop = loop
+        self._bindings = bindings
+        self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
+        self._is_possible = True
+        self._seconds = 0.0
+        self._entered = 0.0
+        self._step: Step | None = None
+        self._arguments: list[Array] = []
+
+    def enter(self, check: int = FIRST_COMPARED) -> int:
+        """Notes that the loop begins; returns the first iteration at which it calls this, which is the first one of all if it has been hot."""
+        self._entered = time.monotonic()
+        return 1 if self._seconds >= self.threshold else check
+
+    def __call__(self, run: PlanRun, iterations: int, *values: Any) -> tuple[Any, ...] | None:
+        """The final state of the loop in a state after so many iterations; None if the loop has to go on by itself.
+
+        `values` are the state and what is read from outside, as arrays and NumPy's numbers.
+        """
+        if not self._is_hot(run):
+            return None
+        count = len(self._loop.state)
+        state = values[:count]
+        if self._step is None and not self._compile(state, values[count:]):
+            self._is_possible = False
+            return None
+        outside = [*map(_read_only, values[count:]), *self._arguments]
+        result = in_parts(run, partial(self._part, run, outside), iterations, state, is_compared=self._is_compared)
+        if result is None:
+            self._is_possible = False
+            return None
+        return tuple(
+            [
+                value.reshape(variable.shape.dimensions) if isinstance(value, np.ndarray) else value
+                for variable, value in zip(self._loop.state, result, strict=True)
+            ]
+        )
+
+    def _part(self, run: PlanRun, outside: Sequence[Any], iterations: int, limit: int, state: tuple[Any, ...]) -> Reached | None:
+        """Runs until there are so many iterations, or a bit less; returns whether it has ended, their number, and the state."""
+        assert self._step is not None
+        most = _MOST_ITERATIONS if run.options.max_iterations is None else run.options.max_iterations
+        # The loop overwrites the arrays of its state.
+        current = list(map(_owned, state))
+        code, iterations, *numbers = self._step(iterations, limit, most, *current, *outside)
+        if code == _GIVES_UP:
+            return None
+        left = iter(numbers)
+        for k, variable in enumerate(self._loop.state):
+            if variable.is_scalar:
+                current[k] = NUMPY_TYPES[variable.shape.element_type].type(next(left))
+        return code == _HAS_ENDED, iterations, tuple(current)
+
+    def _is_hot(self, run: PlanRun) -> bool:
+        if not self._is_possible:
+            return False
+        now = time.monotonic()
+        self._seconds += now - self._entered
+        self._entered = now
+        if self._step is not None or self._seconds < self.threshold:
+            return self._step is not None
+        return run.deadline is None or run.deadline - now > _SECONDS_TO_COMPILE
+
+    def _compile(self, state: Sequence[Any], outside: Sequence[Any]) -> bool:
+        try:
+            source, constants, memory = _source(self._loop, self._bindings, self.outside)
+        except CannotCompile:
+            return False
+        self._arguments = [*map(_read_only, constants), *memory]
+        self._step = compiled(source, [0, 0, 0, *map(_owned, state), *map(_read_only, outside), *self._arguments])
+        return self._step is not None
+
+
+def _owned(value: Any) -> Any:
+    """An argument that machine code may overwrite: a flat copy of an array; a number of Python, or a float with its width."""
+    if isinstance(value, np.ndarray):
+        return value.copy(order="C").reshape(-1)
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.floating) else value
+
+
+def _read_only(value: Any) -> Any:
+    """An argument that machine code only reads. To Numba, arrays that cannot be written are of another type, so all of these are."""
+    if not isinstance(value, np.ndarray):
+        return _owned(value)
+    flat = np.ascontiguousarray(value).reshape(-1).view()
+    flat.flags.writeable = False
+    return flat
+
+
+def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLoop | None:
+    """What can compile a loop; None if there is no Numba, or if there is more in the loop than numbers and small arrays."""
+    if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
+        return None
+    count = 0
+    for operation in _operations(loop):
+        count += 1
+        if count > _MOST_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
+            return None
+        can_be_read = _can_be_read if operation.instruction.opcode in _SLICING or operation.regions else _is_small
+        if not all(map(_is_small, operation.results)) or not all(map(can_be_read, operation.reads)):
+            return None
+    outside = outside_of(loop)
+    return NativeLoop(loop, bindings, outside, count) if all(map(_can_be_read, outside)) else None
+
+
+def _operations(loop: Loop) -> Iterator[Operation]:
+    """The operations in a loop, also those in the loops and branches inside."""
+    stack = list(loop.regions)
+    while stack:
+        for operation in stack.pop().operations:
+            yield operation
+            stack += operation.regions
+
+
+def is_simple(operation: Operation) -> bool:
+    """Whether an operation is a kernel without effects, and its result what is written."""
+    return type(operation) is Operation and operation.is_pure and is_as_inferred(operation.instruction)
+
+
+def _can_be_read(variable: Variable) -> bool:
+    # Numba has no integers of 64 bits without sign that it would not mix with floats.
+    is_known = is_held(variable) and variable.shape.element_type != "u64"
+    return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MOST_READ
+
+
+def _is_small(variable: Variable) -> bool:
+    return _can_be_read(variable) and size_of(variable) <= _MOST_ELEMENTS
+
+
+def outside_of(loop: Loop) -> Leaves:
+    """The variables, other than constants, that a loop reads and does not compute."""
+    reads: dict[Variable, None] = {}
+    inside: set[Variable] = {*loop.state}
+    for operation in _operations(loop):
+        inside.update(operation.results)
+        reads.update(dict.fromkeys(operation.reads))
+        reads.update(dict.fromkeys(result for region in operation.regions for result in region.results))
+    reads.update(dict.fromkeys((*loop.condition.results, *loop.body.results)))
+    return tuple([variable for variable in reads if variable.constant is None and variable not in inside])
+
+
+# ---- the source ----------------------------------------------------------------------------------------------------------
+
+
+class _LoopWriter:
+    """Writes a loop, and the loops and branches in it, which are nested no deeper than Python's blocks may be."""
+
+    def __init__(self, bindings: Mapping[Instruction, Binding]) -> None:
+        self.writer = Writer()
+        self.statements = NativeStatements(self.writer, bindings)
+        self._leaves = ""
+
+    def write(self, loop: Loop) -> None:
+        """Writes what is in the function; its result begins with whether the loop goes on, the iterations, and the numbers of the state."""
+        line, name = self.writer.line, self.statements.name
+        self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])
+        line("work = 0")
+        with self.writer.block("while True:"):
+            goes_on = self._write_condition(loop)
+            line(f"if not {goes_on}: return {_HAS_ENDED}, {self._leaves}")
+            line(f"if n == limit or work > {_MOST_WORK}: return {_GOES_ON}, {self._leaves}")
+            line("n += 1")
+            line(f"work += {_work(loop)}")
+            self._write_region(loop.body)
+            self.statements.assign(loop.state, loop.body.results)
+
+    def _write_condition(self, loop: Loop) -> str:
+        self._write_region(loop.condition)
+        (goes_on,) = loop.condition.results
+        return self.statements.name(goes_on)
+
+    def _write_region(self, region: Region) -> None:
+        for operation in needed_operations(region):
+            self.writer.comment(operation.instruction)
+            write = _WRITERS.get(type(operation))
+            if write is None:
+                write_operation(self.statements, operation)
+            else:
+                write(self, operation)
+
+    def _write_loop(self, loop: Loop) -> None:
+        """A loop inside, which gives up if it takes too long: the run cannot be interrupted there."""
+        line = self.writer.line
+        for variable in loop.state:
+            if not variable.is_scalar:
+                self.statements.array(variable)
+        self.statements.assign(loop.state, loop.operands[0])
+        count = self.writer.local("n")
+        line(f"{count} = 0")
+        with self.writer.block("while True:"):
+            goes_on = self._write_condition(loop)
+            line(f"if not {goes_on}: break")
+            line(f"if {count} == most or work > {_TOO_MUCH_WORK}: return {_GIVES_UP}, {self._leaves}")
+            line(f"{count} += 1")
+            line(f"work += {_work(loop)}")
+            self._write_region(loop.body)
+            self.statements.assign(loop.state, loop.body.results)
+
+    def _write_branches(self, branches: Branches) -> None:
+        ((selector,), *_) = branches.operands
+        for result in branches.results:
+            if not result.is_scalar:
+                self.statements.array(result)
+        last = len(branches.regions) - 1
+        is_pred = selector.shape.element_type == "pred"
+        for number, region in enumerate(branches.regions):
+            test = self.statements.name(selector) if is_pred else f"{self.statements.name(selector)} == {number}"
+            head = "if True:" if last == 0 else "else:" if number == last else f"{'elif' if number else 'if'} {test}:"
+            with self.writer.block(head):
+                self._write_region(region)
+                self.statements.assign(branches.results, region.results)
+
+
+def needed_operations(region: Region) -> list[Operation]:
+    """The operations of a region whose results are read; those that run regions are always needed, as they may never end."""
+    needed: set[Variable] = set(region.results)
+    operations: list[Operation] = []
+    for operation in reversed(region.operations):
+        if operation.regions or not needed.isdisjoint(operation.results):
+            needed.update(operation.reads)
+            operations.append(operation)
+    return operations[::-1]
+
+
+def _work(loop: Loop) -> int:
+    """How many elements an iteration computes or reads at most, without those of loops inside."""
+    work, regions = 1, list(loop.regions)
+    while regions:
+        for operation in regions.pop().operations:
+            if isinstance(operation, Branches):
+                regions += operation.regions
+            elif not operation.regions:
+                work += max(map(size_of, (*operation.reads, *operation.results)))
+    return work
+
+
+_WRITERS: dict[type, Callable[[_LoopWriter, Any], None]] = {Loop: _LoopWriter._write_loop, Branches: _LoopWriter._write_branches}
+
+
+def _source(loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves) -> tuple[NativeSource, list[Any], list[Array]]:
+    """The source of `loop(n, limit, most, ...)`, of the state, what is read from outside, constants and memory; and both of the latter.
+
+    `most` is the number of iterations that each loop inside may have. Raises CannotCompile.
+    """
+    lowered = _LoopWriter(bindings)
+    writer, statements = lowered.writer, lowered.statements
+    names = [statements.name(variable) for variable in (*loop.state, *outside)]
+    with writer.diverted() as lines:
+        lowered.write(loop)
+    memory = [np.empty(count, dtype) for dtype, count in statements.memory.items()]
+    parameters = ["n", "limit", "most", *names, *statements.constants, *(f"memory_{dtype}" for dtype in statements.memory)]
+    with writer.block(f"def loop({', '.join(parameters)}):"):
+        for line in statements.prologue:
+            writer.line(line)
+        writer.extend(lines)
+    return NativeSource(writer.text, writer.namespace), list(statements.constants.values()), memory

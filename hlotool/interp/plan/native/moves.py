@@ -1,0 +1,79 @@
+"""Operations that only move elements: where each element of the result comes from, which the kernel itself tells for arrays of numbers."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hlotool.interp.binding import Binding
+from hlotool.interp.dtypes import Array
+from hlotool.interp.plan.graph import Operation
+from hlotool.shapes.shape import Shape, array_shape
+
+__all__ = ["MOVES", "Move", "moves_of"]
+
+MOVES = frozenset(("bitcast", "broadcast", "concatenate", "copy", "pad", "reshape", "reverse", "slice", "transpose"))
+"""The opcodes whose results have the elements of their operands, without looking at them."""
+_MOST_MOVES = 32
+_MOST_OF_ONE = 3
+"""More moves from a single operand than this are a table of places instead."""
+
+
+class Move(NamedTuple):
+    """Some elements of the result, from `start` on, come from an operand, at the flat indices `places`, or every `step` elements from `first`."""
+
+    start: int
+    length: int
+    operand: int
+    first: int
+    step: int
+    places: Array | None = None
+
+
+def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
+    """The moves that make the result of an operation, in row-major order; None if they are too many, or the operation does more than move."""
+    x = operation.instruction
+    types = {variable.shape.element_type for variable in (*operation.reads, *operation.results)}
+    if x.opcode not in MOVES or len(types) != 1 or binding.per_call:
+        return None
+    first, numbers = 0, []
+    for variable in operation.reads:
+        size = prod(variable.shape.dimensions)
+        numbers.append(np.arange(first, first + size).reshape(variable.shape.dimensions))
+        first += size
+    keywords = {name: _of_integers(value) for name, value in binding.keywords.items()}
+    sources = np.asarray(binding.function(*numbers, **keywords))
+    if sources.dtype != np.int64 or sources.shape != operation.results[0].shape.dimensions:
+        return None
+    limits = np.cumsum([number.size for number in numbers])
+    flat = sources.reshape(-1)
+    owners = np.searchsorted(limits, flat, side="right")
+    return _grouped(flat - (limits - [number.size for number in numbers])[owners], owners)
+
+
+def _of_integers(value: Any) -> Any:
+    """The shape that a fact tells, for the numbers of elements."""
+    if isinstance(value, Shape):
+        return array_shape("s64", value.dimensions, value.dynamic, value.layout)
+    if isinstance(value, tuple):
+        return tuple([_of_integers(part) for part in value])
+    return value
+
+
+def _grouped(places: Array, owners: Array) -> list[Move] | None:
+    """The moves for elements that come from these places of these operands: a table if all come from one, but at no regular distances."""
+    moves: list[Move] = []
+    is_of_one = bool((owners == owners[:1]).all())
+    start = 0
+    while start < len(places):
+        if len(moves) == (_MOST_OF_ONE if is_of_one else _MOST_MOVES):
+            return [Move(0, len(places), int(owners[0]), 0, 0, places)] if is_of_one else None
+        step = int(places[start + 1] - places[start]) if start + 1 < len(places) and owners[start + 1] == owners[start] else 1
+        expected = places[start] + step * np.arange(len(places) - start)
+        differs = (places[start:] != expected) | (owners[start:] != owners[start])
+        length = int(differs.argmax()) if differs.any() else len(differs)
+        moves.append(Move(start, length, int(owners[start]), int(places[start]), step))
+        start += length
+    return moves

@@ -1,0 +1,70 @@
+"""Reductions by one operation, with the order of NumPy's where it makes a difference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlotool.interp.array_reductions import SHORT_ROW
+from hlotool.interp.dtypes import NUMBERS, Array
+from hlotool.interp.monoids import Monoid, monoid_of
+from hlotool.interp.plan.forms import reduction_of
+from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, read, size_of
+from hlotool.interp.plan.numbers import NumberTemplate
+
+__all__ = ["combination", "write_reduce"]
+
+
+def write_reduce(self: NativeStatements, operation: Operation) -> None:
+    """Writes a reduce. Raises CannotCompile."""
+    if reduction_of(operation) is None:
+        raise CannotCompile
+    (source, init), (result,) = operation.reads, operation.results
+    monoid = monoid_of(operation.instruction.attributes["to_apply"])
+    assert monoid is not None
+    axes, rank = sorted(operation.instruction.attributes["dimensions"]), source.shape.rank
+    kept = [k for k in range(rank) if k not in axes]
+    places = np.arange(size_of(source)).reshape(source.shape.dimensions).transpose([*kept, *axes]).reshape(size_of(result), -1)
+    target = self.allocate(dtype_of(result), 1) if result.is_scalar else self.array(result)
+    template = combination(self, monoid, source)
+    if monoid.compares or NUMBERS[source.shape.element_type].kind != "float" or (kept and axes == list(range(len(axes)))):
+        _write_columns(self, monoid, source, target, places)
+    elif axes == list(range(rank - len(axes), rank)) and (len(axes) > 1 or places.shape[1] <= SHORT_ROW):
+        _write_rows(self, monoid, source, target, places)
+    else:
+        raise CannotCompile
+    with self.writer.block(f"for k in range({size_of(result)}):"):
+        self.write_value(f"{target}[k]", template, [read(source, f"{target}[k]"), self.name(init)])
+    if result.is_scalar:
+        self.writer.line(f"{self.name(result)} = {read(source, f'{target}[0]')}")
+
+
+def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> NumberTemplate:
+    """The template for what a monoid computes of two numbers of a variable's type. Raises CannotCompile."""
+    template = self.templates.combination(monoid, NUMBERS[variable.shape.element_type])
+    if template is None:
+        raise CannotCompile
+    return template
+
+
+def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
+    """One element after the other, as NumPy combines rows of matrices, and as it may be where the order makes no difference."""
+    count, length = places.shape
+    table = self.writer.bind(np.ascontiguousarray(places.T).reshape(-1))
+    template = combination(self, monoid, source)
+    identity = monoid.ufunc(NUMBERS[source.shape.element_type]).identity
+    first = self.element(source, f"{table}[k]") if identity is None else str(identity)
+    self.writer.line(f"for k in range({count}): {target}[k] = {first}")
+    with self.writer.block(f"for j in range({length}):"), self.writer.block(f"for k in range({count}):"):
+        self.write_value(f"{target}[k]", template, [read(source, f"{target}[k]"), self.element(source, f"{table}[j * {count} + k]")])
+
+
+def _write_rows(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
+    """As NumPy does: its loop combines all elements of a row with the identity."""
+    count, length = places.shape
+    dtype = dtype_of(source)
+    size, name = np.dtype(dtype).itemsize, self.in_memory(source, count * length)
+    with self.writer.block(f"for k in range({count}):"):
+        self.writer.line(f"{target}[k] = {monoid.numbers.identity}")
+        total, row = f"{target}.ctypes.data + {size} * k", f"{name}.ctypes.data + {size} * {length} * k"
+        self.call_loop(monoid.numbers, [(total, dtype), (row, dtype), (total, dtype)], [length], (0, size, 0))

@@ -1,0 +1,166 @@
+"""Operations on numbers and small arrays as statements that Numba compiles.
+
+Arrays are flat and row-major; each has memory of its own, which is there before the loop begins. Elementwise operations are loops over
+elements, and have the expressions of numbers. Where Numba computes otherwise than NumPy, the loops in C of NumPy's functions are called.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from hlotool.interp.binding import Binding
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
+from hlotool.interp.plan.graph import Variable
+from hlotool.interp.plan.native.ufunc_loops import ufunc_loop
+from hlotool.interp.plan.numbers import NumberTemplate, NumberTemplates, wrapped
+from hlotool.interp.plan.writer import Writer
+from hlotool.ir.model import Instruction
+from hlotool.shapes.shape import array_shape
+
+__all__ = ["CannotCompile", "NativeStatements", "dtype_of", "read", "size_of"]
+
+
+class CannotCompile(Exception):
+    """An operation that there are no statements for."""
+
+
+def size_of(variable: Variable) -> int:
+    """The number of elements."""
+    return prod(variable.shape.dimensions)
+
+
+def dtype_of(variable: Variable) -> str:
+    """The name of NumPy's type of the elements."""
+    return NUMPY_TYPES[variable.shape.element_type].name
+
+
+def read(variable: Variable, text: str) -> str:
+    """The expression for an element of memory that has the type of a variable; of integers, with 64 bits."""
+    return f"int64({text})" if NUMBERS[variable.shape.element_type].kind in ("signed", "unsigned") else text
+
+
+def _enclosed(text: str) -> str:
+    return text if text.isidentifier() else f"({text})"
+
+
+class NativeStatements:
+    """Writes operations. `bindings` are the kernels of their instructions."""
+
+    def __init__(self, writer: Writer, bindings: Mapping[Instruction, Binding]) -> None:
+        self.constants: dict[str, Array] = {}
+        """The constant arrays that the statements read, by their names."""
+        self.memory: Counter[str] = Counter()
+        """The elements of memory that are needed for each of NumPy's types, besides those of the loop's state."""
+        self.prologue: list[str] = []
+        """The lines that give parts of the memory their names."""
+        self.writer = writer
+        self.bindings = bindings
+        self.templates = NumberTemplates(writer, for_numba=True)
+        self._has_calls = False
+        # The numbers that all elements of an array are, and the arrays whose memory has the elements of others.
+        self._uniform: dict[Variable, Variable] = {}
+        self._shared: dict[Variable, Variable] = {}
+
+    # ---- variables -------------------------------------------------------------------------------------------------------
+
+    def name(self, variable: Variable) -> str:
+        """The name of a number, or of an array's memory."""
+        if variable.is_scalar:
+            return self.templates.name(variable)
+        variable = self._shared.get(variable, variable)
+        name = self.writer.name(variable)
+        if variable.constant is not None:
+            self.constants[name] = variable.constant
+        return name
+
+    def element(self, variable: Variable, index: str) -> str:
+        """The expression for an element of an array, or for a number; of integers, with 64 bits."""
+        number = self.number_in(variable)
+        if number is not None:
+            return self.name(number)
+        return read(variable, f"{self.name(variable)}[{index}]")
+
+    def repeat(self, number: Variable, array: Variable) -> None:
+        """Makes all elements of an array a number."""
+        self._uniform[array] = number
+
+    def share(self, operand: Variable, result: Variable) -> None:
+        """Makes an array have the memory of another one, which has the same elements in the same order."""
+        self._shared[result] = self._shared.get(operand, operand)
+
+    def number_in(self, variable: Variable) -> Variable | None:
+        """The number that a variable is, or that all elements of an array are, if they are known to be one."""
+        if variable.is_scalar:
+            return variable
+        array = variable.constant
+        if isinstance(array, np.ndarray) and array.size and not any(array.strides) and variable not in self._uniform:
+            self._uniform[variable] = Variable(array_shape(variable.shape.element_type), np.asarray(array.flat[0]))
+        return self._uniform.get(variable)
+
+    def allocate(self, dtype: str, count: int, name: str | None = None) -> str:
+        """The name of new memory: a new one unless it is given."""
+        start, name = self.memory[dtype], name or self.writer.local("m")
+        self.memory[dtype] += count
+        self.prologue.append(f"{name} = memory_{dtype}[{start}:{start + count}]")
+        return name
+
+    def array(self, variable: Variable) -> str:
+        """The name of new memory for an array."""
+        return self.allocate(dtype_of(variable), size_of(variable), self.writer.name(variable))
+
+    # ---- statements ------------------------------------------------------------------------------------------------------
+
+    def assign(self, targets: Iterable[Variable], values: Iterable[Variable]) -> None:
+        """Gives variables the values of others, all at once."""
+        pairs = [(target, value) for target, value in zip(targets, values, strict=True) if target is not value]
+        numbers = [(self.name(target), self.name(value)) for target, value in pairs if target.is_scalar]
+        arrays = [(target, value) for target, value in pairs if not target.is_scalar]
+        overwritten = {self.name(target) for target, _ in arrays}
+        sources = {}
+        for _, value in arrays:
+            if self.number_in(value) is None and self.name(value) in overwritten:
+                sources[value] = copy = self.allocate(dtype_of(value), size_of(value))
+                self.writer.line(f"for i in range({size_of(value)}): {copy}[i] = {self.name(value)}[i]")
+        for target, value in arrays:
+            text = f"{sources[value]}[i]" if value in sources else self.element(value, "i")
+            self.writer.line(f"for i in range({size_of(target)}): {self.name(target)}[i] = {text}")
+        if numbers:
+            self.writer.line(f"{', '.join(target for target, _ in numbers)} = {', '.join(value for _, value in numbers)}")
+
+    def write_value(self, target: str, template: NumberTemplate, operands: Sequence[str]) -> None:
+        """What a template computes from operands, for a variable or an element of memory."""
+        value = target if target.isidentifier() else self.writer.local("t")
+        self.writer.line(f"{value} = {template.text.format(*map(_enclosed, operands))}")
+        if template.wraps is not None:
+            self.writer.line(wrapped(value, template.wraps))
+        if value != target:
+            self.writer.line(f"{target} = {value}")
+
+    def in_memory(self, variable: Variable, count: int) -> str:
+        """The name of memory that has the elements of an array, or a number `count` times."""
+        if self.number_in(variable) is None:
+            return self.name(variable)
+        name = self.allocate(dtype_of(variable), count)
+        self.writer.line(f"for i in range({count}): {name}[i] = {self.element(variable, 'i')}")
+        return name
+
+    def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int], steps: Sequence[int]) -> None:
+        """Calls a loop of NumPy's for arrays, the last one of which is the result: their addresses and types.
+
+        `counts` and `steps`, in bytes, are those of the loop. Raises CannotCompile.
+        """
+        letters = [np.dtype(dtype).char for _, dtype in arrays]
+        loop = ufunc_loop(ufunc, f"{''.join(letters[:-1])}->{letters[-1]}")
+        if loop is None:
+            raise CannotCompile
+        if not self._has_calls:
+            self._has_calls = True
+            for name, length in (("addresses", 3), ("counts", 4), ("steps", 9)):
+                self.allocate("int64", length, name)
+        values = [("addresses", [address for address, _ in arrays]), ("counts", counts), ("steps", steps)]
+        self.writer.line("; ".join(f"{name}[{k}] = {number}" for name, numbers in values for k, number in enumerate(numbers)))
+        self.writer.line(f"{self.writer.bind(loop.function)}(addresses.ctypes.data, counts.ctypes.data, steps.ctypes.data, {loop.data})")

@@ -1,0 +1,90 @@
+"""Loops over numbers and small arrays that are compiled: the same bits as without, whether Numba or Python runs their source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from case_files import read_cases
+from fuzz_plans import disagreement, small_blocks
+from looped import compiled_loops, looped
+
+import hlotool
+from hlotool.interp.plan.native import loops
+
+CASES = Path(__file__).with_name("small_loops.hlo")
+FILES = sorted((CASES.parent.parent / "ops").glob("*.hlo"))
+
+
+def modules(path: Path) -> list[hlotool.ir.model.Module]:
+    """The modules of a file in a loop, without those that cannot be."""
+    found = []
+    for case in read_cases(path):
+        try:
+            module = hlotool.parse(case.text)
+        except hlotool.ParseError:
+            continue
+        if not any(diagnostic.severity == "error" for diagnostic in hlotool.verify(module)):
+            found.append(looped(module))
+    return [module for module in found if module is not None]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_operations_in_a_loop(path):
+    for module in modules(path):
+        # Nothing is computed beforehand, although operands are constants.
+        with small_blocks(), compiled_loops(with_numba=False):
+            assert disagreement(str(module)) is None, str(module)
+
+
+@pytest.mark.parametrize("with_numba", [False, True])
+def test_small_arrays(with_numba):
+    (module,) = modules(CASES)
+    with compiled_loops(with_numba=with_numba) as sources:
+        assert disagreement(str(module), inputs=4) is None
+    assert sources, "nothing was compiled"
+
+
+NESTED = """HloModule nested
+few { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(INNER) ROOT c = pred[] compare(i, n), direction=LT }
+inner { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1) next = s32[] add(i, one)
+  x = s32[3] get-tuple-element(s), index=1 w = s32[3] broadcast(i), dimensions={} y = s32[3] add(x, w) ROOT t = (s32[], s32[3]) tuple(next, y) }
+more { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(OUTER)
+  ROOT c = pred[] compare(i, n), direction=NE }
+outer { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1) next = s32[] add(i, one)
+  x = s32[3] get-tuple-element(s), index=1 zero = s32[] constant(0) begin = (s32[], s32[3]) tuple(zero, x)
+  w = (s32[], s32[3]) while(begin), condition=few, body=inner y = s32[3] get-tuple-element(w), index=1 ROOT t = (s32[], s32[3]) tuple(next, y) }
+ENTRY e { x = s32[3] parameter(0) zero = s32[] constant(0) s = (s32[], s32[3]) tuple(zero, x)
+  w = (s32[], s32[3]) while(s), condition=more, body=outer ROOT r = s32[3] get-tuple-element(w), index=1 }"""
+
+
+def nested(outer: int, inner: int) -> hlotool.ir.model.Module:
+    return hlotool.parse(NESTED.replace("OUTER", str(outer)).replace("INNER", str(inner)))
+
+
+def test_a_loop_is_compiled_while_it_runs():
+    with compiled_loops(with_numba=True) as sources, patch.object(loops, "_SECONDS", 1e-6), patch.object(loops, "_SECONDS_PER_OPERATION", 0.0):
+        compiled = hlotool.compile(nested(10_000, 20))
+        assert compiled(np.zeros(3, np.int32)).tolist() == [1_900_000] * 3
+        assert compiled(np.ones(3, np.int32)).tolist() == [1_900_001] * 3
+    assert len(sources) == 1
+
+
+def test_loops_inside_that_take_too_long_are_left_to_python():
+    with compiled_loops(with_numba=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
+        assert hlotool.evaluate(nested(3, 2000), [np.zeros(3, np.int32)]).tolist() == [5_997_000] * 3
+
+
+@pytest.mark.parametrize(
+    ("outer", "inner", "options", "message"),
+    [
+        (-1, 3, {"timeout_seconds": 0.5}, "took longer than 0.5 seconds"),
+        (-1, 3, {"max_iterations": 1000}, "did not end after 1000 iterations"),
+        (10, 2000, {"max_iterations": 1000}, "did not end after 1000 iterations"),
+    ],
+)
+def test_limits_hold(outer, inner, options, message):
+    with compiled_loops(with_numba=True), patch.object(loops, "_SECONDS_TO_COMPILE", 0.0), pytest.raises(hlotool.EvaluationError, match=message):
+        hlotool.evaluate(nested(outer, inner), [np.zeros(3, np.int32)], options=hlotool.RunOptions(**options))

@@ -1,0 +1,92 @@
+"""Modules in a loop, to test what compiles loops: with Numba, or with Python, which runs the same source much sooner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import hlotool
+from hlotool.interp.plan.native import loops
+from hlotool.interp.plan.native.compiler import NativeSource, Step
+from hlotool.ir.model import Module
+from hlotool.shapes.shape import Shape
+
+
+def looped(module: Module) -> Module | None:
+    """A module that runs the entry of another one three times, each time with the parameters of a shape in another order, and returns the last
+    result; None if there are tokens, or tuples in tuples.
+    """
+    entry = module.entry
+    parameters = [parameter.shape for parameter in entry.parameters]
+    results = list(entry.root.shape.elements) if entry.root.shape.is_tuple else [entry.root.shape]
+    if not all(shape.is_array and not any(shape.dynamic) for shape in (*parameters, *results)):
+        return None
+    state = [hlotool.parse("ENTRY e { ROOT i = s32[] parameter(0) }").entry.root.shape, *parameters, *results]
+    written = f"({', '.join(shape.text for shape in state)})"
+    taken = "".join(f"  t{k} = {shape.text} get-tuple-element(s), index={k}\n" for k, shape in enumerate(state))
+    call = f"r = {entry.root.shape.text} call({', '.join(f't{k + 1}' for k in range(len(parameters)))}), to_apply={entry.name}"
+    parts = [f"r{k}" for k in range(len(results))] if entry.root.shape.is_tuple else ["r"]
+    unpacked = "".join(f"  {part} = {results[k].text} get-tuple-element(r), index={k}\n" for k, part in enumerate(parts) if part != "r")
+    last = [f"get-tuple-element(w), index={1 + len(parameters) + k}" for k in range(len(results))]
+    ends = "".join(f"  g{k} = {shape.text} {last[k]}\n" for k, shape in enumerate(results))
+    return hlotool.parse(f"""{str(module).replace("ENTRY ", "", 1)}
+looped.more {{ s = {written} parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(3) ROOT c = pred[] compare(i, n), direction=LT }}
+looped.step {{
+  s = {written} parameter(0)
+{taken}  one = s32[] constant(1) next = s32[] add(t0, one)
+  {call}
+{unpacked}  ROOT t = {written} tuple(next, {", ".join([*rotated(parameters), *parts])})
+}}
+ENTRY looped {{
+  {" ".join(f"p{k} = {shape.text} parameter({k})" for k, shape in enumerate(parameters))} i = s32[] constant(0)
+{"".join(ones(f"z{k}", shape) for k, shape in enumerate(results))}
+  s = {written} tuple(i, {", ".join([*(f"p{k}" for k in range(len(parameters))), *(f"z{k}" for k in range(len(results)))])})
+  w = {written} while(s), condition=looped.more, body=looped.step
+{ends}  ROOT out = tuple({", ".join(f"g{k}" for k in range(len(results)))})
+}}""")
+
+
+def rotated(shapes: Sequence[Shape]) -> list[str]:
+    """The names of the elements of the state that are the next parameters: those of a shape change places."""
+    names = {}
+    for shape in set(shapes):
+        same = [k for k, other in enumerate(shapes) if other == shape]
+        names.update({k: f"t{after + 1}" for k, after in zip(same, [*same[1:], same[0]], strict=True)})
+    return [names[k] for k in range(len(shapes))]
+
+
+def ones(name: str, shape: Shape) -> str:
+    number = "true" if shape.element_type == "pred" else "(1, 0)" if shape.element_type in ("c64", "c128") else "1"
+    return f"  {name}z = {shape.element_type}[] constant({number}) {name} = {shape.text} broadcast({name}z), dimensions={{}}\n"
+
+
+def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
+    """What runs the source of a loop with Python's integers, which do not wrap, and NumPy's floats."""
+    half = 1 << 63
+    namespace = {**source.namespace, "int64": int, "wrapped": lambda number: (number + half) % (2 * half) - half}
+    exec(compile(source.text, "<loop>", "exec"), namespace)
+
+    def step(*arguments: Any) -> tuple[Any, ...]:
+        with np.errstate(all="ignore"):
+            result: tuple[Any, ...] = namespace["loop"](*arguments)
+        return result
+
+    return step
+
+
+@contextmanager
+def compiled_loops(*, with_numba: bool) -> Iterator[list[NativeSource]]:
+    """Inside, loops are compiled in their first iteration. Gives the list to which the sources of these are added."""
+    sources: list[NativeSource] = []
+    compiled = loops.compiled if with_numba else in_python
+
+    def spy(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
+        sources.append(source)
+        return compiled(source, arguments)
+
+    with patch.object(loops, "compiled", spy), patch.object(loops, "_SECONDS", float("-inf")):
+        yield sources

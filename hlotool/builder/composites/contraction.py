@@ -41,10 +41,10 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for scalars, and for dimensions of different sizes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dot(b.parameter(0, "f32[2,3]"), b.parameter(1, "f32[3,4]"))
-        <op dot = f32[2,4] dot>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.dot([[1.0, 2.0], [3.0, 4.0]], [10.0, 1.0])), [])
+        array([12., 34.], dtype=float32)
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         numbers = DotDimensionNumbers((1 if x.shape.rank > 1 else 0,), (0,))
@@ -55,8 +55,13 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for other ranks.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.constant([[1, 2], [3, 4]]) @ b.constant([[1, 0], [1, 1]]))
+        >>> hlotool.evaluate(module, [])
+        array([[3, 2],
+               [7, 4]], dtype=int32)
+        >>> b = hlotool.Builder("demo")
         >>> (b.parameter(0, "f32[8,2,3]") @ b.parameter(1, "f32[8,3,4]")).dimensions
         (8, 2, 4)
         """
@@ -81,10 +86,13 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for dimension numbers that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dot_general(b.parameter(0, "f32[2,3]"), b.parameter(1, "f32[2,3]"), DotDimensionNumbers([1], [1]))
-        <op dot = f32[2,2] dot>
+        >>> import hlotool
+        >>> from hlotool.builder import DotDimensionNumbers
+        >>> b = hlotool.Builder("demo")
+        >>> numbers = DotDimensionNumbers([1], [1])
+        >>> hlotool.evaluate(b.build(b.dot_general([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]], numbers)), [])
+        array([[1., 3.],
+               [3., 7.]], dtype=float32)
         """
         return self._dot(_DOT, self._pair(lhs, rhs, ("lhs", "rhs")), dimension_numbers, precision_config, preferred_element_type)
 
@@ -102,11 +110,13 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError if the sizes of an operand are no multiples of those of its scale.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x, y = b.parameter(0, "bf16[4,8]"), b.parameter(1, "bf16[8,4]")
-        >>> b.scaled_dot(x, b.parameter(2, "bf16[4,2]"), y, b.parameter(3, "bf16[2,4]"), DotDimensionNumbers([1], [0]))
-        <op scaled-dot = bf16[4,4] scaled-dot>
+        >>> import hlotool
+        >>> from hlotool.builder import DotDimensionNumbers
+        >>> b = hlotool.Builder("demo")
+        >>> x, y = b.constant([[1.0, 2.0, 3.0, 4.0]], "bf16"), b.constant([[1.0], [1.0], [1.0], [1.0]], "bf16")
+        >>> scale, none = b.constant([[1.0, 10.0]], "bf16"), b.constant(1.0, "bf16")
+        >>> hlotool.evaluate(b.build(b.scaled_dot(x, scale, y, none, DotDimensionNumbers([1], [0]))), [])
+        array([[73]], dtype=bfloat16)
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         scales = self._operand(lhs_scale, "lhs_scale", x.shape), self._operand(rhs_scale, "rhs_scale", y.shape)
@@ -125,11 +135,15 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for dimension numbers that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> from hlotool.builder import DotDimensionNumbers, RaggedDotDimensionNumbers
+        >>> b = hlotool.Builder("demo")
         >>> numbers = RaggedDotDimensionNumbers(DotDimensionNumbers([1], [1]), [0], [0])
-        >>> b.ragged_dot(b.parameter(0, "f32[11,5]"), b.parameter(1, "f32[3,5,7]"), [4, 4, 3], numbers)
-        <op ragged-dot = f32[11,7] ragged-dot>
+        >>> rows, weights = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [[[1.0], [1.0]], [[10.0], [10.0]]]
+        >>> hlotool.evaluate(b.build(b.ragged_dot(rows, weights, [1, 2], numbers)), [])
+        array([[  3.],
+               [ 70.],
+               [110.]], dtype=float32)
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         dimension_numbers = self._instance(dimension_numbers, RaggedDotDimensionNumbers, "dimension_numbers")
@@ -189,10 +203,11 @@ class ContractionMethods(IndexingMethods):
 
         The dilations are in the documents of 2017 and 2019. Raises BuilderError for sizes that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.conv(b.parameter(0, "f32[1,3,8,8]"), b.parameter(1, "f32[4,3,3,3]"), [1, 1], "SAME")
-        <op convolution = f32[1,4,8,8] convolution>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> image, kernel = b.constant([[[1.0, 2.0, 3.0, 4.0]]]), b.constant([[[1.0, 10.0, 100.0]]])
+        >>> hlotool.evaluate(b.build(b.conv(image, kernel, [1], "SAME")), [])
+        array([[[210., 321., 432.,  43.]]], dtype=float32)
         """
         return self.conv_general_dilated(
             lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, None, feature_group_count, batch_group_count, precision_config,
@@ -215,10 +230,11 @@ class ContractionMethods(IndexingMethods):
     ) -> Op:
         """As `conv`, with padding (low, high) for each spatial dimension.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.conv_with_general_padding(b.parameter(0, "f32[1,3,8]"), b.parameter(1, "f32[4,3,3]"), [1], [(2, 3)])
-        <op convolution = f32[1,4,11] convolution>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> image, kernel = b.constant([[[1.0, 2.0, 3.0]]]), b.constant([[[1.0, 10.0, 100.0]]])
+        >>> hlotool.evaluate(b.build(b.conv_with_general_padding(image, kernel, [1], [(2, 0)])), [])
+        array([[[100., 210., 321.]]], dtype=float32)
         """
         return self.conv(
             lhs, rhs, window_strides, padding, feature_group_count, batch_group_count, precision_config, preferred_element_type,
@@ -239,11 +255,13 @@ class ContractionMethods(IndexingMethods):
     ) -> Op:
         """As `conv`, with explicit dimension numbers.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x, kernel = b.parameter(0, "f32[1,8,8,3]"), b.parameter(1, "f32[3,3,3,4]")
-        >>> b.conv_with_general_dimensions(x, kernel, [1, 1], "VALID", "b01f_01io->b01f")
-        <op convolution = f32[1,6,6,4] convolution>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> image, kernel = b.reshape(b.iota("f32[16]"), [1, 4, 4, 1]), b.constant([[[[1.0]], [[1.0]]], [[[1.0]], [[1.0]]]])
+        >>> sums = b.conv_with_general_dimensions(image, kernel, [2, 2], "VALID", "b01f_01io->b01f")
+        >>> hlotool.evaluate(b.build(b.reshape(sums, [2, 2])), [])
+        array([[10., 18.],
+               [42., 50.]], dtype=float32)
         """
         return self.conv_general(
             lhs, rhs, window_strides, padding, dimension_numbers, feature_group_count, batch_group_count, precision_config, preferred_element_type
@@ -263,11 +281,11 @@ class ContractionMethods(IndexingMethods):
     ) -> Op:
         """As `conv`, with explicit padding and dimension numbers.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x, kernel = b.parameter(0, "f32[1,8,3]"), b.parameter(1, "f32[3,3,4]")
-        >>> b.conv_general(x, kernel, [1], [(1, 1)], "b0f_0io->b0f")
-        <op convolution = f32[1,8,4] convolution>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> image, kernel = b.constant([[[1.0], [2.0], [3.0]]]), b.constant([[[1.0]], [[10.0]], [[100.0]]])
+        >>> hlotool.evaluate(b.build(b.conv_general(image, kernel, [1], [(1, 1)], "b0f_0io->b0f")), []).tolist()
+        [[[210.0], [321.0], [32.0]]]
         """
         return self.conv_general_dilated(
             lhs, rhs, window_strides, padding, None, None, dimension_numbers, feature_group_count, batch_group_count, precision_config,
@@ -293,8 +311,12 @@ class ContractionMethods(IndexingMethods):
 
         With dilation of lhs it is transposed, and with dilation of rhs atrous. Raises BuilderError for sizes that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> image, kernel = b.constant([[[1.0, 2.0, 3.0, 4.0, 5.0]]]), b.constant([[[1.0, 10.0, 100.0]]])
+        >>> hlotool.evaluate(b.build(b.conv_general_dilated(image, kernel, [1], [(0, 0)], [1], [2], None)), [])
+        array([[[531.]]], dtype=float32)
+        >>> b = hlotool.Builder("demo")
         >>> b.conv_general_dilated(b.parameter(0, "f32[1,3,8]"), b.parameter(1, "f32[4,3,3]"), [1], [(0, 0)], [2], [1], None)
         <op convolution = f32[1,4,13] convolution>
         """

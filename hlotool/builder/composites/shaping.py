@@ -35,9 +35,12 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for negative sizes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").broadcast([1.0, 2.0], [3, 4]).shape.text
-        'f32[3,4,2]{2,1,0}'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.broadcast([1.0, 2.0], [3])), [])
+        array([[1., 2.],
+               [1., 2.],
+               [1., 2.]], dtype=float32)
         """
         x, sizes = self._operand(operand, "operand"), self._integers(broadcast_sizes, "broadcast_sizes")
         self._require(all(size >= 0 for size in sizes), "T017", "broadcast_sizes", f"sizes cannot be negative, got {list(sizes)}")
@@ -50,9 +53,11 @@ class ShapingMethods(SelectionMethods):
 
         Dimensions of size 1 are repeated. Raises BuilderError for other sizes, and unless the dimensions are strictly increasing.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").broadcast_in_dim([7, 8, 9], [2, 3], [1])
-        <op broadcast = s32[2,3] broadcast>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.broadcast_in_dim([1, 2], [2, 3], [0])), [])
+        array([[1, 1, 1],
+               [2, 2, 2]], dtype=int32)
         """
         x, sizes = self._operand(operand, "operand"), self._integers(out_dim_size, "out_dim_size")
         places = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
@@ -70,9 +75,15 @@ class ShapingMethods(SelectionMethods):
         The older form with `new_sizes` as well is a transpose by `dimensions` before a reshape to `new_sizes`. Raises BuilderError for another
         number of elements.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").reshape([[1, 2, 3], [4, 5, 6]], [3, 2])
-        <op reshape = s32[3,2] reshape>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reshape([[1, 2, 3], [4, 5, 6]], [3, 2])), [])
+        array([[1, 2],
+               [3, 4],
+               [5, 6]], dtype=int32)
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reshape([[1, 2, 3], [4, 5, 6]], [1, 0], [6])), [])
+        array([1, 4, 2, 5, 3, 6], dtype=int32)
         """
         x = self._operand(operand, "operand")
         pairs = [(name, values) for name, values in (("dimensions", dimensions), ("new_sizes", new_sizes)) if values is not None]
@@ -87,9 +98,14 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for another number of elements or another type.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").reshape_explicit("s32[2,2]{0,1}", [1, 2, 3, 4]).shape.text
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> column_major = b.reshape_explicit("s32[2,2]{0,1}", [1, 2, 3, 4])
+        >>> column_major.shape.text
         's32[2,2]{0,1}'
+        >>> hlotool.evaluate(b.build(column_major), [])
+        array([[1, 2],
+               [3, 4]], dtype=int32)
         """
         return self._emit(_RESHAPE, (self._operand(operand, "operand"),), None, self._shape(shape))
 
@@ -98,10 +114,13 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError unless the dimensions are in order and without gaps.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.collapse(b.parameter(0, "f32[4,2,3]"), [0, 1])
-        <op reshape = f32[8,3] reshape>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.collapse([[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [0, 1])), [])
+        array([[1, 2],
+               [3, 4],
+               [5, 6],
+               [7, 8]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         numbers, sizes = self._dimensions(dimensions, x.shape.rank, "dimensions"), x.shape.dimensions
@@ -119,10 +138,14 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError if the bounds have another number of elements than the operand.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dynamic_reshape([1.0, 2.0, 3.0, 4.0], [b.constant(2), b.constant(2)], [2, 2], [True, False]).shape.text
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> matrix = b.dynamic_reshape([1.0, 2.0, 3.0, 4.0], [b.constant(2), b.constant(2)], [2, 2], [True, False])
+        >>> matrix.shape.text
         'f32[<=2,2]{1,0}'
+        >>> hlotool.evaluate(b.build(matrix), [])
+        array([[1., 2.],
+               [3., 4.]], dtype=float32)
         """
         x, sizes = self._operand(operand, "operand"), self._operands(dim_sizes, "dim_sizes")
         limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
@@ -134,9 +157,12 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError unless it is a permutation.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").transpose([[1, 2, 3]], [1, 0]).dimensions
-        (3, 1)
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.transpose([[1, 2, 3], [4, 5, 6]], [1, 0])), [])
+        array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         order = self._dimensions(permutation, x.shape.rank, "permutation")
@@ -152,9 +178,11 @@ class ShapingMethods(SelectionMethods):
     def rev(self, operand: Operand, dimensions: Sequence[int]) -> Op:
         """Reverses the order of the elements along the given dimensions. Raises BuilderError for dimensions that do not exist.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").rev([1, 2, 3], [0])
-        <op reverse = s32[3] reverse>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.rev([[1, 2, 3], [4, 5, 6]], [1])), [])
+        array([[3, 2, 1],
+               [6, 5, 4]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         return self._emit(_REVERSE, (x,), {"dimensions": self._dimensions(dimensions, x.shape.rank, "dimensions")})
@@ -166,9 +194,10 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for ranges that are not in the operand.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").slice([0, 1, 2, 3, 4], [0], [5], [2])
-        <op slice = s32[3] slice>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.slice([0, 1, 2, 3, 4], [0], [5], [2])), [])
+        array([0, 2, 4], dtype=int32)
         """
         x, starts = self._operand(operand, "operand"), self._integers(start_indices, "start_indices")
         limits = self._integers(limit_indices, "limit_indices")
@@ -183,10 +212,10 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for indices that are out of range, and for negative steps.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.parameter(0, "f32[4,6]")[1, ::2].shape.text
-        'f32[3]{0}'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.constant([[1, 2, 3], [4, 5, 6]])[1, ::2]), [])
+        array([4, 6], dtype=int32)
         """
         x = self._operand(operand, "operand")
         try:
@@ -205,10 +234,12 @@ class ShapingMethods(SelectionMethods):
         `start_indices` are integral scalars, one for each dimension, or, as in older documents, one vector. Raises BuilderError for sizes that
         are larger than the operand's.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dynamic_slice([0.0, 1.0, 2.0, 3.0], [b.constant(2)], [2])
-        <op dynamic-slice = f32[2] dynamic-slice>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.parameter(0, "s32[]")
+        >>> module = b.build(b.dynamic_slice([0.0, 1.0, 2.0, 3.0], [start], [2]))
+        >>> hlotool.evaluate(module, [1]), hlotool.evaluate(module, [9])
+        (array([1., 2.], dtype=float32), array([2., 3.], dtype=float32))
         """
         x, starts = self._operand(operand, "operand"), self._operands(start_indices, "start_indices")
         return self._emit(_DYNAMIC_SLICE, (x, *starts), {"dynamic_slice_sizes": self._integers(slice_sizes, "slice_sizes")})
@@ -218,10 +249,10 @@ class ShapingMethods(SelectionMethods):
 
         `start_indices` are as in `dynamic_slice`. Raises BuilderError for an update that is larger than the operand.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dynamic_update_slice([0.0, 1.0, 2.0], [5.0], [b.constant(2)])
-        <op dynamic-update-slice = f32[3] dynamic-update-slice>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.dynamic_update_slice([0, 1, 2, 3], [8, 9], [b.constant(1)])), [])
+        array([0, 8, 9, 3], dtype=int32)
         """
         x, new = self._pair(operand, update, ("operand", "update"))
         return self._emit(_DYNAMIC_UPDATE_SLICE, (x, new, *self._operands(start_indices, "start_indices")))
@@ -232,9 +263,13 @@ class ShapingMethods(SelectionMethods):
         `padding_config` has (edge_padding_low, edge_padding_high) or (low, high, interior_padding) for each dimension, or is HLO's text, as in
         "1_2x0_0_1". Raises BuilderError if it has another length, and for negative interior padding.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").pad([1.0, 2.0], 0.0, [(1, 2, 3)])
-        <op pad = f32[8] pad>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.pad([1.0, 2.0], 0.0, [(1, 2, 3)])), [])
+        array([0., 1., 0., 0., 0., 2., 0., 0.], dtype=float32)
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.pad([1.0, 2.0, 3.0], 0.0, [(-1, 1)])), [])
+        array([2., 3., 0.], dtype=float32)
         """
         x = self._operand(operand, "operand")
         config = self._list(self._text("padding", padding_config), "padding_config")
@@ -249,10 +284,10 @@ class ShapingMethods(SelectionMethods):
     def concat_in_dim(self, operands: Operands, dimension: int) -> Op:
         """Joins the operands along one dimension. Raises BuilderError if their other dimensions or their types differ.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.concat_in_dim([b.constant([2, 3]), b.constant([4])], 0)
-        <op concatenate = s32[3] concatenate>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.concat_in_dim([b.constant([[1, 2]]), b.constant([[3, 4]])], 1)), [])
+        array([[1, 2, 3, 4]], dtype=int32)
         """
         parts = self._operands(operands, "operands")
         rank = parts[0].shape.rank if parts else 0
@@ -261,10 +296,10 @@ class ShapingMethods(SelectionMethods):
     def tuple(self, elements: Operands) -> Op:
         """Groups values into a tuple.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.tuple([b.constant(1.0), b.constant(5)])
-        <op tuple = (f32[], s32[]) tuple>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.tuple([b.constant(1.0), b.constant(5)])), [])
+        (array(1., dtype=float32), array(5, dtype=int32))
         """
         return self._emit(_TUPLE, self._operands(elements, "elements"))
 
@@ -275,9 +310,14 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for scalars, and for arrays of truth values.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").iota("s32[4,8]", 1)
-        <op iota = s32[4,8] iota>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.iota("s32[2,3]", 1)), [])
+        array([[0, 1, 2],
+               [0, 1, 2]], dtype=int32)
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.iota("s32", 5)), [])
+        array([0, 1, 2, 3, 4], dtype=int32)
         """
         if isinstance(shape, str) and shape in ELEMENT_TYPES:
             return self._emit(_IOTA, (), {"iota_dimension": 0}, array_shape(shape, (self._integer(iota_dimension, "size"),)))
@@ -287,9 +327,11 @@ class ShapingMethods(SelectionMethods):
     def get_dimension_size(self, operand: Operand, dimension: int) -> Op:
         """The actual size of one dimension, an s32 scalar. Raises BuilderError for dimensions that do not exist.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").get_dimension_size([1.0, 2.0], 0)
-        <op get-dimension-size = s32[] get-dimension-size>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> row = b.set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        >>> hlotool.evaluate(b.build(b.get_dimension_size(row, 0)), [])
+        array(2, dtype=int32)
         """
         x = self._operand(operand, "operand")
         return self._emit(_GET_SIZE, (x,), {"dimensions": (self._dimension(dimension, x.shape.rank, "dimension"),)})
@@ -299,9 +341,13 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for dimensions that do not exist, and for sizes of other types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> row = b.set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        >>> row
         <op set-dimension-size = f32[<=3] set-dimension-size>
+        >>> hlotool.evaluate(b.build(b.reduce(row, 0.0, b.add, [0])), [])
+        array(3., dtype=float32)
         """
         x = self._operand(operand, "operand")
         number = self._dimension(dimension, x.shape.rank, "dimension")

@@ -118,6 +118,11 @@ array([1., 2.], dtype=float32)
 >>> hlotool.evaluate(b.build(b.reduce_precision([1.1, 70000.0], 5, 10)), [])
 array([1.0996094,       inf], dtype=float32)
 """,
+    "partition_id": """
+>>> b = hlotool.Builder("demo", num_partitions=2)
+>>> hlotool.evaluate_replicas(b.build(b.partition_id()), [[], []], num_partitions=2)
+[array(0, dtype=uint32), array(1, dtype=uint32)]
+""",
     "replica_id": """
 >>> b = hlotool.Builder("demo", replica_count=2)
 >>> hlotool.evaluate_replicas(b.build(b.replica_id()), [[], []])

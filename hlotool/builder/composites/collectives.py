@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.builder.arguments import Called, Groups, Operand, Operands
-from hlotool.builder.composites.contraction import ContractionMethods
+from hlotool.builder.composites.convolution import ConvolutionMethods
 from hlotool.builder.composites.reductions import scalars_of
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
@@ -20,16 +20,10 @@ __all__ = ["CollectiveMethods"]
 
 _ALL_GATHER, _ALL_REDUCE, _ALL_TO_ALL, _REDUCE_SCATTER = OPS["all-gather"], OPS["all-reduce"], OPS["all-to-all"], OPS["reduce-scatter"]
 _COLLECTIVE_BROADCAST, _COLLECTIVE_PERMUTE = OPS["collective-broadcast"], OPS["collective-permute"]
-_ELEMENT, _PARTITION_ID, _RAGGED, _RESHAPE, _TRANSPOSE = (
-    OPS["get-tuple-element"],
-    OPS["partition-id"],
-    OPS["ragged-all-to-all"],
-    OPS["reshape"],
-    OPS["transpose"],
-)
+_ELEMENT, _RAGGED, _RESHAPE, _TRANSPOSE = OPS["get-tuple-element"], OPS["ragged-all-to-all"], OPS["reshape"], OPS["transpose"]
 
 
-class CollectiveMethods(ContractionMethods):
+class CollectiveMethods(ConvolutionMethods):
     """Collectives. `replica_groups` are the groups of devices, as lists or text; empty for one group of all devices.
 
     With `channel_id`, partitions take part, too, and with `use_global_device_ids`, the ids count both.
@@ -247,12 +241,8 @@ class CollectiveMethods(ContractionMethods):
         named = (("input", input), ("output", output), ("input_offsets", input_offsets), ("send_sizes", send_sizes))
         rest = (("output_offsets", output_offsets), ("recv_sizes", recv_sizes))
         operands = tuple([self._operand(value, name) for name, value in (*named, *rest)])
-        return self._emit(
-            _RAGGED,
-            operands,
-            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
-            operands[1].shape,
-        )
+        attributes = {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)}
+        return self._emit(_RAGGED, operands, attributes, operands[1].shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Op:
         """Sends the operand of the first member of each group to all its members; devices in no group get zeros.
@@ -264,12 +254,8 @@ class CollectiveMethods(ContractionMethods):
         [array([3., 4.], dtype=float32), array([3., 4.], dtype=float32)]
         """
         x = self._operand(operand, "operand")
-        return self._emit(
-            _COLLECTIVE_BROADCAST,
-            (x,),
-            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
-            x.shape,
-        )
+        attributes = {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)}
+        return self._emit(_COLLECTIVE_BROADCAST, (x,), attributes, x.shape)
 
     def collective_permute(
         self,
@@ -304,16 +290,6 @@ class CollectiveMethods(ContractionMethods):
             attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")])
             self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace needs the sizes of the slices")
         return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
-
-    def partition_id(self, shape: ShapeLike | None = None) -> Op:
-        """The number of the partition that runs the program, a u32 scalar. Raises BuilderError for other shapes.
-
-        >>> import hlotool
-        >>> b = hlotool.Builder("demo", num_partitions=2)
-        >>> hlotool.evaluate_replicas(b.build(b.partition_id()), [[], []], num_partitions=2)
-        [array(0, dtype=uint32), array(1, dtype=uint32)]
-        """
-        return self._emit(_PARTITION_ID, (), None, None if shape is None else self._shape(shape))
 
     # ---- parts --------------------------------------------------------------------------------------------------------
 

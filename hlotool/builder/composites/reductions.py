@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.builder.arguments import Called, Operand, Operands
-from hlotool.builder.composites.shaping import ShapingMethods
+from hlotool.builder.composites.slicing import SlicingMethods
 from hlotool.builder.op import Op
 from hlotool.builder.windows import Padding, window_of
 from hlotool.errors import Violation
@@ -21,7 +21,7 @@ _MAP, _REDUCE, _REDUCE_WINDOW, _SCAN = OPS["map"], OPS["reduce"], OPS["reduce-wi
 _SELECT_AND_SCATTER = OPS["select-and-scatter"]
 
 
-class ReductionMethods(ShapingMethods):
+class ReductionMethods(SlicingMethods):
     """Methods that apply a computation of scalars, or of slices, to arrays."""
 
     def reduce(self, operands: Operands, init_values: Operands, computation: Called, dimensions_to_reduce: Sequence[int]) -> Op:

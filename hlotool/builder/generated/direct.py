@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hlotool.builder.arguments import Operand
 from hlotool.builder.emitter import Emitter
 from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
 from hlotool.opdefs.table import OPS
 
 __all__ = ["DirectMethods"]
@@ -21,6 +22,7 @@ _CHOLESKY = OPS["cholesky"]
 _FFT = OPS["fft"]
 _GET_TUPLE_ELEMENT = OPS["get-tuple-element"]
 _OPT_BARRIER = OPS["opt-barrier"]
+_PARTITION_ID = OPS["partition-id"]
 _REDUCE_PRECISION = OPS["reduce-precision"]
 _REPLICA_ID = OPS["replica-id"]
 _TOPK = OPS["topk"]
@@ -152,6 +154,18 @@ class DirectMethods(Emitter):
         array([1., 2.], dtype=float32)
         """
         return self._emit(_OPT_BARRIER, (self._operand(operand, "operand"),))
+
+    def partition_id(self, shape: ShapeLike | None = None) -> Op:
+        """Index of the partition that runs the program.
+
+        Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", num_partitions=2)
+        >>> hlotool.evaluate_replicas(b.build(b.partition_id()), [[], []], num_partitions=2)
+        [array(0, dtype=uint32), array(1, dtype=uint32)]
+        """
+        return self._emit(_PARTITION_ID, (), None, None if shape is None else self._shape(shape))
 
     def reduce_precision(self, operand: Operand, exponent_bits: int, mantissa_bits: int) -> Op:
         """Rounds floats to the numbers that a format with the given numbers of exponent and mantissa bits can represent, without changing the type.

@@ -120,10 +120,10 @@ class CommunicationMethods(CollectiveMethods):
         """Sends the operand through a channel, and waits until it is sent; gives a token.
 
         >>> import hlotool
-        >>> b = hlotool.Builder("demo", replica_count=2)
-        >>> module = b.build((b.send(b.parameter(0, "f32[2]"), 1), b.recv("f32[2]", 1)))
-        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
-        [(Token(), array([1., 2.], dtype=float32)), (Token(), array([3., 4.], dtype=float32))]
+        >>> b = hlotool.Builder("demo")
+        >>> sent = b.send([1.0, 2.0], 1)
+        >>> hlotool.evaluate(b.build([sent, b.recv("f32[2]", 1)]), [])
+        (Token(), array([1., 2.], dtype=float32))
         """
         return self.send_with_token(operand, Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), handle)
 
@@ -131,11 +131,10 @@ class CommunicationMethods(CollectiveMethods):
         """As `send`, after a token.
 
         >>> import hlotool
-        >>> b = hlotool.Builder("demo", replica_count=2)
-        >>> token = b.send_with_token(b.parameter(0, "f32[]"), b.after_all(), 1)
-        >>> module = b.build(b.recv_with_token(token, "f32[]", 1)[0])
-        >>> hlotool.evaluate_replicas(module, [[1.0], [2.0]])
-        [array(1., dtype=float32), array(2., dtype=float32)]
+        >>> b = hlotool.Builder("demo")
+        >>> token = b.send_with_token([1.0, 2.0], b.after_all(), 1)
+        >>> hlotool.evaluate(b.build(b.recv_with_token(token, "f32[2]", 1)[0]), [])
+        array([1., 2.], dtype=float32)
         """
         return self.send_done(self.send_start(operand, token, handle))
 

@@ -152,8 +152,9 @@ _OPCODES = {
 _HEAD = """# Operations
 
 Each operation of XLA's [operation semantics](https://openxla.org/xla/operation_semantics), under the name that it has there, with the method of
-`hlotool.Builder` that makes it, the opcodes in the text, and an example with its result. [building.md](building.md) says how builders work. This page
-is made of the methods' documentation, which `help(hlotool.Builder.dot_general)` shows, too. The examples run as tests; all of them need
+`hlotool.Builder` that makes it, the opcodes in the text, and an example with its result. [building.md](building.md) says how builders work, and
+[samples/documents](../samples/documents) has the documents' own examples as text. This page is made of the methods' documentation, which
+`help(hlotool.Builder.dot_general)` shows, too. The examples run as tests; all of them need
 """
 _NOTES = """Operands are operations of the builder, or numbers and nested lists, which become constants. Where an operation takes several operands, a
 list has one in each place, so that a single array is written `b.constant([1.0, 2.0])` there. In the calls below, `[]` are the arguments of

@@ -44,7 +44,8 @@ class SelectionMethods(ComputationMethods):
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Op:  # noqa: A002
         """Limits the operand to the range from `min` to `max`, arrays of its shape or scalars.
 
-        The document of 2017 has another order of arguments. Raises BuilderError for limits of other types or shapes.
+        If `min` is greater than `max`, the result is `max`. The document of 2017 has another order of arguments. Raises BuilderError for
+        limits of other types or shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -106,12 +107,15 @@ class SelectionMethods(ComputationMethods):
         return self._emit(_ROUND, (self._operand(operand, "operand"),))
 
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Op:
-        """Converts each value to another element type. Raises BuilderError for an unknown type, and for operands that are not arrays.
+        """Converts each value to another element type.
+
+        Floats that become integers are truncated toward zero and limited to the range of the type, and NaN becomes 0. Integers that become
+        narrower keep their low bits. Raises BuilderError for an unknown type, and for operands that are not arrays.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
-        >>> hlotool.evaluate(b.build(b.convert_element_type([-1.9, 1.9, 3e9], "s32")), [])
-        array([        -1,          1, 2147483647], dtype=int32)
+        >>> hlotool.evaluate(b.build(b.convert_element_type([-1.9, 1.9, 300.0], "s8")), [])
+        array([ -1,   1, 127], dtype=int8)
         """
         x = self._operand(operand, "operand")
         return self._emit(_CONVERT, (x,), None, self._retyped(x.shape, new_element_type))

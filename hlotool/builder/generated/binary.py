@@ -74,14 +74,14 @@ class BinaryMethods(Emitter):
         return self._binary(_ATAN2, lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Quotient, for integers truncated toward zero.
+        """Quotient, for integers truncated toward zero; an integer divided by 0 is -1, which has all bits set.
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
-        >>> hlotool.evaluate(b.build(b.div([7, -7], 2)), [])
-        array([ 3, -3], dtype=int32)
+        >>> hlotool.evaluate(b.build(b.div([7, -7, 7], [2, 2, 0])), [])
+        array([ 3, -3, -1], dtype=int32)
         """
         return self._binary(_DIVIDE, lhs, rhs, broadcast_dimensions)
 
@@ -158,14 +158,14 @@ class BinaryMethods(Emitter):
         return self._binary(_POWER, lhs, rhs, broadcast_dimensions)
 
     def rem(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Remainder of the truncating division, with the sign of lhs.
+        """Remainder of the truncating division, with the sign of lhs; for integers, lhs if rhs is 0.
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
-        >>> hlotool.evaluate(b.build(b.rem([7, -7], 3)), [])
-        array([ 1, -1], dtype=int32)
+        >>> hlotool.evaluate(b.build(b.rem([7, -7, 7], [3, 3, 0])), [])
+        array([ 1, -1,  7], dtype=int32)
         """
         return self._binary(_REMAINDER, lhs, rhs, broadcast_dimensions)
 
@@ -182,7 +182,7 @@ class BinaryMethods(Emitter):
         return self._binary(_SHIFT_LEFT, lhs, rhs, broadcast_dimensions)
 
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs shifted right by rhs bits, filled with copies of its top bit.
+        """lhs shifted right by rhs bits, filled with copies of its top bit; only these if rhs is at least the width of the type.
 
         The operands have signed or unsigned elements and are broadcast; BuilderError for others.
 
@@ -194,7 +194,7 @@ class BinaryMethods(Emitter):
         return self._binary(_SHIFT_RIGHT_ARITHMETIC, lhs, rhs, broadcast_dimensions)
 
     def shift_right_logical(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs shifted right by rhs bits, filled with zeros.
+        """lhs shifted right by rhs bits, filled with zeros; 0 if rhs is at least the width of the type.
 
         The operands have signed or unsigned elements and are broadcast; BuilderError for others.
 

@@ -143,7 +143,7 @@ _OPCODES = {
     "recv_start": "recv",
     "reduce_all": "reduce",
     "reshape_explicit": "reshape",
-    "rng_bernoulli": "rng compare convert",
+    "rng_bernoulli": "rng compare",
     "rng_normal": "rng",
     "round": "round-nearest-afz",
     "send_start": "send",

@@ -27,7 +27,7 @@ tables:
 bench:
 	$(PYTHON) $(HLOTOOL_CONFORMANCE)/bench_text.py
 
-# Generates docs/rules and docs/ops, and tests the commands shown in the README and the guides.
+# Generates docs/operations.md, docs/rules, docs/ops and docs/rewrites, and tests the commands shown in the README and the guides.
 docs:
 	$(PYTHON) -m hlotool.dev docs
 	$(PYTHON) -m pytest -q tests/cli/test_readme.py tests/cli/test_guides.py

@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument(
         "--raise", dest="raise_them", action="store_true", help="if none has fallen, write the numbers of the report as the new floors"
     )
-    command = commands.add_parser("docs", help="generate docs/rules, docs/ops and docs/rewrites from the code")
+    command = commands.add_parser("docs", help="generate docs/operations.md, docs/rules, docs/ops and docs/rewrites from the code")
     command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
     command = commands.add_parser("methods", help="generate hlotool/builder/generated from the op table; format them then")
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")

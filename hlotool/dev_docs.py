@@ -1,4 +1,5 @@
-"""Generates `docs/rules`, `docs/ops` and `docs/rewrites` from tables, docstrings, op definitions, and the examples of the rules.
+"""Generates `docs/operations.md`, `docs/rules`, `docs/ops` and `docs/rewrites` from tables, docstrings, op definitions and the
+examples of the rules.
 
 Run it with `python -m hlotool.dev docs`. `verifier.explanations` and `optimizer.explanations` collect the text for each subject.
 """
@@ -17,6 +18,7 @@ from typing import Any
 
 from hlotool.cli.explain import op_markdown, rewrite_markdown, rule_markdown
 from hlotool.codes import CODE_NAMES, FAMILIES
+from hlotool.dev_operations import family, operations_page
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.explanations import explain_rewrite, topic_summary, topics
@@ -52,13 +54,15 @@ _TABLES = ("codes.py", "presets.py", "selection.py", "fixing.py", "explanations.
 
 def pages() -> dict[str, str]:
     """The text of every generated page, by its path in the repository."""
-    return dict(chain(_rule_pages(), _op_pages(), _rewrite_pages()))
+    operations = ("docs/operations.md", f"{_HEADER}\n{operations_page()}")
+    return dict(chain([operations], _rule_pages(), _op_pages(), _rewrite_pages()))
 
 
 def stale() -> list[str]:
     """The pages that are out of date or no longer generated."""
     expected = pages()
-    present = {path.relative_to(_ROOT).as_posix() for folder in _FOLDERS for path in (_ROOT / "docs" / folder).glob("*.md")}
+    present = {name for name in expected if (_ROOT / name).exists()}
+    present |= {path.relative_to(_ROOT).as_posix() for folder in _FOLDERS for path in (_ROOT / "docs" / folder).glob("*.md")}
     differing = [name for name, text in expected.items() if name not in present or (_ROOT / name).read_text(encoding="utf-8") != text]
     return sorted({*differing, *(present - expected.keys())})
 
@@ -110,23 +114,19 @@ def _checked_codes() -> set[str]:
 def _op_pages() -> Iterator[tuple[str, str]]:
     families: dict[str, list[OpDef]] = {}
     for op in OPS.values():
-        families.setdefault(_family(op), []).append(op)
+        families.setdefault(family(op), []).append(op)
     index = [
         _HEADER,
         "# Opcodes\n",
         "All opcodes, by the file that defines them. `hlotool explain OPCODE` prints the same text on a terminal.\n",
         "| page | opcodes |\n|---|---|",
     ]
-    for family, ops in sorted(families.items()):
-        index.append(f"| [{family}]({family}.md) | {', '.join(op.name for op in ops)} |")
-        summary = (getdoc(modules[f"hlotool.opdefs.{family}"]) or "").partition("\n")[0]
-        parts = [f"{_HEADER}\n# {_title(family)}\n\n{summary}\n", *(op_markdown(explain_op(op)) for op in ops)]
-        yield f"docs/ops/{family}.md", "\n".join(parts)
+    for page, ops in sorted(families.items()):
+        index.append(f"| [{page}]({page}.md) | {', '.join(op.name for op in ops)} |")
+        summary = (getdoc(modules[f"hlotool.opdefs.{page}"]) or "").partition("\n")[0]
+        parts = [f"{_HEADER}\n# {_title(page)}\n\n{summary}\n", *(op_markdown(explain_op(op)) for op in ops)]
+        yield f"docs/ops/{page}.md", "\n".join(parts)
     yield "docs/ops/README.md", "\n".join(index) + "\n"
-
-
-def _family(op: OpDef) -> str:
-    return op.infer.__module__.rpartition(".")[2]
 
 
 # ---- rewrites ---------------------------------------------------------------------------------------------------------

@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
+from textwrap import indent
 
 from hlotool.builder.names import INTERNAL, SIGNATURES, method_name
+from hlotool.dev_examples import ELEMENTWISE, EXAMPLES
 from hlotool.opdefs.base import REQUIRED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.elementwise import BINARY, UNARY, BinaryRow, UnaryRow
 from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import TRANSCENDENTAL
 
 __all__ = ["files", "stale", "write"]
 
@@ -36,7 +39,8 @@ _KINDS: dict[str, tuple[str, str]] = {
     "OutputAliases": ("Sequence[AliasPair]", 'self._instances({}, AliasPair, "{}")'),
     "Pairs": ("Sequence[Sequence[int]]", 'tuple([self._integers(pair, "{}") for pair in self._list({}, "{}")])'),
     "ReplicaGroups": ("Groups", "self._groups({})"),
-    "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")])'),
+    # None leaves the attribute out: an empty list would make a collective-permute that works in place.
+    "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")]) or None'),
     "Text": ("str", 'self._instance({}, str, "{}")'),
 }
 _HOMES = {
@@ -112,9 +116,15 @@ def _constant(opcode: str) -> str:
     return "_" + opcode.upper().replace("-", "_")
 
 
-def _doctest(call: str, result: str) -> str:
-    lines = (">>> from hlotool.builder.builder import Builder", '>>> b = Builder("demo")', f">>> {call}", result, '"""')
-    return "".join(f"        {line}\n" for line in lines)
+def _doctest(name: str, *, inexact: bool = False) -> str:
+    """The example of a method, and the end of its docstring."""
+    if name in ELEMENTWISE:
+        arguments, result = ELEMENTWISE[name]
+        call = f"hlotool.evaluate(b.build(b.{name}({arguments})), [])" + ".round(4)" * inexact
+        text = f'>>> b = hlotool.Builder("demo")\n>>> {call}\n{result}'
+    else:
+        text = EXAMPLES[name].strip()
+    return indent(f'>>> import hlotool\n{text}\n"""\n', " " * 8)
 
 
 def _kinds_text(kinds: Iterable[str]) -> str:
@@ -130,7 +140,6 @@ def _first_sentences(doc: str) -> str:
 
 
 def _unary(row: UnaryRow) -> str:
-    element_type, value = ("f32", "[0.5]") if "float" in row.kinds else ("s32", "[5]")
     name = method_name(row.name)
     accuracy = ", result_accuracy: ResultAccuracy | str | None = None" if row.accuracy else ""
     passed = ", self._accuracy(result_accuracy)" if row.accuracy else ""
@@ -138,7 +147,7 @@ def _unary(row: UnaryRow) -> str:
         f"    def {name}(self, operand: Operand{accuracy}) -> Op:\n"
         f'        """{row.doc}\n\n'
         f"        `operand` has {_kinds_text(row.kinds)} elements; BuilderError for others.\n\n"
-        + _doctest(f"b.{name}({value})", f"<op {row.name} = {element_type}[1] {row.name}>")
+        + _doctest(name, inexact=row.accuracy)
         + f'        return self._emit(OPS["{row.name}"], (self._operand(operand, "operand"),){passed})\n'
     )
 
@@ -148,39 +157,37 @@ def _is_finite() -> str:
         "    def is_finite(self, operand: Operand) -> Op:\n"
         f'        """{_first_sentences(OPS["is-finite"].doc)}\n\n'
         "        `operand` has floating-point elements; BuilderError for others. The result has truth values.\n\n"
-        + _doctest("b.is_finite([0.5])", "<op is-finite = pred[1] is-finite>")
+        + _doctest("is_finite")
         + '        return self._emit(OPS["is-finite"], (self._operand(operand, "operand"),))\n'
     )
 
 
-def _binary_method(name: str, opcode: str, doc: str, about: str, values: str, result: str, passed: str = "") -> str:
+def _binary_method(name: str, opcode: str, doc: str, about: str, passed: str = "") -> str:
     return (
         f"    def {name}(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:\n"
         f'        """{doc}\n\n        {about}\n\n'
-        + _doctest(f"b.{name}({values})", result)
+        + _doctest(name, inexact=TRANSCENDENTAL in OPS[opcode].traits)
         + f'        return self._binary(OPS["{opcode}"], lhs, rhs, broadcast_dimensions{passed})\n'
     )
 
 
 def _binary(row: BinaryRow) -> str:
     kinds = row.strict_kinds or row.kinds
-    element_type, values = ("s32", "[5], 2") if "signed" in kinds else ("f32", "[0.5], 2.0")
     about = f"The operands have {_kinds_text(kinds)} elements and are broadcast; BuilderError for others."
-    return _binary_method(method_name(row.name), row.name, row.doc, about, values, f"<op {row.name} = {element_type}[1] {row.name}>")
+    return _binary_method(method_name(row.name), row.name, row.doc, about)
 
 
 def _complex() -> str:
     about = "The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements."
-    return _binary_method("complex", "complex", _first_sentences(OPS["complex"].doc), about, "[0.5], 2.0", "<op complex = c64[1] complex>")
+    return _binary_method("complex", "complex", _first_sentences(OPS["complex"].doc), about)
 
 
 def _comparisons(direction: str) -> tuple[str, str]:
     name, about = direction.lower(), "The operands are arrays of the same type, which are broadcast; BuilderError for others."
     doc = f"Whether each element of lhs is {_COMPARISONS[direction]}, compared with that of rhs"
-    result = "<op compare = pred[1] compare>"
-    plain = _binary_method(name, "compare", f"{doc}.", about, "[5], 2", result, f', {{"direction": "{direction}"}}')
+    plain = _binary_method(name, "compare", f"{doc}.", about, f', {{"direction": "{direction}"}}')
     total = f"{name}_total_order"
-    ordered = _binary_method(total, "compare", f"{doc}, in the total order {_TOTAL_ORDER}.", about, "[0.5], 2.0", result)
+    ordered = _binary_method(total, "compare", f"{doc}, in the total order {_TOTAL_ORDER}.", about)
     return plain, ordered.replace('_binary(OPS["compare"], ', f'_total_order("{direction}", ')
 
 
@@ -222,7 +229,7 @@ def _direct(op: OpDef, signature: str) -> str:
     doc = _first_sentences(op.doc)
     return (
         f"    def {method_name(op.name)}({', '.join(['self', *_defaults_last(parameters)])}) -> Op:\n"
-        f'        """{doc}\n\n        Raises BuilderError if the arguments do not fit.\n        """\n' + body
+        f'        """{doc}\n\n        Raises BuilderError if the arguments do not fit.\n\n' + _doctest(method_name(op.name)) + body
     )
 
 

@@ -39,9 +39,11 @@ class ComputationMethods(Emitter):
 
         Raises BuilderError for a number that is negative or used twice.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").parameter(0, "f32[2,3]", "x")
-        <op x = f32[2,3] parameter>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.parameter(0, "f32[2]", "x") + b.parameter(1, "f32[2]", "y"))
+        >>> hlotool.evaluate(module, [[1.0, 2.0], [10.0, 20.0]])
+        array([11., 22.], dtype=float32)
         """
         number = self._integer(parameter_number, "parameter_number")
         self._require(number >= 0, "S019", "parameter_number", f"a parameter number cannot be negative: {number}")
@@ -59,9 +61,11 @@ class ComputationMethods(Emitter):
 
         Numbers become pred, s32, f32 or c64 unless `element_type` is given. Raises BuilderError for values that the type cannot hold.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").constant([[1, 2], [3, 4]], "s8")
-        <op constant = s8[2,2] constant>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.constant([[1, 2], [3, 4]], "s8")), [])
+        array([[1, 2],
+               [3, 4]], dtype=int8)
         """
         try:
             return Op(self._innermost(), self._constant(as_literal(literal, element_type)))
@@ -71,18 +75,20 @@ class ComputationMethods(Emitter):
     def min_value(self, element_type: str) -> Op:
         """A constant, the smallest value of a type: -inf if the type has infinities. Raises BuilderError for complex types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").min_value("s8").instruction.literal.data
-        b'\\x80'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build([b.min_value("s8"), b.min_value("f32")]), [])
+        (array(-128, dtype=int8), array(-inf, dtype=float32))
         """
         return self._extreme(element_type, largest=False)
 
     def max_value(self, element_type: str) -> Op:
         """A constant, the largest value of a type: inf if the type has infinities. Raises BuilderError for complex types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").max_value("u8").instruction.literal.data
-        b'\\xff'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build([b.max_value("u8"), b.max_value("f32")]), [])
+        (array(255, dtype=uint8), array(inf, dtype=float32))
         """
         return self._extreme(element_type, largest=True)
 

@@ -304,11 +304,11 @@ class Emitter(Arguments):
 
         The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x = b.parameter(0, "f32[2,3]", "x")
-        >>> b.instruction("copy", x, "f32[2,3]{0,1}").shape.text
-        'f32[2,3]{0,1}'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> lifted = b.instruction("pad", [b.constant([1.0, 2.0]), b.constant(0.0)], "f32[4]", {"padding": "1_1"})
+        >>> hlotool.evaluate(b.build(lifted), [])
+        array([0., 1., 2., 0.], dtype=float32)
         """
         op = OPS.get(self._instance(opcode, str, "opcode"))
         if op is None:

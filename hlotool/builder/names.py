@@ -47,6 +47,7 @@ SIGNATURES: dict[str, str] = {
     "fft": "operand fft_type fft_length",
     "get-tuple-element": "tuple_data=operand index",
     "opt-barrier": "operand",
+    "partition-id": "shape?",
     "reduce-precision": "operand exponent_bits mantissa_bits",
     "replica-id": "",
     "topk": "operand k largest",

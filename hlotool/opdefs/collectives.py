@@ -384,7 +384,7 @@ def collective_broadcast(
 
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if "slice_sizes" in attributes and len(operands) != 4:
+    if attributes.get("slice_sizes") is not None and len(operands) != 4:
         raise Violation("P016", "operands", f"in-place 'collective-permute' takes 4 operands, got {len(operands)}")
 
 

@@ -200,7 +200,12 @@ BINARY: tuple[BinaryRow, ...] = (
     ),
     BinaryRow("and", _LOGICAL, "Conjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(ones, zero)),
     BinaryRow("atan2", _FLOAT_OR_COMPLEX, "Angle of the point with y coordinate lhs and x coordinate rhs.", traits=(TRANSCENDENTAL,)),
-    BinaryRow("divide", _NUMERIC, "Quotient, for integers truncated toward zero.", algebra=Algebra(value(1, 1.0))),
+    BinaryRow(
+        "divide",
+        _NUMERIC,
+        "Quotient, for integers truncated toward zero; an integer divided by 0 is -1, which has all bits set.",
+        algebra=Algebra(value(1, 1.0)),
+    ),
     BinaryRow(
         "maximum",
         _ANY,
@@ -225,7 +230,12 @@ BINARY: tuple[BinaryRow, ...] = (
     ),
     BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
     BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", traits=(TRANSCENDENTAL,), algebra=Algebra(value(1, 1.0))),
-    BinaryRow("remainder", _NUMERIC, "Remainder of the truncating division, with the sign of lhs.", algebra=Algebra(absorbing=zero)),
+    BinaryRow(
+        "remainder",
+        _NUMERIC,
+        "Remainder of the truncating division, with the sign of lhs; for integers, lhs if rhs is 0.",
+        algebra=Algebra(absorbing=zero),
+    ),
     BinaryRow(
         "shift-left",
         _NUMERIC,
@@ -236,12 +246,16 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "shift-right-arithmetic",
         _NUMERIC,
-        "lhs shifted right by rhs bits, filled with copies of its top bit.",
+        "lhs shifted right by rhs bits, filled with copies of its top bit; only these if rhs is at least the width of the type.",
         strict_kinds=_INTEGRAL,
         algebra=Algebra(zero, zero),
     ),
     BinaryRow(
-        "shift-right-logical", _NUMERIC, "lhs shifted right by rhs bits, filled with zeros.", strict_kinds=_INTEGRAL, algebra=Algebra(zero, zero)
+        "shift-right-logical",
+        _NUMERIC,
+        "lhs shifted right by rhs bits, filled with zeros; 0 if rhs is at least the width of the type.",
+        strict_kinds=_INTEGRAL,
+        algebra=Algebra(zero, zero),
     ),
     BinaryRow("subtract", _NUMERIC, "Difference; integers wrap around.", algebra=Algebra(value(0, 0.0), of_itself=zero)),
     BinaryRow(

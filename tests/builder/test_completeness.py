@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import inspect
-import keyword
 import re
+from pathlib import Path
 from typing import get_overloads
 
 import pytest
@@ -15,6 +15,7 @@ import pytest
 import hlotool
 from hlotool.builder import historic
 from hlotool.builder.builder import Builder
+from hlotool.dev_operations import method_of
 
 # The operations of the newest document, 2025.
 DOCUMENT_2025 = """
@@ -184,18 +185,14 @@ AddDependency AllGatherStart AllGatherDone AllReduceStart AllReduceDone AsyncSta
 CollectivePermuteDone Copy CopyStart CopyDone Domain Fusion RngGetAndUpdateState
 """
 
+# Sections whose examples show shapes, since the operations before them have shown the values.
+ONLY_SHAPES = {"AllGatherDone", "AllReduceDone", "CollectivePermuteDone", "CopyDone"}
+
 _FORM = re.compile(r"(\w+)\(([^)]*)\)")
 
 
 def forms(text: str) -> list[tuple[str, str]]:
     return [(name, " ".join(arguments.split())) for name, arguments in _FORM.findall(text)]
-
-
-def snake_case(name: str) -> str:
-    """The name of the method: words in lower case, with `_` after a word of Python."""
-    name = name.replace("ID", "Id")
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
-    return words + "_" * keyword.iskeyword(words)
 
 
 def signatures(method: str) -> list[inspect.Signature]:
@@ -218,14 +215,26 @@ def fits(signature: inspect.Signature, arguments: str) -> bool:
 
 @pytest.mark.parametrize(("name", "arguments"), forms(DOCUMENT_2025) + forms(HISTORIC), ids=lambda value: str(value)[:40])
 def test_documented_operations_are_methods(name: str, arguments: str) -> None:
-    method = snake_case(name)
+    method = method_of(name)
     assert hasattr(Builder, method), f"there is no method {method}"
     assert any(fits(signature, arguments) for signature in signatures(method)), f"{method}{signatures(method)[0]} is not {name}({arguments})"
 
 
 @pytest.mark.parametrize("name", INTERNAL.split())
 def test_internal_instructions_have_methods(name: str) -> None:
-    assert callable(getattr(Builder, snake_case(name)))
+    assert callable(getattr(Builder, method_of(name)))
+
+
+def test_page_shows_all_operations() -> None:
+    """Each operation has a section with an example, which prints what the operation computes unless it has no value, and a row of the table."""
+    text = (Path(hlotool.__file__).parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^### (\w+)\n((?s:.*?))(?=^##)", text, re.MULTILINE))
+    names = {name for name, _ in forms(DOCUMENT_2025) + forms(HISTORIC)} | set(INTERNAL.split())
+    assert sections.keys() == names
+    assert set(re.findall(r"^\| \[(\w+)\]", text, re.MULTILINE)) == names
+    for name, section in sections.items():
+        assert re.search(rf"^>>> .*\bb\.{method_of(name)}\(", section, re.MULTILINE), name
+    assert {name for name, section in sections.items() if "evaluate" not in section} == ONLY_SHAPES
 
 
 def test_older_forms() -> None:

@@ -1,153 +1,29 @@
 """The examples of the documents that describe the operations: each is built, verified, printed and read back, run, and compared.
 
-Where a document contradicts itself, the row follows the definition, and its note says so.
+Where a document contradicts itself, the row follows the definition, and its note says so. Rows with a `sample` are in `samples/documents`, too.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from document_samples import FOLDER, sample_text, written
+from documents import BUILDS, DTYPES, ROWS, array, devices, module_of, pad_of_window, read_back, shape_of
 
 import hlotool
 from hlotool.builder.builder import Builder
-from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensionNumbers, ScatterDimensionNumbers
+from hlotool.builder.dimension_numbers import GatherDimensionNumbers
 from hlotool.builder.op import Op
 from hlotool.builder.texts import make_shape
-from hlotool.ir.equal import differences
+from hlotool.interp.files import Arguments
+from hlotool.interp.inputs import random_arguments
 from hlotool.ir.model import Module
 from hlotool.shapes.positions import dimension_letters, dimension_number, memory_order
-from hlotool.shapes.shape import Shape, array_shape
-
-ROWS = [json.loads(line) for line in (Path(__file__).parent / "documents.jsonl").read_text(encoding="utf-8").splitlines()]
-DTYPES = {"f32": np.float32, "s32": np.int32, "s64": np.int64, "pred": np.bool_, "u32": np.uint32}
-REDUCERS: dict[str, Callable[[Op, Op], Op]] = {
-    "add": lambda x, y: x + y,
-    "max": lambda x, y: x.builder.max(x, y),
-    "min": lambda x, y: x.builder.min(x, y),
-}
-Build = Callable[[Builder, list[Op], dict[str, Any]], Any]
-
-
-def array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
-    return np.array(value["data"], dtype=float).astype(DTYPES[value["dtype"]]).reshape(value["shape"])
-
-
-def shape_of(value: Any) -> Shape | str:
-    """The shape of an input: of an array, as text, or as sizes, where letters are sizes that differ."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        return make_shape(value["dtype"], value["shape"])
-    return make_shape("f32", [size if isinstance(size, int) else SYMBOLS[size] for size in value])
-
-
-SYMBOLS = {"n": 5, "m": 3, "k": 4, "b0": 2, "b1": 6}
-
-
-def argmax(value: Op, index: Op, new_value: Op, new_index: Op) -> tuple[Op, Op]:
-    b = value.builder
-    is_new = new_value >= value
-    return b.select(is_new, new_value, value), b.select(is_new, new_index, index)
-
-
-def batched(b: Builder, x: list[Op], attributes: dict[str, Any]) -> Op:
-    batch = list(range(len(attributes["batch"])))
-    return b.dot_general(x[0], x[1], DotDimensionNumbers([len(batch) + 1], [len(batch)], batch, batch))
-
-
-def set_size(b: Builder, x: list[Op], attributes: dict[str, Any]) -> Op:
-    sized = b.set_dimension_size(x[0], x[1], attributes["dimension"])
-    total = b.reduce(sized, 0.0, lambda a, b: a + b, [0])
-    product = b.reduce(sized, 1.0, lambda a, b: a * b, [0])
-    return b.tuple([total, product, b.get_dimension_size(sized, 0), b.constant(sized.dimensions[0])])
-
-
-def ragged_rows(b: Builder, x: list[Op], attributes: dict[str, Any]) -> Op:
-    offsets, sizes = x
-    return b.concat_in_dim([b.reshape(part, [3, 1]) for part in (offsets, offsets + sizes)], 1)
-
-
-def pad_of_window(b: Builder, x: list[Op], attributes: dict[str, Any]) -> Any:
-    conv = b.conv_with_general_padding(
-        b.constant(np.zeros((1, 1, 9, 9), np.float32)),
-        b.constant(np.zeros((1, 1, 3, 3), np.float32)),
-        [1, 1],
-        [(0, 0), attributes["padding[1]"]],
-    )
-    window = conv.instruction.attributes["window"][1]
-    assert conv.dimensions == (1, 1, 7, 9 + 5 - 2)
-    return {"low_zeros": window.padding_low, "high_zeros": window.padding_high}
-
-
-def gather(b: Builder, x: list[Op], attributes: dict[str, Any]) -> Op:
-    sizes = attributes.pop("slice_sizes")
-    return b.gather(x[0], x[1], GatherDimensionNumbers(**attributes), sizes)
-
-
-BUILDS: dict[str, Build] = {
-    "Add": lambda b, x, a: b.add(x[0], x[1], a.get("broadcast_dimensions", [])),
-    "AllGather": lambda b, x, a: b.all_gather(x[0], a["all_gather_dimension"], a["shard_count"]),
-    "AllReduce": lambda b, x, a: b.all_reduce(x[0], REDUCERS[a["computation"]]),
-    "AllToAll": lambda b, x, a: b.all_to_all(x[0], a["split_dimension"], a["concat_dimension"], a["split_count"]),
-    "BitcastConvertType": lambda b, x, a: b.bitcast_convert_type(x[0], a["new_element_type"]),
-    "Broadcast": lambda b, x, a: b.broadcast(x[0], a["broadcast_sizes"]),
-    "BroadcastInDim": lambda b, x, a: b.broadcast_in_dim(x[0], a["out_dim_size"], a["broadcast_dimensions"]),
-    "Clamp": lambda b, x, a: b.clamp(*x),
-    "Collapse": lambda b, x, a: b.collapse(x[0], a["dimensions"]),
-    "ConcatInDim": lambda b, x, a: b.concat_in_dim(x, a["dimension"]),
-    "ConvertElementType": lambda b, x, a: b.convert_element_type(x[0], a["new_element_type"]),
-    "CrossReplicaSum": lambda b, x, a: b.cross_replica_sum(x[0]),
-    "CustomCall": lambda b, x, a: b.custom_call(a["target"], x, a["shape"]),
-    "Dot": lambda b, x, a: b.dot(*x),
-    "DynamicSlice": lambda b, x, a: b.dynamic_slice(x[0], x[1], a["slice_sizes"]),
-    "DynamicUpdateSlice": lambda b, x, a: b.dynamic_update_slice(x[0], x[1], x[2]),
-    "Gather": gather,
-    "GetTupleElement": lambda b, x, a: b.get_tuple_element(b.tuple(x), a["index"]),
-    "Iota": lambda b, x, a: b.iota(a["shape"], a["iota_dimension"]),
-    "Iota(type,size)": lambda b, x, a: b.iota(a["type"], a["size"]),
-    "RaggedAllToAll": lambda b, x, a: b.ragged_all_to_all(x[0], x[2], x[3], x[1], x[4], x[5]),
-    "RaggedTensor(index)": ragged_rows,
-    "Reduce": lambda b, x, a: b.reduce(x[0], x[1], REDUCERS[a["computation"]], a["dimensions"]),
-    "Reduce(variadic)": lambda b, x, a: b.reduce(x[:2], x[2:], argmax, a["dimensions"]),
-    "ReduceScatter": lambda b, x, a: b.reduce_scatter(x[0], REDUCERS["add"], a["scatter_dimension"], a["shard_count"]),
-    "ReduceWindow": lambda b, x, a: b.reduce_window(
-        x[0], x[1], REDUCERS[a["computation"]], a["window_dimensions"], a["window_strides"], a["padding"],
-        base_dilations=a.get("base_dilations"), window_dilations=a.get("window_dilations"),
-    ),
-    "Reshape": lambda b, x, a: b.reshape(x[0], a["dimensions"], a["new_sizes"]),
-    "Scan": lambda b, x, a: b.scan(x[0], x[1], lambda x, c: (x + c, x + c), a["scan_dimension"], a["is_reverse"]),
-    "Scatter": lambda b, x, a: b.scatter(x[0], x[1], x[2], REDUCERS["add"], ScatterDimensionNumbers(**a)),
-    "Select": lambda b, x, a: b.select(*x),
-    "SelectAndScatter": lambda b, x, a: b.select_and_scatter(
-        x[0], lambda x, y: x >= y, a["window_dimensions"], a["window_strides"], a["padding"], x[1], x[2], REDUCERS["add"]
-    ),
-    "SetDimensionSize": set_size,
-    "Slice": lambda b, x, a: b.slice(x[0], a["start_indices"], a["limit_indices"]),
-    "Tuple": lambda b, x, a: b.tuple(x),
-    "While": lambda b, x, a: b.while_(lambda i, v, c: i < 1000, lambda i, v, c: (i + 1, v + c, c), x)[:2],
-}  # fmt: skip
-BUILDS["DotGeneral"] = lambda b, x, a: batched(b, x, a) if "contract" in a else b.dot_general(x[0], x[1], a)
-BUILDS["Sort"] = lambda b, x, a: b.sort(x, lambda x, y, *_: x < y, a["dimension"])
-
-
-def read_back(module: Module) -> Module:
-    """The module, which is verified and equal to what is read from its text."""
-    assert [d for d in hlotool.verify(module) if d.severity == "error"] == []
-    again = hlotool.parse(str(module))
-    assert list(differences(module, again)) == []
-    return again
-
-
-def built(row: dict[str, Any], inputs: Any, replicas: int = 1) -> Module:
-    b = hlotool.Builder("documents", replica_count=replicas)
-    values = inputs.values() if isinstance(inputs, dict) else inputs
-    parameters = [b.parameter(k, shape_of(value)) for k, value in enumerate(values) if not isinstance(value, int)]
-    return read_back(b.build(BUILDS[row["op"]](b, parameters, dict(row["attributes"]))))
+from hlotool.shapes.shape import array_shape
 
 
 def close(found: Any, expected: Any) -> None:
@@ -172,16 +48,12 @@ def myfunc(x: Any, y: Any, call: Any) -> Any:
     return result
 
 
-def check_values(row: dict[str, Any]) -> None:
-    inputs = row["inputs"]
-    # The ragged tensor itself is not needed to find its rows.
-    values = [value for value in (inputs.values() if isinstance(inputs, dict) else inputs) if isinstance(value, dict)]
+def check_values(row: dict[str, Any], module: Module) -> None:
+    (inputs,) = devices(row)
     if row["op"] == "Iota(type,size)":
         assert "historic" in row["note"]
-    module = built(row, values if not isinstance(inputs, dict) or row["op"] != "Clamp" else [inputs[name] for name in ("min", "operand", "max")])
     options = hlotool.RunOptions(custom_calls={"myfunc": myfunc})
-    order = [inputs[name] for name in ("min", "operand", "max")] if row["op"] == "Clamp" else values
-    found = hlotool.evaluate(module, [array(value) for value in order], options=options)
+    found = hlotool.evaluate(module, [array(value) for value in inputs], options=options)
     if row["op"] == "Tuple":
         assert module.entry.root.shape.text_without_layout == row["expected"]["shape"]
     elif row["op"] == "SetDimensionSize":
@@ -192,16 +64,12 @@ def check_values(row: dict[str, Any]) -> None:
         close(found, row["expected"])
 
 
-def check_replicas(row: dict[str, Any]) -> None:
-    per_replica = [list(value.values()) if "dtype" not in value else [value] for value in row["per_replica_inputs"]]
-    module = built(row, per_replica[0], len(per_replica))
-    arguments = [[array(value) for value in values] for values in per_replica]
+def check_replicas(row: dict[str, Any], module: Module) -> None:
+    arguments = [[array(value) for value in values] for values in devices(row)]
     close(hlotool.evaluate_replicas(module, arguments), row["expected_per_replica"])
 
 
-def check_shape(row: dict[str, Any]) -> None:
-    attributes = row["attributes"]
-    module = built(row, row["inputs"], attributes.get("replicas", attributes.get("split_count", 1)))
+def check_shape(row: dict[str, Any], module: Module) -> None:
     expected = shape_of(row["expected"])
     text = expected if isinstance(expected, str) else expected.text_without_layout
     assert module.entry.root.shape.text_without_layout == text
@@ -331,10 +199,8 @@ def check_letters(row: dict[str, Any]) -> None:
     assert {rank: list(dimension_letters(int(rank))) for rank in row["expected"]} == row["expected"]
 
 
+CHECKS_OF_MODULES = {"builder": check_values, "both": check_values, "shape": check_shape}
 CHECKS: dict[str, Callable[[dict[str, Any]], None]] = {
-    "builder": check_values,
-    "both": check_values,
-    "shape": check_shape,
     "error": check_error,
     "legal-broadcast": check_legal,
     "groups": check_groups,
@@ -351,12 +217,56 @@ HELPERS = {
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{k}-{row['op']}-{row['level']}" for k, row in enumerate(ROWS)])
 def test_documents(row: dict[str, Any]) -> None:
-    if "per_replica_inputs" in row:
-        check_replicas(row)
-    elif row["op"] == "Conditional":
+    if row["op"] == "Conditional":
         check_conditional(row)
+    elif row["level"] in CHECKS_OF_MODULES:
+        check_module(row, module_of(row))
     else:
         (HELPERS[row["op"]] if row["level"] == "helper" else CHECKS[row["level"]])(row)
+
+
+def check_module(row: dict[str, Any], module: Module) -> None:
+    (check_replicas if "per_replica_inputs" in row else CHECKS_OF_MODULES[row["level"]])(row, module)
+
+
+# ---- samples ----------------------------------------------------------------------------------------------------------
+
+SAMPLES = {row["sample"]["name"]: row for row in ROWS if "sample" in row}
+
+
+def test_samples_are_up_to_date() -> None:
+    expected = {row["sample"]["name"]: sample_text(row) for row in SAMPLES.values()}
+    found = {path.stem: path.read_text(encoding="utf-8") for path in FOLDER.glob("*")}
+    assert found == expected, "run python tests/tools/document_samples.py"
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sample_computes_what_the_documents_say(name: str) -> None:
+    """Read from its file, it is valid and formatted, and has the documents' result. Inputs that the documents do not give are random."""
+    row, text = SAMPLES[name], (FOLDER / f"{name}.hlo").read_text(encoding="utf-8")
+    module = hlotool.parse(text)
+    assert [d.code for d in hlotool.verify(module) if d.severity == "error"] == []
+    assert hlotool.format_text(text) == text
+    check_module(row, module)
+    if row["level"] == "shape":
+        count = module.replica_count
+        values = hlotool.evaluate_replicas(module, [random_arguments(module, k) for k in range(count)])
+        assert [value.shape for value in values] == [module.entry.root.shape.dimensions] * count
+
+
+@pytest.mark.parametrize("name", [name for name, row in SAMPLES.items() if row["level"] != "shape" and "per_replica_inputs" not in row])
+def test_inputs_of_samples_are_arguments_of_run(name: str) -> None:
+    """`hlotool run` takes the inputs as the comments show them, and prints the result that they show."""
+    path = FOLDER / f"{name}.hlo"
+    lines = re.findall(r"^//   (\w+) = (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    *inputs, (last, result) = lines
+    assert last == "result"
+    module = hlotool.parse_file(path)
+    arguments = Arguments(module)
+    for parameter, value in inputs:
+        arguments.give(parameter, value)
+    assert arguments.missing() == []
+    assert written(hlotool.evaluate(module, arguments.values_or_random(0))) == result
 
 
 def test_there_are_all_rows() -> None:

@@ -107,7 +107,7 @@ sys.exit(doctest.DocTestRunner().run(examples).failed)
 """
 
 
-@pytest.mark.parametrize("name", ["building.md", "kernels.md"])
+@pytest.mark.parametrize("name", ["building.md", "kernels.md", "operations.md"])
 def test_library_guides(name, environment):
     """Each in a process of its own, since examples may register kernels."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")

@@ -25,11 +25,13 @@ class AsyncMethods(ComputationMethods):
 
         Raises BuilderError unless the operands have the shapes of the computation's parameters.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
         >>> start = b.async_start([b.constant(1.0)], lambda x: -x, async_execution_thread="other")
-        >>> start, b.async_done(b.async_update(start))
-        (<op async-start = ((f32[]), f32[], u32[]) async-start>, <op async-done = f32[] async-done>)
+        >>> start
+        <op async-start = ((f32[]), f32[], u32[]) async-start>
+        >>> hlotool.evaluate(b.build(b.async_done(start)), [])
+        array(-1., dtype=float32)
         """
         parts = self._operands(operands, "operands")
         called = self._called(calls, [x.shape for x in parts], "calls")
@@ -42,12 +44,26 @@ class AsyncMethods(ComputationMethods):
         return op
 
     def async_update(self, previous: Operand) -> Op:
-        """Continues an asynchronous call. Raises BuilderError unless the operand is a start or an update."""
+        """Continues an asynchronous call. Raises BuilderError unless the operand is a start or an update.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.async_start([b.constant(3)], lambda x: x * x)
+        >>> hlotool.evaluate(b.build(b.async_done(b.async_update(start))), [])
+        array(9, dtype=int32)
+        """
         x = self._operand(previous, "previous")
         return self._continuation(_ASYNC_UPDATE, x, x.shape)
 
     def async_done(self, previous: Operand) -> Op:
-        """Waits for an asynchronous call and gives its result. Raises BuilderError unless the operand is a start or an update."""
+        """Waits for an asynchronous call and gives its result. Raises BuilderError unless the operand is a start or an update.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.async_start([b.constant([1, 2]), b.constant([3, 4])], lambda x, y: x + y)
+        >>> hlotool.evaluate(b.build(b.async_done(start)), [])
+        array([4, 6], dtype=int32)
+        """
         return self._continuation(_ASYNC_DONE, self._operand(previous, "previous"))
 
     def _continuation(self, op: OpDef, previous: Instruction, shape: Shape | None = None) -> Op:

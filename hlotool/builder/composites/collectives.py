@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.builder.arguments import Called, Groups, Operand, Operands
-from hlotool.builder.composites.contraction import ContractionMethods
+from hlotool.builder.composites.convolution import ConvolutionMethods
 from hlotool.builder.composites.reductions import scalars_of
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
@@ -20,16 +20,10 @@ __all__ = ["CollectiveMethods"]
 
 _ALL_GATHER, _ALL_REDUCE, _ALL_TO_ALL, _REDUCE_SCATTER = OPS["all-gather"], OPS["all-reduce"], OPS["all-to-all"], OPS["reduce-scatter"]
 _COLLECTIVE_BROADCAST, _COLLECTIVE_PERMUTE = OPS["collective-broadcast"], OPS["collective-permute"]
-_ELEMENT, _PARTITION_ID, _RAGGED, _RESHAPE, _TRANSPOSE = (
-    OPS["get-tuple-element"],
-    OPS["partition-id"],
-    OPS["ragged-all-to-all"],
-    OPS["reshape"],
-    OPS["transpose"],
-)
+_ELEMENT, _RAGGED, _RESHAPE, _TRANSPOSE = OPS["get-tuple-element"], OPS["ragged-all-to-all"], OPS["reshape"], OPS["transpose"]
 
 
-class CollectiveMethods(ContractionMethods):
+class CollectiveMethods(ConvolutionMethods):
     """Collectives. `replica_groups` are the groups of devices, as lists or text; empty for one group of all devices.
 
     With `channel_id`, partitions take part, too, and with `use_global_device_ids`, the ids count both.
@@ -49,10 +43,11 @@ class CollectiveMethods(ContractionMethods):
 
         A tuple, or several operands, gives a tuple. Raises BuilderError for dimensions that do not exist.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=2)
-        >>> b.all_gather(b.parameter(0, "f32[2]"), 0, 2)
-        <op all-gather = f32[4] all-gather>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> module = b.build(b.all_gather(b.parameter(0, "f32[2]"), 0, 2))
+        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
+        [array([1., 2., 3., 4.], dtype=float32), array([1., 2., 3., 4.], dtype=float32)]
         """
         parts = self._leaves(operand)
         dimension = self._dimension(all_gather_dimension, parts[0].shape.rank, "all_gather_dimension")
@@ -82,10 +77,11 @@ class CollectiveMethods(ContractionMethods):
         A tuple, or several operands, gives a tuple. `shape_with_layout` fixes the layout of what is sent. Raises BuilderError if the computation
         does not take two scalars.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=2)
-        >>> b.all_reduce(b.parameter(0, "f32[2]"), lambda x, y: x + y)
-        <op all-reduce = f32[2] all-reduce>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> module = b.build(b.all_reduce(b.parameter(0, "f32[2]"), lambda x, y: x + y))
+        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
+        [array([4., 6.], dtype=float32), array([4., 6.], dtype=float32)]
         """
         parts = self._leaves(operand)
         attributes = {
@@ -103,10 +99,13 @@ class CollectiveMethods(ContractionMethods):
 
         `replica_group_ids`, the form of 2019, has the number of the group of each replica. Raises BuilderError for groups of different sizes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=4)
-        >>> b.cross_replica_sum(b.parameter(0, "f32[2]"), replica_group_ids=[0, 1, 0, 1]).instruction.attributes["replica_groups"].text
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=4)
+        >>> total = b.cross_replica_sum(b.parameter(0, "f32[]"), replica_group_ids=[0, 1, 0, 1])
+        >>> total.instruction.attributes["replica_groups"].text
         '{{0,2},{1,3}}'
+        >>> [float(value) for value in hlotool.evaluate_replicas(b.build(total), [[1.0], [2.0], [30.0], [40.0]])]
+        [31.0, 42.0, 31.0, 42.0]
         """
         parts = self._leaves(operand)
         ids = self._integers(replica_group_ids, "replica_group_ids")
@@ -141,10 +140,11 @@ class CollectiveMethods(ContractionMethods):
 
         Raises BuilderError unless the size of the dimension is a multiple of `shard_count`.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=2)
-        >>> b.reduce_scatter(b.parameter(0, "f32[2,4]"), lambda x, y: x + y, 1, 2)
-        <op reduce-scatter = f32[2,2] reduce-scatter>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> module = b.build(b.reduce_scatter(b.parameter(0, "f32[4]"), lambda x, y: x + y, 0, 2))
+        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0, 3.0, 4.0]], [[10.0, 20.0, 30.0, 40.0]]])
+        [array([11., 22.], dtype=float32), array([33., 44.], dtype=float32)]
         """
         parts = self._leaves(operand)
         dimension = self._dimension(scatter_dimension, parts[0].shape.rank, "scatter_dimension")
@@ -177,10 +177,11 @@ class CollectiveMethods(ContractionMethods):
 
         Raises BuilderError unless the size of `split_dimension` is a multiple of `split_count`.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=4)
-        >>> b.all_to_all(b.parameter(0, "f32[4,16]"), 1, 0, 4).dimensions
-        (16, 4)
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> module = b.build(b.all_to_all(b.parameter(0, "s32[1,4]"), 1, 0, 2))
+        >>> [value.tolist() for value in hlotool.evaluate_replicas(module, [[[[1, 2, 3, 4]]], [[[5, 6, 7, 8]]]])]
+        [[[1, 2], [5, 6]], [[3, 4], [7, 8]]]
         """
         x = self._operand(operand, "operand")
         rank, sizes = x.shape.rank, x.shape.dimensions
@@ -229,37 +230,32 @@ class CollectiveMethods(ContractionMethods):
 
         HLO's text has the output as operand 1. Raises BuilderError if offsets and sizes have different shapes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=2)
-        >>> x, out = b.parameter(0, "f32[3]"), b.parameter(1, "f32[4]")
-        >>> b.ragged_all_to_all(x, [0, 1], [1, 2], out, [0, 0], [1, 1])
-        <op ragged-all-to-all = f32[4] ragged-all-to-all>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> x, out = b.parameter(0, "s32[3]"), b.parameter(1, "s32[4]")
+        >>> offsets = b.broadcast(b.convert_element_type(b.replica_id(), "s32") * 2, [2])
+        >>> module = b.build(b.ragged_all_to_all(x, [0, 1], [1, 2], out, offsets, [1, 2]))
+        >>> hlotool.evaluate_replicas(module, [[[1, 2, 3], [0] * 4], [[4, 5, 6], [0] * 4]])
+        [array([1, 0, 4, 0], dtype=int32), array([2, 3, 5, 6], dtype=int32)]
         """
         named = (("input", input), ("output", output), ("input_offsets", input_offsets), ("send_sizes", send_sizes))
         rest = (("output_offsets", output_offsets), ("recv_sizes", recv_sizes))
         operands = tuple([self._operand(value, name) for name, value in (*named, *rest)])
-        return self._emit(
-            _RAGGED,
-            operands,
-            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
-            operands[1].shape,
-        )
+        attributes = {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)}
+        return self._emit(_RAGGED, operands, attributes, operands[1].shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Op:
         """Sends the operand of the first member of each group to all its members; devices in no group get zeros.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=2)
-        >>> b.collective_broadcast(b.parameter(0, "f32[2]"), [[1, 0]])
-        <op collective-broadcast = f32[2] collective-broadcast>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> module = b.build(b.collective_broadcast(b.parameter(0, "f32[2]"), [[1, 0]]))
+        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
+        [array([3., 4.], dtype=float32), array([3., 4.], dtype=float32)]
         """
         x = self._operand(operand, "operand")
-        return self._emit(
-            _COLLECTIVE_BROADCAST,
-            (x,),
-            {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)},
-            x.shape,
-        )
+        attributes = {"channel_id": self._optional_integer(channel_id, "channel_id"), "replica_groups": self._groups(replica_groups)}
+        return self._emit(_COLLECTIVE_BROADCAST, (x,), attributes, x.shape)
 
     def collective_permute(
         self,
@@ -275,10 +271,11 @@ class CollectiveMethods(ContractionMethods):
         With `inplace`, the operands are the input, the output, and the offsets in both, tuples of scalars; `slice_sizes` has the sizes of the
         slices that are copied. Raises BuilderError for other operands.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo", replica_count=2)
-        >>> b.collective_permute(b.parameter(0, "f32[2]"), [(0, 1), (1, 0)])
-        <op collective-permute = f32[2] collective-permute>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> module = b.build(b.collective_permute(b.parameter(0, "f32[2]"), [(0, 1)]))
+        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
+        [array([0., 0.], dtype=float32), array([1., 2.], dtype=float32)]
         """
         operands = self._operands(operand, "operand")
         expected = 4 if inplace else 1
@@ -293,15 +290,6 @@ class CollectiveMethods(ContractionMethods):
             attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")])
             self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace needs the sizes of the slices")
         return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
-
-    def partition_id(self, shape: ShapeLike | None = None) -> Op:
-        """The number of the partition that runs the program, a u32 scalar. Raises BuilderError for other shapes.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo", num_partitions=2).partition_id()
-        <op partition-id = u32[] partition-id>
-        """
-        return self._emit(_PARTITION_ID, (), None, None if shape is None else self._shape(shape))
 
     # ---- parts --------------------------------------------------------------------------------------------------------
 

@@ -36,9 +36,13 @@ class CommunicationMethods(CollectiveMethods):
     def after_all(self, tokens: Operands = ()) -> Op:
         """A token that comes after all the given ones; without any, a new token.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").after_all()
-        <op after-all = token[] after-all>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> token = b.after_all([b.outfeed(1.0), b.outfeed(2.0)])
+        >>> token
+        <op after-all.1 = token[] after-all>
+        >>> hlotool.evaluate(b.build(token), [])
+        Token()
         """
         return self._emit(_AFTER_ALL, self._operands(tokens, "tokens"))
 
@@ -52,9 +56,12 @@ class CommunicationMethods(CollectiveMethods):
     def infeed(self, shape: ShapeLike, config: str = "") -> Op:
         """Takes an item of this shape from the queue that the host fills. Raises BuilderError for nested tuples.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").infeed("f32[4]").dimensions
-        (4,)
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.infeed("f32[2]") + b.infeed("f32[2]"))
+        >>> queues = hlotool.HostQueues(infeed=[[1.0, 2.0], [10.0, 20.0]])
+        >>> hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues))
+        array([11., 22.], dtype=float32)
         """
         item = self.infeed_with_token(Op(self._innermost(), self._last_token("infeed")), shape, config)
         self._innermost()._tokens["infeed"] = item[1].instruction
@@ -63,10 +70,12 @@ class CommunicationMethods(CollectiveMethods):
     def infeed_with_token(self, token: Operand, shape: ShapeLike, config: str = "") -> Op:
         """As `infeed`, after a token; gives (data, token).
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.infeed_with_token(b.after_all(), "f32[4]")
-        <op infeed = (f32[4], token[]) infeed>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues(infeed=[[1.0, 2.0]])
+        >>> module = b.build(b.infeed_with_token(b.after_all(), "f32[2]"))
+        >>> hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues))
+        (array([1., 2.], dtype=float32), Token())
         """
         data = self._shape(shape)
         flat = not any(element.is_tuple for element in data.elements)
@@ -78,9 +87,12 @@ class CommunicationMethods(CollectiveMethods):
     def outfeed(self, operand: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
         """Appends the operand to the queue that the host reads; gives a token. Raises BuilderError for a shape that is not the operand's.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").outfeed([1.0, 2.0], "f32[2]")
-        <op outfeed = token[] outfeed>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues()
+        >>> module = b.build(b.outfeed([1.0, 2.0], "f32[2]"))
+        >>> hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues)), queues.outfeed
+        (Token(), [array([1., 2.], dtype=float32)])
         """
         token = self.outfeed_with_token(operand, Op(self._innermost(), self._last_token("outfeed")), shape_with_layout, outfeed_config)
         self._innermost()._tokens["outfeed"] = token.instruction
@@ -89,8 +101,8 @@ class CommunicationMethods(CollectiveMethods):
     def outfeed_with_token(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
         """As `outfeed`, after a token.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
         >>> b.outfeed_with_token(1.0, b.after_all())
         <op outfeed = token[] outfeed>
         """
@@ -107,29 +119,34 @@ class CommunicationMethods(CollectiveMethods):
     def send(self, operand: Operand, handle: int) -> Op:
         """Sends the operand through a channel, and waits until it is sent; gives a token.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").send([1.0, 2.0], 1)
-        <op send-done = token[] send-done>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> sent = b.send([1.0, 2.0], 1)
+        >>> hlotool.evaluate(b.build([sent, b.recv("f32[2]", 1)]), [])
+        (Token(), array([1., 2.], dtype=float32))
         """
         return self.send_with_token(operand, Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), handle)
 
     def send_with_token(self, operand: Operand, token: Operand, handle: int) -> Op:
         """As `send`, after a token.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.send_with_token(1.0, b.after_all(), 1)
-        <op send-done = token[] send-done>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> token = b.send_with_token([1.0, 2.0], b.after_all(), 1)
+        >>> hlotool.evaluate(b.build(b.recv_with_token(token, "f32[2]", 1)[0]), [])
+        array([1., 2.], dtype=float32)
         """
         return self.send_done(self.send_start(operand, token, handle))
 
     def send_to_host(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike, handle: int) -> Op:
         """As `send_with_token`, to the host; `shape_with_layout` is the operand's shape. Raises BuilderError for another shape.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.send_to_host([1.0], b.after_all(), "f32[1]", 1).instruction.attributes["is_host_transfer"]
-        True
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues()
+        >>> module = b.build(b.send_to_host([1.0, 2.0], b.after_all(), "f32[2]", 1))
+        >>> hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues)), queues.sent
+        (Token(), {1: [array([1., 2.], dtype=float32)]})
         """
         x, shape = self._operand(operand, "operand"), self._shape(shape_with_layout, "shape_with_layout")
         same = x.shape.text_without_layout == shape.text_without_layout
@@ -140,10 +157,11 @@ class CommunicationMethods(CollectiveMethods):
     def send_start(self, operand: Operand, token: Operand, handle: int, *, is_host_transfer: bool = False) -> Op:
         """Begins to send: HLO's `send`, `Send(HloInstruction operand, int64 channel_id)` in the documents. Gives (data, u32, token).
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.send_start(1.0, b.after_all(), 1)
-        <op send = (f32[], u32[], token[]) send>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.send_start(1.0, b.after_all(), 1)
+        >>> start, b.send_done(start)
+        (<op send = (f32[], u32[], token[]) send>, <op send-done = token[] send-done>)
         """
         operands = (self._operand(operand, "operand"), self._operand(token, "token"))
         return self._emit(_SEND, operands, {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer})
@@ -151,49 +169,57 @@ class CommunicationMethods(CollectiveMethods):
     def send_done(self, context: Operand) -> Op:
         """Waits for the end of a send, whose result is `context`; gives a token.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.send_done(b.send_start(1.0, b.after_all(), 1))
-        <op send-done = token[] send-done>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues()
+        >>> start = b.send_start([1.0, 2.0], b.after_all(), 1, is_host_transfer=True)
+        >>> hlotool.evaluate(b.build(b.send_done(start)), [], options=hlotool.RunOptions(queues=queues)), queues.sent
+        (Token(), {1: [array([1., 2.], dtype=float32)]})
         """
         return self._done(_SEND_DONE, context, _SEND)
 
     def recv(self, shape: ShapeLike, handle: int) -> Op:
         """Receives data of this shape from a channel.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").recv("f32[4]", 1)
-        <op get-tuple-element = f32[4] get-tuple-element>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> sent = b.send([1.0, 2.0], 1)
+        >>> hlotool.evaluate(b.build(b.recv("f32[2]", 1)), [])
+        array([1., 2.], dtype=float32)
         """
         return self.recv_with_token(Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), shape, handle)[0]
 
     def recv_with_token(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
         """As `recv`, after a token; gives (data, token).
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.recv_with_token(b.after_all(), "f32[4]", 1)
-        <op recv-done = (f32[4], token[]) recv-done>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> token = b.send([1.0, 2.0], 1)
+        >>> hlotool.evaluate(b.build(b.recv_with_token(token, "f32[2]", 1)), [])
+        (array([1., 2.], dtype=float32), Token())
         """
         return self.recv_done(self.recv_start(token, shape, handle))
 
     def recv_from_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
         """As `recv_with_token`, from the host.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.recv_from_host(b.after_all(), "f32[4]", 1).instruction.attributes["is_host_transfer"]
-        True
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues(received={1: [[1.0, 2.0]]})
+        >>> module = b.build(b.recv_from_host(b.after_all(), "f32[2]", 1))
+        >>> hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues))
+        (array([1., 2.], dtype=float32), Token())
         """
         return self.recv_done(self.recv_start(token, shape, handle, is_host_transfer=True))
 
     def recv_start(self, token: Operand, shape: ShapeLike, handle: int, *, is_host_transfer: bool = False) -> Op:
         """Begins to receive: HLO's `recv`, `Recv(const Shape& shape, int64 channel_id)` in the documents. Gives (data, u32, token).
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.recv_start(b.after_all(), "f32[4]", 1)
-        <op recv = (f32[4], u32[], token[]) recv>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.recv_start(b.after_all(), "f32[4]", 1)
+        >>> start, b.recv_done(start)
+        (<op recv = (f32[4], u32[], token[]) recv>, <op recv-done = (f32[4], token[]) recv-done>)
         """
         result = tuple_shape((self._shape(shape), array_shape("u32"), TOKEN))
         attributes = {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer}
@@ -202,10 +228,12 @@ class CommunicationMethods(CollectiveMethods):
     def recv_done(self, context: Operand) -> Op:
         """Waits for the end of a recv, whose result is `context`; gives (data, token).
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.recv_done(b.recv_start(b.after_all(), "f32[4]", 1))
-        <op recv-done = (f32[4], token[]) recv-done>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues(received={1: [[1.0, 2.0]]})
+        >>> start = b.recv_start(b.after_all(), "f32[2]", 1, is_host_transfer=True)
+        >>> hlotool.evaluate(b.build(b.recv_done(start)), [], options=hlotool.RunOptions(queues=queues))
+        (array([1., 2.], dtype=float32), Token())
         """
         return self._done(_RECV_DONE, context, _RECV)
 
@@ -231,10 +259,13 @@ class CommunicationMethods(CollectiveMethods):
 
         `attributes` are other attributes of HLO's custom-call. Raises BuilderError for attributes that it does not have.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.custom_call("myfunc", [b.constant([1.0, 2.0])], "f32[3,3]")
-        <op custom-call = f32[3,3] custom-call>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.custom_call("outer", [b.constant([1.0, 2.0]), b.constant([3.0, 4.0])], "f32[2,2]"))
+        >>> options = hlotool.RunOptions(custom_calls={"outer": lambda x, y: x[:, None] * y})
+        >>> hlotool.evaluate(module, [], options=options)
+        array([[3., 4.],
+               [6., 8.]], dtype=float32)
         """
         values = {"custom_call_target": target_name, "custom_call_has_side_effect": has_side_effect is True, **self._attributes(attributes)}
         op = self.instruction(_CUSTOM_CALL.name, operands, shape, values)

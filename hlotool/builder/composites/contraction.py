@@ -1,50 +1,38 @@
-"""Dots and convolutions."""
+"""Products that are summed: dots."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from hlotool.builder.arguments import Operand, Precision
 from hlotool.builder.composites.indexing import IndexingMethods
-from hlotool.builder.dimension_numbers import (
-    ConvolutionDimensionNumbers,
-    DotDimensionNumbers,
-    RaggedDotDimensionNumbers,
-    default_convolution_dimensions,
-)
+from hlotool.builder.dimension_numbers import DotDimensionNumbers, RaggedDotDimensionNumbers
 from hlotool.builder.op import Op
-from hlotool.builder.windows import Padding
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.shapes.shape import Shape
-from hlotool.shapes.values import ConvolutionDimensions
 
-__all__ = ["ContractionMethods", "ConvolutionNumbers", "DotNumbers"]
+__all__ = ["ContractionMethods", "DotNumbers"]
 
 DotNumbers = DotDimensionNumbers | dict[str, Any]
-ConvolutionNumbers = ConvolutionDimensionNumbers | ConvolutionDimensions | str
-"""Dimension numbers of a convolution, or their text, such as "b01f_01io->b01f"."""
 
-_CONVOLUTION, _DOT, _RAGGED_DOT, _SCALED_DOT = OPS["convolution"], OPS["dot"], OPS["ragged-dot"], OPS["scaled-dot"]
+_DOT, _RAGGED_DOT, _SCALED_DOT = OPS["dot"], OPS["ragged-dot"], OPS["scaled-dot"]
 
 
 class ContractionMethods(IndexingMethods):
-    """Dots and convolutions. `preferred_element_type` is the type in which products are accumulated, and that of the result."""
-
-    # ---- dots ---------------------------------------------------------------------------------------------------------
+    """Dots. `preferred_element_type` is the type in which products are accumulated, and that of the result."""
 
     def dot(self, lhs: Operand, rhs: Operand, precision_config: Precision = None, preferred_element_type: str | None = None) -> Op:
         """Sums products over the second dimension of lhs, or the only one, and the first dimension of rhs.
 
         Raises BuilderError for scalars, and for dimensions of different sizes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dot(b.parameter(0, "f32[2,3]"), b.parameter(1, "f32[3,4]"))
-        <op dot = f32[2,4] dot>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.dot([[1.0, 2.0], [3.0, 4.0]], [10.0, 1.0])), [])
+        array([12., 34.], dtype=float32)
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         numbers = DotDimensionNumbers((1 if x.shape.rank > 1 else 0,), (0,))
@@ -55,8 +43,13 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for other ranks.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.constant([[1, 2], [3, 4]]) @ b.constant([[1, 0], [1, 1]]))
+        >>> hlotool.evaluate(module, [])
+        array([[3, 2],
+               [7, 4]], dtype=int32)
+        >>> b = hlotool.Builder("demo")
         >>> (b.parameter(0, "f32[8,2,3]") @ b.parameter(1, "f32[8,3,4]")).dimensions
         (8, 2, 4)
         """
@@ -81,10 +74,13 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for dimension numbers that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dot_general(b.parameter(0, "f32[2,3]"), b.parameter(1, "f32[2,3]"), DotDimensionNumbers([1], [1]))
-        <op dot = f32[2,2] dot>
+        >>> import hlotool
+        >>> from hlotool.builder import DotDimensionNumbers
+        >>> b = hlotool.Builder("demo")
+        >>> numbers = DotDimensionNumbers([1], [1])
+        >>> hlotool.evaluate(b.build(b.dot_general([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0], [1.0, 1.0]], numbers)), [])
+        array([[1., 3.],
+               [3., 7.]], dtype=float32)
         """
         return self._dot(_DOT, self._pair(lhs, rhs, ("lhs", "rhs")), dimension_numbers, precision_config, preferred_element_type)
 
@@ -102,11 +98,13 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError if the sizes of an operand are no multiples of those of its scale.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x, y = b.parameter(0, "bf16[4,8]"), b.parameter(1, "bf16[8,4]")
-        >>> b.scaled_dot(x, b.parameter(2, "bf16[4,2]"), y, b.parameter(3, "bf16[2,4]"), DotDimensionNumbers([1], [0]))
-        <op scaled-dot = bf16[4,4] scaled-dot>
+        >>> import hlotool
+        >>> from hlotool.builder import DotDimensionNumbers
+        >>> b = hlotool.Builder("demo")
+        >>> x, y = b.constant([[1.0, 2.0, 3.0, 4.0]], "bf16"), b.constant([[1.0], [1.0], [1.0], [1.0]], "bf16")
+        >>> scale, none = b.constant([[1.0, 10.0]], "bf16"), b.constant(1.0, "bf16")
+        >>> hlotool.evaluate(b.build(b.scaled_dot(x, scale, y, none, DotDimensionNumbers([1], [0]))), [])
+        array([[73]], dtype=bfloat16)
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         scales = self._operand(lhs_scale, "lhs_scale", x.shape), self._operand(rhs_scale, "rhs_scale", y.shape)
@@ -125,11 +123,15 @@ class ContractionMethods(IndexingMethods):
 
         Raises BuilderError for dimension numbers that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> from hlotool.builder import DotDimensionNumbers, RaggedDotDimensionNumbers
+        >>> b = hlotool.Builder("demo")
         >>> numbers = RaggedDotDimensionNumbers(DotDimensionNumbers([1], [1]), [0], [0])
-        >>> b.ragged_dot(b.parameter(0, "f32[11,5]"), b.parameter(1, "f32[3,5,7]"), [4, 4, 3], numbers)
-        <op ragged-dot = f32[11,7] ragged-dot>
+        >>> rows, weights = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [[[1.0], [1.0]], [[10.0], [10.0]]]
+        >>> hlotool.evaluate(b.build(b.ragged_dot(rows, weights, [1, 2], numbers)), [])
+        array([[  3.],
+               [ 70.],
+               [110.]], dtype=float32)
         """
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         dimension_numbers = self._instance(dimension_numbers, RaggedDotDimensionNumbers, "dimension_numbers")
@@ -168,155 +170,3 @@ class ContractionMethods(IndexingMethods):
             # XLA's parser takes a scale for the other operand.
             return self._retyped(self._required(op, operands, attributes, operands[0].shape), element_type)
         return self._retyped(self._guessed(op, operands, attributes), element_type)
-
-    # ---- convolutions -------------------------------------------------------------------------------------------------
-
-    def conv(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Sequence[int] | None,
-        padding: Padding,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        precision_config: Precision = None,
-        preferred_element_type: str | None = None,
-        *,
-        lhs_dilation: Sequence[int] | None = None,
-        rhs_dilation: Sequence[int] | None = None,
-    ) -> Op:
-        """A convolution with padding SAME or VALID and default dimensions: batch, feature, spatial; output feature, input feature, spatial.
-
-        The dilations are in the documents of 2017 and 2019. Raises BuilderError for sizes that do not fit.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.conv(b.parameter(0, "f32[1,3,8,8]"), b.parameter(1, "f32[4,3,3,3]"), [1, 1], "SAME")
-        <op convolution = f32[1,4,8,8] convolution>
-        """
-        return self.conv_general_dilated(
-            lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, None, feature_group_count, batch_group_count, precision_config,
-            preferred_element_type,
-        )  # fmt: skip
-
-    def conv_with_general_padding(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Sequence[int] | None,
-        padding: Padding,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        precision_config: Precision = None,
-        preferred_element_type: str | None = None,
-        *,
-        lhs_dilation: Sequence[int] | None = None,
-        rhs_dilation: Sequence[int] | None = None,
-    ) -> Op:
-        """As `conv`, with padding (low, high) for each spatial dimension.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.conv_with_general_padding(b.parameter(0, "f32[1,3,8]"), b.parameter(1, "f32[4,3,3]"), [1], [(2, 3)])
-        <op convolution = f32[1,4,11] convolution>
-        """
-        return self.conv(
-            lhs, rhs, window_strides, padding, feature_group_count, batch_group_count, precision_config, preferred_element_type,
-            lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation,
-        )  # fmt: skip
-
-    def conv_with_general_dimensions(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Sequence[int] | None,
-        padding: Padding,
-        dimension_numbers: ConvolutionNumbers,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        precision_config: Precision = None,
-        preferred_element_type: str | None = None,
-    ) -> Op:
-        """As `conv`, with explicit dimension numbers.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x, kernel = b.parameter(0, "f32[1,8,8,3]"), b.parameter(1, "f32[3,3,3,4]")
-        >>> b.conv_with_general_dimensions(x, kernel, [1, 1], "VALID", "b01f_01io->b01f")
-        <op convolution = f32[1,6,6,4] convolution>
-        """
-        return self.conv_general(
-            lhs, rhs, window_strides, padding, dimension_numbers, feature_group_count, batch_group_count, precision_config, preferred_element_type
-        )
-
-    def conv_general(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Sequence[int] | None,
-        padding: Padding,
-        dimension_numbers: ConvolutionNumbers,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        precision_config: Precision = None,
-        preferred_element_type: str | None = None,
-    ) -> Op:
-        """As `conv`, with explicit padding and dimension numbers.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x, kernel = b.parameter(0, "f32[1,8,3]"), b.parameter(1, "f32[3,3,4]")
-        >>> b.conv_general(x, kernel, [1], [(1, 1)], "b0f_0io->b0f")
-        <op convolution = f32[1,8,4] convolution>
-        """
-        return self.conv_general_dilated(
-            lhs, rhs, window_strides, padding, None, None, dimension_numbers, feature_group_count, batch_group_count, precision_config,
-            preferred_element_type,
-        )  # fmt: skip
-
-    def conv_general_dilated(
-        self,
-        lhs: Operand,
-        rhs: Operand,
-        window_strides: Sequence[int] | None,
-        padding: Padding,
-        lhs_dilation: Sequence[int] | None,
-        rhs_dilation: Sequence[int] | None,
-        dimension_numbers: ConvolutionNumbers | None,
-        feature_group_count: int = 1,
-        batch_group_count: int = 1,
-        precision_config: Precision = None,
-        preferred_element_type: str | None = None,
-        window_reversal: Sequence[bool] | None = None,
-    ) -> Op:
-        """A convolution with everything explicit: slides the kernel rhs over the spatial dimensions of lhs, and sums products.
-
-        With dilation of lhs it is transposed, and with dilation of rhs atrous. Raises BuilderError for sizes that do not fit.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.conv_general_dilated(b.parameter(0, "f32[1,3,8]"), b.parameter(1, "f32[4,3,3]"), [1], [(0, 0)], [2], [1], None)
-        <op convolution = f32[1,4,13] convolution>
-        """
-        x, kernel = self._pair(lhs, rhs, ("lhs", "rhs"))
-        labels = self._labels(dimension_numbers, x)
-        known = max(labels.input_spatial, default=0) < x.shape.rank and max(labels.kernel_spatial, default=0) < kernel.shape.rank
-        self._require(known, "T050", "dimension_numbers", f"{labels.text} does not fit {x.shape.text_without_layout}")
-        area = [x.shape.dimensions[k] for k in labels.input_spatial]
-        sizes = [kernel.shape.dimensions[k] for k in labels.kernel_spatial]
-        attributes = {
-            "window": self._window(area, sizes, window_strides, padding, lhs_dilation, rhs_dilation, window_reversal),
-            "dim_labels": labels,
-            "feature_group_count": self._integer(feature_group_count, "feature_group_count"),
-            "batch_group_count": self._integer(batch_group_count, "batch_group_count"),
-            "operand_precision": self._precision(precision_config),
-        }
-        shape = self._accumulated(_CONVOLUTION, (x, kernel), attributes, preferred_element_type)
-        return self._emit(_CONVOLUTION, (x, kernel), attributes, shape)
-
-    def _labels(self, numbers: ConvolutionNumbers | None, x: Instruction) -> ConvolutionDimensions:
-        if isinstance(numbers, ConvolutionDimensionNumbers):
-            return numbers.dimensions
-        if numbers is None:
-            return default_convolution_dimensions(max(x.shape.rank - 2, 0))
-        return self._instance(self._text("dim_labels", numbers), ConvolutionDimensions, "dimension_numbers")

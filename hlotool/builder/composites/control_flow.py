@@ -22,10 +22,10 @@ class ControlFlowMethods(CommunicationMethods):
     def call(self, computation: Called, operands: Operands = ()) -> Op:
         """Calls a computation with the operands. Raises BuilderError unless they have the shapes of its parameters.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.call(lambda x, y: x + y, [b.constant(1.0), b.constant(2.0)])
-        <op call = f32[] call>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.call(lambda x, y: x + y, [b.constant(1.0), b.constant(2.0)])), [])
+        array(3., dtype=float32)
         """
         parts = self._operands(operands, "operands")
         return self._emit(_CALL, parts, {"to_apply": self._called(computation, [x.shape for x in parts], "computation")})
@@ -35,10 +35,13 @@ class ControlFlowMethods(CommunicationMethods):
 
         Raises BuilderError for an empty name and a negative version.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.composite_call(lambda x: x * x, [b.constant(2.0)], "my.square", "{n = 1 : i32}", 1).instruction.attributes["is_composite"]
-        True
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> square = b.composite_call(lambda x: x * x, [b.constant(3.0)], "my.square", "{n = 1 : i32}", 1)
+        >>> square.instruction.attributes["frontend_attributes"]
+        {'composite.name': 'my.square', 'composite.attributes': '{n = 1 : i32}', 'composite.version': '1'}
+        >>> hlotool.evaluate(b.build(square), [])
+        array(9., dtype=float32)
         """
         parts = self._operands(operands, "operands")
         values = {"composite.name": self._instance(name, str, "name")}
@@ -62,13 +65,16 @@ class ControlFlowMethods(CommunicationMethods):
         A truth value chooses between two computations. An s32 index chooses from a list; out of range, it chooses the last one. Raises
         BuilderError if a computation does not take its operand, or if the results have different shapes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> p, x = b.parameter(0, "pred[]"), b.parameter(1, "f32[4]")
-        >>> b.conditional(p, x, lambda x: x + 1.0, x, lambda x: -x)
-        <op conditional = f32[4] conditional>
-        >>> b.conditional(branch_index=2, branch_computations=[abs, lambda x: -x], branch_operands=[x, x])
-        <op conditional.1 = f32[4] conditional>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> p, x = b.parameter(0, "pred[]"), b.parameter(1, "f32[2]")
+        >>> hlotool.evaluate(b.build(b.conditional(p, x, lambda x: x + 1.0, x, lambda x: -x)), [False, [1.0, 2.0]])
+        array([-1., -2.], dtype=float32)
+        >>> b = hlotool.Builder("demo")
+        >>> k, x = b.parameter(0, "s32[]"), b.constant([-1.0, 2.0])
+        >>> module = b.build(b.conditional(branch_index=k, branch_computations=[abs, lambda x: -x], branch_operands=[x, x]))
+        >>> hlotool.evaluate(module, [0]), hlotool.evaluate(module, [7])
+        (array([1., 2.], dtype=float32), array([ 1., -2.], dtype=float32))
         """
         by_index = len(arguments) + len(named) == len(_BY_INDEX) or "branch_index" in named
         names = _BY_INDEX if by_index else _BY_PREDICATE
@@ -104,11 +110,11 @@ class ControlFlowMethods(CommunicationMethods):
         method; if it is a dictionary, they take arguments by name, and dictionaries are returned. Raises BuilderError if the body changes the
         shapes of the state.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> count, last = b.while_(lambda i, x: i < 10, lambda i, x: (i + 1, x * 2.0), (0, b.parameter(0, "f32[4]")))
-        >>> count.shape.text, last.shape.text
-        ('s32[]', 'f32[4]{0}')
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> count, last = b.while_(lambda i, x: i < 10, lambda i, x: (i + 1, x * 2.0), (0, b.parameter(0, "f32[]")))
+        >>> hlotool.evaluate(b.build([count, last]), [1.0])
+        (array(10, dtype=int32), array(1024., dtype=float32))
         """
         names = list(init) if isinstance(init, dict) else None
         values = list(init.values()) if isinstance(init, dict) else list(init) if isinstance(init, (list, tuple)) else None

@@ -20,46 +20,51 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
     def logical_and(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """The name of `and_` in 2017 and 2019.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").logical_and([True], [False])
-        <op and = pred[1] and>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.logical_and([True, True], [True, False])), [])
+        array([ True, False])
         """
         return self.and_(lhs, rhs, broadcast_dimensions)
 
     def logical_or(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """The name of `or_` in 2017 and 2019.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").logical_or([True], [False])
-        <op or = pred[1] or>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.logical_or([True, False], [False, False])), [])
+        array([ True, False])
         """
         return self.or_(lhs, rhs, broadcast_dimensions)
 
     def logical_not(self, operand: Operand) -> Op:
         """The name of `not_` in 2017 and 2019.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").logical_not([True])
-        <op not = pred[1] not>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.logical_not([True, False])), [])
+        array([False,  True])
         """
         return self.not_(operand)
 
     def concatenate(self, operands: Operands, dimension: int) -> Op:
         """Another name of `concat_in_dim`, in all documents.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.concatenate([b.constant([1]), b.constant([2])], 0)
-        <op concatenate = s32[2] concatenate>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.concatenate([b.constant([1]), b.constant([2, 3])], 0)), [])
+        array([1, 2, 3], dtype=int32)
         """
         return self.concat_in_dim(operands, dimension)
 
     def recv_to_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
         """The name that the document of 2025 has for `recv_from_host`, by mistake.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.recv_to_host(b.after_all(), "f32[4]", 1)
-        <op recv-done = (f32[4], token[]) recv-done>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> queues = hlotool.HostQueues(received={1: [[1.0, 2.0]]})
+        >>> module = b.build(b.recv_to_host(b.after_all(), "f32[2]", 1)[0])
+        >>> hlotool.evaluate(module, [], options=hlotool.RunOptions(queues=queues))
+        array([1., 2.], dtype=float32)
         """
         return self.recv_from_host(token, shape, handle)

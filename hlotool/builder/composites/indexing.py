@@ -33,11 +33,14 @@ class IndexingMethods(ReductionMethods):
 
         Raises BuilderError for dimension numbers that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> from hlotool.builder import GatherDimensionNumbers
+        >>> b = hlotool.Builder("demo")
         >>> rows = GatherDimensionNumbers(offset_dims=[1], collapsed_slice_dims=[0], start_index_map=[0], index_vector_dim=1)
-        >>> b.gather(b.parameter(0, "f32[5,3]"), [[1], [4]], rows, [1, 3])
-        <op gather = f32[2,3] gather>
+        >>> hlotool.evaluate(b.build(b.gather([[1, 2], [3, 4], [5, 6]], [[2], [0], [9]], rows, [1, 2])), [])
+        array([[5, 6],
+               [1, 2],
+               [5, 6]], dtype=int32)
         """
         x, indices = self._operand(operand, "operand"), self._operand(start_indices, "start_indices")
         attributes = self._fields(GatherDimensionNumbers, dimension_numbers)
@@ -58,11 +61,15 @@ class IndexingMethods(ReductionMethods):
 
         Updates that are out of bounds are skipped. Raises BuilderError for dimension numbers or computations that do not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
+        >>> import hlotool
+        >>> from hlotool.builder import ScatterDimensionNumbers
+        >>> b = hlotool.Builder("demo")
         >>> rows = ScatterDimensionNumbers([1], inserted_window_dims=[0], scatter_dims_to_operand_dims=[0], index_vector_dim=1)
-        >>> b.scatter(b.parameter(0, "f32[5,3]"), [[4]], b.parameter(1, "f32[1,3]"), lambda old, new: old + new, rows)
-        <op scatter = f32[5,3] scatter>
+        >>> table, updates = b.constant([[1, 2], [3, 4], [5, 6]]), b.constant([[10, 20], [30, 40], [50, 60]])
+        >>> hlotool.evaluate(b.build(b.scatter(table, [[2], [2], [9]], updates, lambda old, new: old + new, rows)), [])
+        array([[ 1,  2],
+               [ 3,  4],
+               [45, 66]], dtype=int32)
         """
         arrays, indices = self._operands(operands, "operands"), self._operand(scatter_indices, "scatter_indices")
         changes = self._operands(updates, "updates", arrays)
@@ -89,10 +96,13 @@ class IndexingMethods(ReductionMethods):
         `comparator` takes two elements of the first operand, two of the second, and so on; by default, the first operand is sorted in ascending
         order. Several operands give a tuple. `sort(keys, values)` is the form of 2019. Raises BuilderError if the comparator does not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.sort([b.constant([3, 1]), b.constant([42, 50])], lambda x, y, v, w: x > y)
-        <op sort = (s32[2], s32[2]) sort>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sort([b.constant([1, 3, 2]), b.constant([42, 50, 49])], lambda x, y, v, w: x > y)), [])
+        (array([3, 2, 1], dtype=int32), array([50, 49, 42], dtype=int32))
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sort(b.constant([3, 1]), b.constant([42, 50]))), [])
+        (array([1, 3], dtype=int32), array([50, 42], dtype=int32))
         """
         if isinstance(comparator, Op):
             operands, comparator = [operands, comparator], None

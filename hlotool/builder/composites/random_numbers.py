@@ -20,11 +20,13 @@ class RandomMethods(ControlFlowMethods):
     def rng_get_and_update_state(self, delta: int) -> Op:
         """The device's random state of 128 bits, to which `delta` is added afterwards; for dumps, users write `rng_bit_generator`.
 
-        Raises BuilderError for a delta that is no integer.
+        As on XLA:CPU, each instruction has a state of its own. Raises BuilderError for a delta that is no integer.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").rng_get_and_update_state(1)
-        <op rng-get-and-update-state = u64[2] rng-get-and-update-state>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> low, high = hlotool.evaluate(b.build(b.rng_get_and_update_state(5)), []).tolist()
+        >>> hex(low), high
+        ('0x7012395', 0)
         """
         return self._emit(_RNG_STATE, (), {"delta": self._integer(delta, "delta")}, array_shape("u64", (2,)))
 
@@ -33,9 +35,11 @@ class RandomMethods(ControlFlowMethods):
 
         Raises BuilderError for limits of other types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").rng_uniform(0.0, 1.0, "f32[4]")
-        <op rng = f32[4] rng>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> value = hlotool.evaluate(b.build(b.rng_uniform(2.0, 5.0, "f32[1000]")), [])
+        >>> bool(value.min() >= 2), bool(value.max() < 5)
+        (True, True)
         """
         return self._random(a, b, ("a", "b"), shape, "rng_uniform")
 
@@ -44,9 +48,11 @@ class RandomMethods(ControlFlowMethods):
 
         Raises BuilderError for other types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").rng_normal(0.0, 1.0, "f32[4]")
-        <op rng = f32[4] rng>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> value = hlotool.evaluate(b.build(b.rng_normal(10.0, 2.0, "f32[10000]")), [])
+        >>> round(float(value.mean())), round(float(value.std()))
+        (10, 2)
         """
         return self._random(mu, sigma, ("mu", "sigma"), shape, "rng_normal")
 
@@ -60,9 +66,11 @@ class RandomMethods(ControlFlowMethods):
 
         It compares numbers of `rng_uniform` with the mean. Raises BuilderError for another shape's type.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").rng_bernoulli(0.25, "u32[4]")
-        <op convert = u32[4] convert>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> value = hlotool.evaluate(b.build(b.rng_bernoulli(0.25, "u32[10000]")), [])
+        >>> round(float(value.mean()), 1), sorted(set(value.tolist()))
+        (0.3, [0, 1])
         """
         result, probability = self._shape(shape), self._operand(mean, "mean")
         self._require(result.element_type == "u32", "T059", "shape", f"expected u32 elements, got {result.text_without_layout}")
@@ -74,10 +82,11 @@ class RandomMethods(ControlFlowMethods):
 
         The names of the documents, such as RNG_PHILOX, are accepted, too. Raises BuilderError for other names.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.rng_bit_generator("RNG_PHILOX", b.parameter(0, "u64[3]"), "u32[4]")
-        <op rng-bit-generator = (u64[3], u32[4]) rng-bit-generator>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.rng_bit_generator("RNG_THREE_FRY", b.constant([1, 2], "u64"), "u32[3]"))
+        >>> hlotool.evaluate(module, [])
+        (array([1, 4], dtype=uint64), array([  43444564, 2150618427, 3979645651], dtype=uint32))
         """
         state = self._operand(initial_state, "initial_state")
         word = self._word("RandomAlgorithm", algorithm, "algorithm")

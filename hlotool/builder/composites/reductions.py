@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlotool.builder.arguments import Called, Operand, Operands
-from hlotool.builder.composites.shaping import ShapingMethods
+from hlotool.builder.composites.slicing import SlicingMethods
 from hlotool.builder.op import Op
 from hlotool.builder.windows import Padding, window_of
 from hlotool.errors import Violation
@@ -21,7 +21,7 @@ _MAP, _REDUCE, _REDUCE_WINDOW, _SCAN = OPS["map"], OPS["reduce"], OPS["reduce-wi
 _SELECT_AND_SCATTER = OPS["select-and-scatter"]
 
 
-class ReductionMethods(ShapingMethods):
+class ReductionMethods(SlicingMethods):
     """Methods that apply a computation of scalars, or of slices, to arrays."""
 
     def reduce(self, operands: Operands, init_values: Operands, computation: Called, dimensions_to_reduce: Sequence[int]) -> Op:
@@ -30,10 +30,15 @@ class ReductionMethods(ShapingMethods):
         Several operands have an init value each, and give a tuple. Raises BuilderError if the computation does not fit, and for dimensions that
         do not exist.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.reduce(b.parameter(0, "f32[2,3]"), 0.0, lambda a, b: a + b, [1])
-        <op reduce = f32[2] reduce>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reduce(b.constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), 0.0, lambda a, b: a + b, [1])), [])
+        array([ 6., 15.], dtype=float32)
+        >>> b = hlotool.Builder("demo")
+        >>> sum_and_max = lambda s, m, x, y: (s + x, m.builder.max(m, y))
+        >>> x = b.constant([3, 1, 2])
+        >>> hlotool.evaluate(b.build(b.reduce([x, x], [0, 0], sum_and_max, [0])), [])
+        (array(6, dtype=int32), array(3, dtype=int32))
         """
         inputs, inits, reducer = self._reduction(operands, init_values, computation)
         rank = inputs[0].shape.rank if inputs else 0
@@ -43,10 +48,10 @@ class ReductionMethods(ShapingMethods):
     def reduce_all(self, operand: Operands, init_value: Operands, computation: Called) -> Op:
         """Combines all elements: `reduce` over all dimensions. Raises BuilderError if the computation does not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.reduce_all(b.parameter(0, "f32[2,3]"), 0.0, lambda a, b: a + b)
-        <op reduce = f32[] reduce>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reduce_all(b.constant([[1.0, 2.0], [3.0, 4.0]]), 0.0, lambda a, b: a + b)), [])
+        array(10., dtype=float32)
         """
         inputs, inits, reducer = self._reduction(operand, init_value, computation)
         dimensions = range(inputs[0].shape.rank if inputs else 0)
@@ -77,10 +82,14 @@ class ReductionMethods(ShapingMethods):
 
         Several operands give a tuple, as in `reduce`. Raises BuilderError for lists of other lengths, and if the computation does not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.reduce_window(b.parameter(0, "f32[4,6]"), b.min_value("f32"), lambda a, b: b.builder.max(a, b), [2, 3], [2, 3], "VALID")
-        <op reduce-window = f32[2,2] reduce-window>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> x = b.constant([1.0, 5.0, 2.0, 4.0])
+        >>> hlotool.evaluate(b.build(b.reduce_window(x, b.min_value("f32"), b.max, [2], [1], "VALID")), [])
+        array([5., 5., 4.], dtype=float32)
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reduce_window(b.constant([1, 2, 3, 4, 5]), 0, b.add, [2], [2], [(1, 0)])), [])
+        array([1, 5, 9], dtype=int32)
         """
         inputs, inits, reducer = self._reduction(operands, init_values, computation)
         area = inputs[0].shape.dimensions if inputs else ()
@@ -122,12 +131,13 @@ class ReductionMethods(ShapingMethods):
 
         Raises BuilderError if the source has another shape than the window's positions, and if a computation does not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x = b.parameter(0, "f32[4,5]")
-        >>> source = b.parameter(1, "f32[2,2]")
-        >>> b.select_and_scatter(x, lambda a, b: a >= b, [2, 3], [2, 2], "VALID", source, 0.0, lambda a, b: a + b)
-        <op select-and-scatter = f32[4,5] select-and-scatter>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> x, source = b.constant([[7, 2, 5], [3, 9, 4]]), b.constant([[10, 20]])
+        >>> result = b.select_and_scatter(x, lambda a, b: a >= b, [2, 2], [1, 1], "VALID", source, 0, lambda a, b: a + b)
+        >>> hlotool.evaluate(b.build(result), [])
+        array([[ 0,  0,  0],
+               [ 0, 30,  0]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         y, init = self._operand(source, "source", x.shape), self._operand(init_value, "init_value", x.shape)
@@ -141,10 +151,10 @@ class ReductionMethods(ShapingMethods):
 
         Scalars in `static_operands` are passed to every call, after the elements. Raises BuilderError if the computation does not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.map([b.constant([1.0, 2.0])], lambda x, scale: x * scale, [0], [b.constant(3.0)])
-        <op map = f32[2] map>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.map([b.constant([1.0, 2.0])], lambda x, scale: x * scale, [0], [b.constant(3.0)])), [])
+        array([3., 6.], dtype=float32)
         """
         inputs = self._operands(operands, "operands")
         shape = inputs[0].shape if inputs else array_shape("f32")
@@ -161,10 +171,10 @@ class ReductionMethods(ShapingMethods):
         The result is a tuple of the stacked outputs and the last carried values. `is_associative` is a promise, None if it is not known. Raises
         BuilderError if the computation does not fit.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.scan(b.parameter(0, "f32[3]"), 10.0, lambda x, carry: (x + carry, x + carry), 0)
-        <op scan = (f32[3], f32[]) scan>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.scan(b.constant([1.0, 2.0, 3.0]), 10.0, lambda x, carry: (x + carry, x + carry), 0)), [])
+        (array([11., 13., 16.], dtype=float32), array(16., dtype=float32))
         """
         arrays = self._operands(inputs, "inputs")
         carries = self._operands(inits, "inits", arrays)

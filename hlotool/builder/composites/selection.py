@@ -28,9 +28,13 @@ class SelectionMethods(ComputationMethods):
 
         Raises BuilderError for operands that are not compatible, and for a `type` that is not one of the operands' element type.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").compare([1.0], [2.0], [], "LT", "TOTALORDER")
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.compare([1.0, 2.0, 3.0], 2.0, [], "GE")), [])
+        array([False,  True,  True])
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.compare([-0.0, 1.0], [0.0, float("nan")], [], "LT", "TOTALORDER")), [])
+        array([ True,  True])
         """
         attributes = {"direction": self._word("ComparisonDirection", direction, "direction")}
         if type is not None:
@@ -40,12 +44,13 @@ class SelectionMethods(ComputationMethods):
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Op:  # noqa: A002
         """Limits the operand to the range from `min` to `max`, arrays of its shape or scalars.
 
-        The document of 2017 has another order of arguments. Raises BuilderError for limits of other types or shapes.
+        If `min` is greater than `max`, the result is `max`. The document of 2017 has another order of arguments. Raises BuilderError for
+        limits of other types or shapes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.clamp(0, b.constant([-1, 5, 9]), 6)
-        <op clamp = s32[3] clamp>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.clamp(0, b.constant([-1, 5, 9]), 6)), [])
+        array([0, 5, 6], dtype=int32)
         """
         x = self._operand(operand, "operand")
         return self._emit(_CLAMP, (self._operand(min, "min", x.shape), x, self._operand(max, "max", x.shape)))
@@ -56,13 +61,14 @@ class SelectionMethods(ComputationMethods):
         A number in place of a branch is repeated to the shape of the other branch or of `pred`; operations must have the same shape. Tuples are
         selected element by element, since HLO does not select tuples. Raises BuilderError for branches of different shapes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").select([True, False], [1.0, 2.0], [3.0, 4.0])
-        <op select = f32[2] select>
-        >>> b = Builder("demo")
-        >>> x = b.parameter(0, "f32[2,3]")
-        >>> b.select(x > 0.0, x, 0.0)
-        <op select = f32[2,3] select>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.select([True, False], [1.0, 2.0], [3.0, 4.0])), [])
+        array([1., 4.], dtype=float32)
+        >>> b = hlotool.Builder("demo")
+        >>> x = b.constant([-1.0, 2.0])
+        >>> hlotool.evaluate(b.build(b.select(x > 0.0, x, 0.0)), [])
+        array([0., 2.], dtype=float32)
         """
         condition, x, y = self._operand(pred, "pred"), *self._pair(on_true, on_false, ("on_true", "on_false"))
         if not isinstance(on_true, Op):
@@ -93,18 +99,23 @@ class SelectionMethods(ComputationMethods):
 
         Raises BuilderError unless the operand has floating-point elements.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").round([0.5])
-        <op round-nearest-afz = f32[1] round-nearest-afz>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.round([0.5, 2.5, -2.5, 2.4])), [])
+        array([ 1.,  3., -3.,  2.], dtype=float32)
         """
         return self._emit(_ROUND, (self._operand(operand, "operand"),))
 
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Op:
-        """Converts each value to another element type. Raises BuilderError for an unknown type, and for operands that are not arrays.
+        """Converts each value to another element type.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").convert_element_type([0, 1, 2], "f32")
-        <op convert = f32[3] convert>
+        Floats that become integers are truncated toward zero and limited to the range of the type, and NaN becomes 0. Integers that become
+        narrower keep their low bits. Raises BuilderError for an unknown type, and for operands that are not arrays.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.convert_element_type([-1.9, 1.9, 300.0], "s8")), [])
+        array([ -1,   1, 127], dtype=int8)
         """
         x = self._operand(operand, "operand")
         return self._emit(_CONVERT, (x,), None, self._retyped(x.shape, new_element_type))
@@ -114,10 +125,13 @@ class SelectionMethods(ComputationMethods):
 
         Raises BuilderError if the bits do not fit, and between real and complex types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.bitcast_convert_type(b.bitcast_convert_type([1.0], "f16"), "f32").shape.text
-        'f32[1]{0}'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.bitcast_convert_type([1.0, -2.0], "u32")), [])
+        array([1065353216, 3221225472], dtype=uint32)
+        >>> b = hlotool.Builder("demo")
+        >>> b.bitcast_convert_type([1.0], "f16").dimensions, b.bitcast_convert_type([[1, 2]], "f64").dimensions
+        ((1, 2), (1,))
         """
         x = self._operand(operand, "operand")
         # The verifier gives the dimensions that follow from the type.
@@ -129,10 +143,11 @@ class SelectionMethods(ComputationMethods):
 
         Raises BuilderError for other operands.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.stochastic_convert([1.5], b.constant([7], "u32"), "s8")
-        <op stochastic-convert = s8[1] stochastic-convert>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> module = b.build(b.stochastic_convert([1.5, 1.5], b.constant([0, 2**32 - 1], "u32"), "s8"))
+        >>> hlotool.evaluate(module, [])
+        array([2, 1], dtype=int8)
         """
         x, bits = self._operand(operand, "operand"), self._operand(random, "random")
         return self._emit(_STOCHASTIC, (x, bits), None, self._retyped(x.shape, new_element_type))

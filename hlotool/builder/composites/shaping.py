@@ -1,15 +1,13 @@
-"""Methods that move, repeat or arrange elements, and those that make arrays of numbers."""
+"""Methods that repeat or arrange elements, and those that make arrays of numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from hlotool.builder.arguments import Operand, Operands
 from hlotool.builder.broadcasting import in_dimensions
 from hlotool.builder.composites.selection import SelectionMethods
-from hlotool.builder.indexing import Part, part_of
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.errors import Violation
@@ -17,27 +15,28 @@ from hlotool.opdefs.inference import bounds
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape
-from hlotool.shapes.values import PaddingDimension, SliceRange
 
 __all__ = ["ShapingMethods"]
 
-_BROADCAST, _CONCATENATE, _DYNAMIC_RESHAPE, _IOTA = OPS["broadcast"], OPS["concatenate"], OPS["dynamic-reshape"], OPS["iota"]
-_DYNAMIC_SLICE, _DYNAMIC_UPDATE_SLICE, _PAD, _RESHAPE = OPS["dynamic-slice"], OPS["dynamic-update-slice"], OPS["pad"], OPS["reshape"]
-_REVERSE, _SLICE, _TRANSPOSE, _TUPLE = OPS["reverse"], OPS["slice"], OPS["transpose"], OPS["tuple"]
+_BROADCAST, _DYNAMIC_RESHAPE, _IOTA, _RESHAPE = OPS["broadcast"], OPS["dynamic-reshape"], OPS["iota"], OPS["reshape"]
+_REVERSE, _TRANSPOSE, _TUPLE = OPS["reverse"], OPS["transpose"], OPS["tuple"]
 _GET_SIZE, _SET_SIZE = OPS["get-dimension-size"], OPS["set-dimension-size"]
 
 
 class ShapingMethods(SelectionMethods):
-    """Methods that move, repeat or arrange elements, and those that make arrays of numbers."""
+    """Methods that repeat or arrange elements, and those that make arrays of numbers."""
 
     def broadcast(self, operand: Operand, broadcast_sizes: Sequence[int]) -> Op:
         """Repeats the operand along new dimensions of the given sizes, which are put before its own.
 
         Raises BuilderError for negative sizes.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").broadcast([1.0, 2.0], [3, 4]).shape.text
-        'f32[3,4,2]{2,1,0}'
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.broadcast([1.0, 2.0], [3])), [])
+        array([[1., 2.],
+               [1., 2.],
+               [1., 2.]], dtype=float32)
         """
         x, sizes = self._operand(operand, "operand"), self._integers(broadcast_sizes, "broadcast_sizes")
         self._require(all(size >= 0 for size in sizes), "T017", "broadcast_sizes", f"sizes cannot be negative, got {list(sizes)}")
@@ -50,9 +49,11 @@ class ShapingMethods(SelectionMethods):
 
         Dimensions of size 1 are repeated. Raises BuilderError for other sizes, and unless the dimensions are strictly increasing.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").broadcast_in_dim([7, 8, 9], [2, 3], [1])
-        <op broadcast = s32[2,3] broadcast>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.broadcast_in_dim([1, 2], [2, 3], [0])), [])
+        array([[1, 1, 1],
+               [2, 2, 2]], dtype=int32)
         """
         x, sizes = self._operand(operand, "operand"), self._integers(out_dim_size, "out_dim_size")
         places = self._dimensions(broadcast_dimensions, len(sizes), "broadcast_dimensions")
@@ -70,9 +71,15 @@ class ShapingMethods(SelectionMethods):
         The older form with `new_sizes` as well is a transpose by `dimensions` before a reshape to `new_sizes`. Raises BuilderError for another
         number of elements.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").reshape([[1, 2, 3], [4, 5, 6]], [3, 2])
-        <op reshape = s32[3,2] reshape>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reshape([[1, 2, 3], [4, 5, 6]], [3, 2])), [])
+        array([[1, 2],
+               [3, 4],
+               [5, 6]], dtype=int32)
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reshape([[1, 2, 3], [4, 5, 6]], [1, 0], [6])), [])
+        array([1, 4, 2, 5, 3, 6], dtype=int32)
         """
         x = self._operand(operand, "operand")
         pairs = [(name, values) for name, values in (("dimensions", dimensions), ("new_sizes", new_sizes)) if values is not None]
@@ -87,9 +94,14 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for another number of elements or another type.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").reshape_explicit("s32[2,2]{0,1}", [1, 2, 3, 4]).shape.text
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> column_major = b.reshape_explicit("s32[2,2]{0,1}", [1, 2, 3, 4])
+        >>> column_major.shape.text
         's32[2,2]{0,1}'
+        >>> hlotool.evaluate(b.build(column_major), [])
+        array([[1, 2],
+               [3, 4]], dtype=int32)
         """
         return self._emit(_RESHAPE, (self._operand(operand, "operand"),), None, self._shape(shape))
 
@@ -98,10 +110,13 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError unless the dimensions are in order and without gaps.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.collapse(b.parameter(0, "f32[4,2,3]"), [0, 1])
-        <op reshape = f32[8,3] reshape>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.collapse([[[1, 2], [3, 4]], [[5, 6], [7, 8]]], [0, 1])), [])
+        array([[1, 2],
+               [3, 4],
+               [5, 6],
+               [7, 8]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         numbers, sizes = self._dimensions(dimensions, x.shape.rank, "dimensions"), x.shape.dimensions
@@ -119,10 +134,14 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError if the bounds have another number of elements than the operand.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dynamic_reshape([1.0, 2.0, 3.0, 4.0], [b.constant(2), b.constant(2)], [2, 2], [True, False]).shape.text
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> matrix = b.dynamic_reshape([1.0, 2.0, 3.0, 4.0], [b.constant(2), b.constant(2)], [2, 2], [True, False])
+        >>> matrix.shape.text
         'f32[<=2,2]{1,0}'
+        >>> hlotool.evaluate(b.build(matrix), [])
+        array([[1., 2.],
+               [3., 4.]], dtype=float32)
         """
         x, sizes = self._operand(operand, "operand"), self._operands(dim_sizes, "dim_sizes")
         limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
@@ -134,9 +153,12 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError unless it is a permutation.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").transpose([[1, 2, 3]], [1, 0]).dimensions
-        (3, 1)
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.transpose([[1, 2, 3], [4, 5, 6]], [1, 0])), [])
+        array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         order = self._dimensions(permutation, x.shape.rank, "permutation")
@@ -152,132 +174,40 @@ class ShapingMethods(SelectionMethods):
     def rev(self, operand: Operand, dimensions: Sequence[int]) -> Op:
         """Reverses the order of the elements along the given dimensions. Raises BuilderError for dimensions that do not exist.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").rev([1, 2, 3], [0])
-        <op reverse = s32[3] reverse>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.rev([[1, 2, 3], [4, 5, 6]], [1])), [])
+        array([[3, 2, 1],
+               [6, 5, 4]], dtype=int32)
         """
         x = self._operand(operand, "operand")
         return self._emit(_REVERSE, (x,), {"dimensions": self._dimensions(dimensions, x.shape.rank, "dimensions")})
 
-    # ---- parts --------------------------------------------------------------------------------------------------------
-
-    def slice(self, operand: Operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None) -> Op:
-        """Takes, in each dimension, every stride-th element from the start on and before the limit; strides are 1 by default.
-
-        Raises BuilderError for ranges that are not in the operand.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").slice([0, 1, 2, 3, 4], [0], [5], [2])
-        <op slice = s32[3] slice>
-        """
-        x, starts = self._operand(operand, "operand"), self._integers(start_indices, "start_indices")
-        limits = self._integers(limit_indices, "limit_indices")
-        steps = (1,) * len(starts) if strides is None else self._integers(strides, "strides")
-        for name, values in (("limit_indices", limits), ("strides", steps)):
-            same = len(values) == len(starts)
-            self._require(same, "T025", name, f"expected {len(starts)} entries, as many as start_indices, got {len(values)}")
-        return self._emit(_SLICE, (x,), {"slice": tuple(map(SliceRange, starts, limits, steps))})
-
-    def part(self, operand: Operand, index: Any) -> Op:
-        """A part of an array, given as in Python: `b.part(x, (0, slice(1, 3)))` is `x[0, 1:3]`. A number removes its dimension.
-
-        Raises BuilderError for indices that are out of range, and for negative steps.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.parameter(0, "f32[4,6]")[1, ::2].shape.text
-        'f32[3]{0}'
-        """
-        x = self._operand(operand, "operand")
-        try:
-            part: Part = part_of(x.shape, index)
-        except Violation as violation:
-            self._refuse(violation, "index")
-        if part.ranges is not None:
-            x = self._emit(_SLICE, (x,), {"slice": part.ranges}).instruction
-        if part.dimensions is not None:
-            x = self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, part.dimensions, part.dynamic)).instruction
-        return Op(self._innermost(), x)
-
-    def dynamic_slice(self, operand: Operand, start_indices: Operands, slice_sizes: Sequence[int]) -> Op:
-        """A slice that starts at indices computed at run time, which are clamped so that it is in bounds.
-
-        `start_indices` are integral scalars, one for each dimension, or, as in older documents, one vector. Raises BuilderError for sizes that
-        are larger than the operand's.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dynamic_slice([0.0, 1.0, 2.0, 3.0], [b.constant(2)], [2])
-        <op dynamic-slice = f32[2] dynamic-slice>
-        """
-        x, starts = self._operand(operand, "operand"), self._operands(start_indices, "start_indices")
-        return self._emit(_DYNAMIC_SLICE, (x, *starts), {"dynamic_slice_sizes": self._integers(slice_sizes, "slice_sizes")})
-
-    def dynamic_update_slice(self, operand: Operand, update: Operand, start_indices: Operands) -> Op:
-        """The operand with a slice replaced by `update`, at indices computed at run time, which are clamped so that it is in bounds.
-
-        `start_indices` are as in `dynamic_slice`. Raises BuilderError for an update that is larger than the operand.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.dynamic_update_slice([0.0, 1.0, 2.0], [5.0], [b.constant(2)])
-        <op dynamic-update-slice = f32[3] dynamic-update-slice>
-        """
-        x, new = self._pair(operand, update, ("operand", "update"))
-        return self._emit(_DYNAMIC_UPDATE_SLICE, (x, new, *self._operands(start_indices, "start_indices")))
-
-    def pad(self, operand: Operand, padding_value: Operand, padding_config: Any) -> Op:
-        """Adds the padding value around the operand and between its elements; negative padding removes elements.
-
-        `padding_config` has (edge_padding_low, edge_padding_high) or (low, high, interior_padding) for each dimension, or is HLO's text, as in
-        "1_2x0_0_1". Raises BuilderError if it has another length, and for negative interior padding.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").pad([1.0, 2.0], 0.0, [(1, 2, 3)])
-        <op pad = f32[8] pad>
-        """
-        x = self._operand(operand, "operand")
-        config = self._list(self._text("padding", padding_config), "padding_config")
-        amounts = tuple([row if isinstance(row, PaddingDimension) else self._padding(row) for row in config])
-        return self._emit(_PAD, (x, self._operand(padding_value, "padding_value", x.shape)), {"padding": amounts})
-
-    def _padding(self, row: Any) -> PaddingDimension:
-        numbers = self._integers(row, "padding_config")
-        self._require(len(numbers) in (2, 3), "T036", "padding_config", f"expected (low, high) or (low, high, interior), got {list(numbers)}")
-        return PaddingDimension(*numbers)
-
-    def concat_in_dim(self, operands: Operands, dimension: int) -> Op:
-        """Joins the operands along one dimension. Raises BuilderError if their other dimensions or their types differ.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.concat_in_dim([b.constant([2, 3]), b.constant([4])], 0)
-        <op concatenate = s32[3] concatenate>
-        """
-        parts = self._operands(operands, "operands")
-        rank = parts[0].shape.rank if parts else 0
-        return self._emit(_CONCATENATE, parts, {"dimensions": (self._dimension(dimension, rank, "dimension"),)})
+    # ---- tuples, numbers and sizes ------------------------------------------------------------------------------------
 
     def tuple(self, elements: Operands) -> Op:
         """Groups values into a tuple.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.tuple([b.constant(1.0), b.constant(5)])
-        <op tuple = (f32[], s32[]) tuple>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.tuple([b.constant(1.0), b.constant(5)])), [])
+        (array(1., dtype=float32), array(5, dtype=int32))
         """
         return self._emit(_TUPLE, self._operands(elements, "elements"))
-
-    # ---- numbers and sizes --------------------------------------------------------------------------------------------
 
     def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Op:
         """An array with the index of each element along one dimension; `iota("s32", 5)`, a type and a size, is the form of 2019.
 
         Raises BuilderError for scalars, and for arrays of truth values.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").iota("s32[4,8]", 1)
-        <op iota = s32[4,8] iota>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.iota("s32[2,3]", 1)), [])
+        array([[0, 1, 2],
+               [0, 1, 2]], dtype=int32)
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.iota("s32", 5)), [])
+        array([0, 1, 2, 3, 4], dtype=int32)
         """
         if isinstance(shape, str) and shape in ELEMENT_TYPES:
             return self._emit(_IOTA, (), {"iota_dimension": 0}, array_shape(shape, (self._integer(iota_dimension, "size"),)))
@@ -287,9 +217,11 @@ class ShapingMethods(SelectionMethods):
     def get_dimension_size(self, operand: Operand, dimension: int) -> Op:
         """The actual size of one dimension, an s32 scalar. Raises BuilderError for dimensions that do not exist.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").get_dimension_size([1.0, 2.0], 0)
-        <op get-dimension-size = s32[] get-dimension-size>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> row = b.set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        >>> hlotool.evaluate(b.build(b.get_dimension_size(row, 0)), [])
+        array(2, dtype=int32)
         """
         x = self._operand(operand, "operand")
         return self._emit(_GET_SIZE, (x,), {"dimensions": (self._dimension(dimension, x.shape.rank, "dimension"),)})
@@ -299,9 +231,13 @@ class ShapingMethods(SelectionMethods):
 
         Raises BuilderError for dimensions that do not exist, and for sizes of other types.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> Builder("demo").set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> row = b.set_dimension_size([1.0, 2.0, 3.0], 2, 0)
+        >>> row
         <op set-dimension-size = f32[<=3] set-dimension-size>
+        >>> hlotool.evaluate(b.build(b.reduce(row, 0.0, b.add, [0])), [])
+        array(3., dtype=float32)
         """
         x = self._operand(operand, "operand")
         number = self._dimension(dimension, x.shape.rank, "dimension")

@@ -41,10 +41,11 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.add([5], 2)
-        <op add = s32[1] add>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.add([[1, 2], [3, 4]], [10, 20], [0])), [])
+        array([[11, 12],
+               [23, 24]], dtype=int32)
         """
         return self._binary(_ADD, lhs, rhs, broadcast_dimensions)
 
@@ -53,10 +54,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed or unsigned elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.and_([5], 2)
-        <op and = s32[1] and>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.and_([12, 5], [10, 3])), [])
+        array([8, 1], dtype=int32)
         """
         return self._binary(_AND, lhs, rhs, broadcast_dimensions)
 
@@ -65,22 +66,22 @@ class BinaryMethods(Emitter):
 
         The operands have floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.atan2([0.5], 2.0)
-        <op atan2 = f32[1] atan2>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.atan2([1.0, 1.0], [0.0, -1.0])), []).round(4)
+        array([1.5708, 2.3562], dtype=float32)
         """
         return self._binary(_ATAN2, lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Quotient, for integers truncated toward zero.
+        """Quotient, for integers truncated toward zero; an integer divided by 0 is -1, which has all bits set.
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.div([5], 2)
-        <op divide = s32[1] divide>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.div([7, -7, 7], [2, 2, 0])), [])
+        array([ 3, -3, -1], dtype=int32)
         """
         return self._binary(_DIVIDE, lhs, rhs, broadcast_dimensions)
 
@@ -89,10 +90,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.max([5], 2)
-        <op maximum = s32[1] maximum>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.max([1.0, 5.0], [3.0, float("nan")])), [])
+        array([ 3., nan], dtype=float32)
         """
         return self._binary(_MAXIMUM, lhs, rhs, broadcast_dimensions)
 
@@ -101,10 +102,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.min([5], 2)
-        <op minimum = s32[1] minimum>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.min([1.0, 5.0], [3.0, 2.0])), [])
+        array([1., 2.], dtype=float32)
         """
         return self._binary(_MINIMUM, lhs, rhs, broadcast_dimensions)
 
@@ -113,10 +114,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.mulhi([5], 2)
-        <op mulhi = s32[1] mulhi>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.mulhi([2**30], 8)), [])
+        array([2], dtype=int32)
         """
         return self._binary(_MULHI, lhs, rhs, broadcast_dimensions)
 
@@ -125,10 +126,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.mul([5], 2)
-        <op multiply = s32[1] multiply>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.mul([2, 3], 10)), [])
+        array([20, 30], dtype=int32)
         """
         return self._binary(_MULTIPLY, lhs, rhs, broadcast_dimensions)
 
@@ -137,10 +138,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed or unsigned elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.or_([5], 2)
-        <op or = s32[1] or>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.or_([12, 5], [10, 3])), [])
+        array([14,  7], dtype=int32)
         """
         return self._binary(_OR, lhs, rhs, broadcast_dimensions)
 
@@ -149,22 +150,22 @@ class BinaryMethods(Emitter):
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.pow([5], 2)
-        <op power = s32[1] power>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.pow([2.0, 9.0], [10.0, 0.5])), []).round(4)
+        array([1024.,    3.], dtype=float32)
         """
         return self._binary(_POWER, lhs, rhs, broadcast_dimensions)
 
     def rem(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Remainder of the truncating division, with the sign of lhs.
+        """Remainder of the truncating division, with the sign of lhs; for integers, lhs if rhs is 0.
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.rem([5], 2)
-        <op remainder = s32[1] remainder>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.rem([7, -7, 7], [3, 3, 0])), [])
+        array([ 1, -1,  7], dtype=int32)
         """
         return self._binary(_REMAINDER, lhs, rhs, broadcast_dimensions)
 
@@ -173,34 +174,34 @@ class BinaryMethods(Emitter):
 
         The operands have signed or unsigned elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.shift_left([5], 2)
-        <op shift-left = s32[1] shift-left>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.shift_left([1, 1], [4, 32])), [])
+        array([16,  0], dtype=int32)
         """
         return self._binary(_SHIFT_LEFT, lhs, rhs, broadcast_dimensions)
 
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs shifted right by rhs bits, filled with copies of its top bit.
+        """lhs shifted right by rhs bits, filled with copies of its top bit; only these if rhs is at least the width of the type.
 
         The operands have signed or unsigned elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.shift_right_arithmetic([5], 2)
-        <op shift-right-arithmetic = s32[1] shift-right-arithmetic>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.shift_right_arithmetic([-8, -8], [1, 32])), [])
+        array([-4, -1], dtype=int32)
         """
         return self._binary(_SHIFT_RIGHT_ARITHMETIC, lhs, rhs, broadcast_dimensions)
 
     def shift_right_logical(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs shifted right by rhs bits, filled with zeros.
+        """lhs shifted right by rhs bits, filled with zeros; 0 if rhs is at least the width of the type.
 
         The operands have signed or unsigned elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.shift_right_logical([5], 2)
-        <op shift-right-logical = s32[1] shift-right-logical>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.shift_right_logical([-8, -8], [28, 32])), [])
+        array([15,  0], dtype=int32)
         """
         return self._binary(_SHIFT_RIGHT_LOGICAL, lhs, rhs, broadcast_dimensions)
 
@@ -209,10 +210,11 @@ class BinaryMethods(Emitter):
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.sub([5], 2)
-        <op subtract = s32[1] subtract>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sub([[1, 2], [3, 4]], [1, 2], [1])), [])
+        array([[0, 0],
+               [2, 2]], dtype=int32)
         """
         return self._binary(_SUBTRACT, lhs, rhs, broadcast_dimensions)
 
@@ -221,10 +223,10 @@ class BinaryMethods(Emitter):
 
         The operands have pred, signed or unsigned elements and are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.xor([5], 2)
-        <op xor = s32[1] xor>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.xor([12, 5], [10, 3])), [])
+        array([6, 6], dtype=int32)
         """
         return self._binary(_XOR, lhs, rhs, broadcast_dimensions)
 
@@ -233,9 +235,9 @@ class BinaryMethods(Emitter):
 
         The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.complex([0.5], 2.0)
-        <op complex = c64[1] complex>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.complex([1.0, 2.0], 3.0)), [])
+        array([1.+3.j, 2.+3.j], dtype=complex64)
         """
         return self._binary(_COMPLEX, lhs, rhs, broadcast_dimensions)

@@ -25,10 +25,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.eq([5], 2)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.eq([1, 2, 3], 2)), [])
+        array([False,  True, False])
         """
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "EQ"})
 
@@ -37,10 +37,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.eq_total_order([0.5], 2.0)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.eq_total_order([-0.0, float("nan")], [0.0, float("nan")])), [])
+        array([False,  True])
         """
         return self._total_order("EQ", lhs, rhs, broadcast_dimensions)
 
@@ -49,10 +49,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.ne([5], 2)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.ne([1, 2, 3], 2)), [])
+        array([ True, False,  True])
         """
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "NE"})
 
@@ -61,10 +61,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.ne_total_order([0.5], 2.0)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.ne_total_order([-0.0, float("nan")], [0.0, float("nan")])), [])
+        array([ True, False])
         """
         return self._total_order("NE", lhs, rhs, broadcast_dimensions)
 
@@ -73,10 +73,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.ge([5], 2)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.ge([1, 2, 3], 2)), [])
+        array([False,  True,  True])
         """
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "GE"})
 
@@ -85,10 +85,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.ge_total_order([0.5], 2.0)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.ge_total_order([-0.0, float("nan")], [0.0, float("nan")])), [])
+        array([False,  True])
         """
         return self._total_order("GE", lhs, rhs, broadcast_dimensions)
 
@@ -97,10 +97,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.gt([5], 2)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.gt([1, 2, 3], 2)), [])
+        array([False, False,  True])
         """
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "GT"})
 
@@ -109,10 +109,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.gt_total_order([0.5], 2.0)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.gt_total_order([-0.0, float("nan")], [0.0, 1.0])), [])
+        array([False,  True])
         """
         return self._total_order("GT", lhs, rhs, broadcast_dimensions)
 
@@ -121,10 +121,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.le([5], 2)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.le([1, 2, 3], 2)), [])
+        array([ True,  True, False])
         """
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "LE"})
 
@@ -133,10 +133,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.le_total_order([0.5], 2.0)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.le_total_order([-0.0, float("nan")], [0.0, 1.0])), [])
+        array([ True, False])
         """
         return self._total_order("LE", lhs, rhs, broadcast_dimensions)
 
@@ -145,10 +145,10 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.lt([5], 2)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.lt([1, 2, 3], 2)), [])
+        array([ True, False, False])
         """
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "LT"})
 
@@ -157,9 +157,9 @@ class ComparisonMethods(Emitter):
 
         The operands are arrays of the same type, which are broadcast; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.lt_total_order([0.5], 2.0)
-        <op compare = pred[1] compare>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.lt_total_order([-0.0, float("nan")], [0.0, float("nan")])), [])
+        array([ True, False])
         """
         return self._total_order("LT", lhs, rhs, broadcast_dimensions)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hlotool.builder.arguments import Operand
 from hlotool.builder.emitter import Emitter
 from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
 from hlotool.opdefs.table import OPS
 
 __all__ = ["DirectMethods"]
@@ -21,6 +22,7 @@ _CHOLESKY = OPS["cholesky"]
 _FFT = OPS["fft"]
 _GET_TUPLE_ELEMENT = OPS["get-tuple-element"]
 _OPT_BARRIER = OPS["opt-barrier"]
+_PARTITION_ID = OPS["partition-id"]
 _REDUCE_PRECISION = OPS["reduce-precision"]
 _REPLICA_ID = OPS["replica-id"]
 _TOPK = OPS["topk"]
@@ -36,6 +38,13 @@ class DirectMethods(Emitter):
         """Computes the gradients of batch-norm-training with respect to operand, scale and offset.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> x, means = [[1.0, 10.0], [3.0, 30.0]], [2.0, 20.0]
+        >>> gradients = b.batch_norm_grad(x, [1.0, 2.0], means, [1.0, 100.0], [[1.0, 0.0], [0.0, 1.0]], 0.0, 1)
+        >>> hlotool.evaluate(b.build(gradients), [])[1:]
+        (array([-1.,  1.], dtype=float32), array([1., 1.], dtype=float32))
         """
         return self._emit(
             _BATCH_NORM_GRAD,
@@ -55,6 +64,13 @@ class DirectMethods(Emitter):
         """Normalizes with the given mean and variance of each feature.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> x = [[1.0, 10.0], [3.0, 30.0]]
+        >>> hlotool.evaluate(b.build(b.batch_norm_inference(x, [1.0, 2.0], [0.0, 5.0], [2.0, 20.0], [1.0, 100.0], 0.0, 1)), [])
+        array([[-1.,  3.],
+               [ 1.,  7.]], dtype=float32)
         """
         return self._emit(
             _BATCH_NORM_INFERENCE,
@@ -72,6 +88,12 @@ class DirectMethods(Emitter):
         """Normalizes over all dimensions except the feature dimension; returns the normalized array, the mean and the variance.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> result = b.batch_norm_training([[1.0, 10.0], [3.0, 30.0]], [1.0, 2.0], [0.0, 5.0], 0.0, 1)
+        >>> [value.tolist() for value in hlotool.evaluate(b.build(result), [])]
+        [[[-1.0, 3.0], [1.0, 7.0]], [2.0, 20.0], [1.0, 100.0]]
         """
         return self._emit(
             _BATCH_NORM_TRAINING,
@@ -83,6 +105,12 @@ class DirectMethods(Emitter):
         """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint; reads only the triangle named by `lower`.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.cholesky([[4.0, 2.0], [2.0, 5.0]], True)), [])
+        array([[2., 0.],
+               [1., 2.]], dtype=float32)
         """
         return self._emit(_CHOLESKY, (self._operand(a, "a"),), {"lower": bool(lower)})
 
@@ -90,6 +118,11 @@ class DirectMethods(Emitter):
         """Computes the discrete Fourier transform over the last dimensions, one to three, which have the lengths `fft_length`.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.fft([1.0, 2.0, 3.0, 4.0], "RFFT", [4])), [])
+        array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
         """
         return self._emit(
             _FFT,
@@ -101,6 +134,12 @@ class DirectMethods(Emitter):
         """Returns one element of a tuple.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> pair = b.tuple([b.constant(1.0), b.constant([2, 3])])
+        >>> hlotool.evaluate(b.build(b.get_tuple_element(pair, 1)), [])
+        array([2, 3], dtype=int32)
         """
         return self._emit(_GET_TUPLE_ELEMENT, (self._operand(tuple_data, "tuple_data"),), {"index": self._integer(index, "index")})
 
@@ -108,13 +147,35 @@ class DirectMethods(Emitter):
         """Returns the operand; compilers must not move instructions across it.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.optimization_barrier([1.0, 2.0])), [])
+        array([1., 2.], dtype=float32)
         """
         return self._emit(_OPT_BARRIER, (self._operand(operand, "operand"),))
+
+    def partition_id(self, shape: ShapeLike | None = None) -> Op:
+        """Index of the partition that runs the program.
+
+        Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", num_partitions=2)
+        >>> hlotool.evaluate_replicas(b.build(b.partition_id()), [[], []], num_partitions=2)
+        [array(0, dtype=uint32), array(1, dtype=uint32)]
+        """
+        return self._emit(_PARTITION_ID, (), None, None if shape is None else self._shape(shape))
 
     def reduce_precision(self, operand: Operand, exponent_bits: int, mantissa_bits: int) -> Op:
         """Rounds floats to the numbers that a format with the given numbers of exponent and mantissa bits can represent, without changing the type.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.reduce_precision([1.1, 70000.0], 5, 10)), [])
+        array([1.0996094,       inf], dtype=float32)
         """
         return self._emit(
             _REDUCE_PRECISION,
@@ -126,6 +187,11 @@ class DirectMethods(Emitter):
         """Index of the replica that runs the program.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> hlotool.evaluate_replicas(b.build(b.replica_id()), [[], []])
+        [array(0, dtype=uint32), array(1, dtype=uint32)]
         """
         return self._emit(_REPLICA_ID, ())
 
@@ -133,6 +199,11 @@ class DirectMethods(Emitter):
         """Returns the k largest (or smallest) elements along the last dimension, in order, and their indices.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.top_k([3.0, 1.0, 4.0, 1.0, 5.0], 2, True)), [])
+        (array([5., 4.], dtype=float32), array([4, 2], dtype=int32))
         """
         return self._emit(_TOPK, (self._operand(operand, "operand"),), {"k": self._integer(k, "k"), "largest": bool(largest)})
 
@@ -140,6 +211,13 @@ class DirectMethods(Emitter):
         """Solves op(a) x = b (left_side) or x op(a) = b for x, where a is triangular; reads only the triangle named by `lower`.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> a, y = [[2.0, 0.0], [1.0, 4.0]], [[2.0], [9.0]]
+        >>> hlotool.evaluate(b.build(b.triangular_solve(a, y, True, True, False, "NO_TRANSPOSE")), [])
+        array([[1.],
+               [2.]], dtype=float32)
         """
         return self._emit(
             _TRIANGULAR_SOLVE,

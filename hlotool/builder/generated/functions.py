@@ -43,10 +43,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.acos([0.5])
-        <op acos = f32[1] acos>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.acos([0.0, 1.0])), []).round(4)
+        array([1.5708, 0.    ], dtype=float32)
         """
         return self._emit(_ACOS, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -55,10 +55,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.acosh([0.5])
-        <op acosh = f32[1] acosh>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.acosh([1.0, 2.0])), []).round(4)
+        array([0.   , 1.317], dtype=float32)
         """
         return self._emit(_ACOSH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -67,10 +67,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.asin([0.5])
-        <op asin = f32[1] asin>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.asin([0.0, 1.0])), []).round(4)
+        array([0.    , 1.5708], dtype=float32)
         """
         return self._emit(_ASIN, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -79,10 +79,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.asinh([0.5])
-        <op asinh = f32[1] asinh>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.asinh([0.0, 1.0])), []).round(4)
+        array([0.    , 0.8814], dtype=float32)
         """
         return self._emit(_ASINH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -91,10 +91,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.atanh([0.5])
-        <op atanh = f32[1] atanh>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.atanh([0.0, 0.5])), []).round(4)
+        array([0.    , 0.5493], dtype=float32)
         """
         return self._emit(_ATANH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -103,10 +103,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.cbrt([0.5])
-        <op cbrt = f32[1] cbrt>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.cbrt([-8.0, 27.0])), []).round(4)
+        array([-2.,  3.], dtype=float32)
         """
         return self._emit(_CBRT, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -115,10 +115,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.cosh([0.5])
-        <op cosh = f32[1] cosh>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.cosh([0.0, 1.0])), []).round(4)
+        array([1.    , 1.5431], dtype=float32)
         """
         return self._emit(_COSH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -127,10 +127,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.cos([0.5])
-        <op cosine = f32[1] cosine>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.cos([0.0, 1.0])), []).round(4)
+        array([1.    , 0.5403], dtype=float32)
         """
         return self._emit(_COSINE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -139,10 +139,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.erf([0.5])
-        <op erf = f32[1] erf>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.erf([0.0, 0.5])), []).round(4)
+        array([0.    , 0.5205], dtype=float32)
         """
         return self._emit(_ERF, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -151,10 +151,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.exp([0.5])
-        <op exponential = f32[1] exponential>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.exp([0.0, 1.0])), []).round(4)
+        array([1.    , 2.7183], dtype=float32)
         """
         return self._emit(_EXPONENTIAL, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -163,10 +163,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.expm1([0.5])
-        <op exponential-minus-one = f32[1] exponential-minus-one>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.expm1([0.0, 1.0])), []).round(4)
+        array([0.    , 1.7183], dtype=float32)
         """
         return self._emit(_EXPONENTIAL_MINUS_ONE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -175,10 +175,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.log([0.5])
-        <op log = f32[1] log>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.log([1.0, 10.0, -1.0])), []).round(4)
+        array([0.    , 2.3026,    nan], dtype=float32)
         """
         return self._emit(_LOG, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -187,10 +187,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.log1p([0.5])
-        <op log-plus-one = f32[1] log-plus-one>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.log1p([0.0, 1.0])), []).round(4)
+        array([0.    , 0.6931], dtype=float32)
         """
         return self._emit(_LOG_PLUS_ONE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -199,10 +199,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.logistic([0.5])
-        <op logistic = f32[1] logistic>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.logistic([0.0, 2.0])), []).round(4)
+        array([0.5   , 0.8808], dtype=float32)
         """
         return self._emit(_LOGISTIC, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -211,10 +211,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.rsqrt([0.5])
-        <op rsqrt = f32[1] rsqrt>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.rsqrt([4.0, 0.0])), []).round(4)
+        array([0.5, inf], dtype=float32)
         """
         return self._emit(_RSQRT, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -223,10 +223,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.sin([0.5])
-        <op sine = f32[1] sine>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sin([0.0, 1.0])), []).round(4)
+        array([0.    , 0.8415], dtype=float32)
         """
         return self._emit(_SINE, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -235,10 +235,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.sinh([0.5])
-        <op sinh = f32[1] sinh>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sinh([0.0, 1.0])), []).round(4)
+        array([0.    , 1.1752], dtype=float32)
         """
         return self._emit(_SINH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -247,10 +247,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.sqrt([0.5])
-        <op sqrt = f32[1] sqrt>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sqrt([4.0, -1.0])), []).round(4)
+        array([ 2., nan], dtype=float32)
         """
         return self._emit(_SQRT, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -259,10 +259,10 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.tan([0.5])
-        <op tan = f32[1] tan>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.tan([0.0, 1.0])), []).round(4)
+        array([0.    , 1.5574], dtype=float32)
         """
         return self._emit(_TAN, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
@@ -271,9 +271,9 @@ class FunctionMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.tanh([0.5])
-        <op tanh = f32[1] tanh>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.tanh([0.0, 1.0])), []).round(4)
+        array([0.    , 0.7616], dtype=float32)
         """
         return self._emit(_TANH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))

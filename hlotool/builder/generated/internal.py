@@ -38,6 +38,11 @@ class InternalMethods(Emitter):
         """Returns the operand, but not before the token is ready.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.add_dependency([1.0, 2.0], b.after_all())), [])
+        array([1., 2.], dtype=float32)
         """
         return self._emit(_ADD_DEPENDENCY, (self._operand(operand, "operand"), self._operand(token, "token")))
 
@@ -45,6 +50,12 @@ class InternalMethods(Emitter):
         """Waits for an all-gather and gives its result.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> start = b.all_gather_start([b.parameter(0, "s32[1]")], [0], "(s32[1], s32[2])")
+        >>> start, b.all_gather_done(start)
+        (<op all-gather-start = (s32[1], s32[2]) all-gather-start>, <op all-gather-done = s32[2] all-gather-done>)
         """
         return self._emit(_ALL_GATHER_DONE, (self._operand(operand, "operand"),))
 
@@ -52,6 +63,12 @@ class InternalMethods(Emitter):
         """Waits for an all-reduce and gives its result.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> start = b.all_reduce_start([b.parameter(0, "s32[2]")], b.trace(lambda x, y: x + y, "s32[]", "s32[]"))
+        >>> start, b.all_reduce_done(start)
+        (<op all-reduce-start = s32[2] all-reduce-start>, <op all-reduce-done = s32[2] all-reduce-done>)
         """
         return self._emit(_ALL_REDUCE_DONE, (self._operand(operand, "operand"),))
 
@@ -68,6 +85,12 @@ class InternalMethods(Emitter):
         """Begins an all-reduce; the result has the shape of the final result.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> start = b.all_reduce_start([b.parameter(0, "s32[2]")], b.trace(lambda x, y: x + y, "s32[]", "s32[]"))
+        >>> hlotool.evaluate_replicas(b.build(b.all_reduce_done(start)), [[[1, 2]], [[30, 40]]])
+        [array([31, 42], dtype=int32), array([31, 42], dtype=int32)]
         """
         return self._emit(
             _ALL_REDUCE_START,
@@ -95,6 +118,12 @@ class InternalMethods(Emitter):
         """Begins an all-gather; returns the operands and the future results.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> start = b.all_gather_start([b.parameter(0, "s32[1]")], [0], "(s32[1], s32[2])")
+        >>> hlotool.evaluate_replicas(b.build(b.all_gather_done(start)), [[[1]], [[2]]])
+        [array([1, 2], dtype=int32), array([1, 2], dtype=int32)]
         """
         return self._emit(
             _ALL_GATHER_START,
@@ -113,6 +142,13 @@ class InternalMethods(Emitter):
         """Reads the memory of the operand as an array of another shape, layout or element type, without moving bytes.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.bitcast([[1, 2, 3], [4, 5, 6]], "s32[3,2]{0,1}")), [])
+        array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
         """
         return self._emit(_BITCAST, (self._operand(operand, "operand"),), None, self._shape(shape))
 
@@ -120,6 +156,12 @@ class InternalMethods(Emitter):
         """Waits for a collective-permute and gives its result.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> start = b.collective_permute_start([b.parameter(0, "s32[2]")], [(0, 1), (1, 0)], "(s32[2], s32[2])")
+        >>> start, b.collective_permute_done(start)
+        (<op collective-permute-start = (s32[2], s32[2]) collective-permute-start>, <op collective-permute-done = s32[2] collective-permute-done>)
         """
         return self._emit(_COLLECTIVE_PERMUTE_DONE, (self._operand(operand, "operand"),))
 
@@ -134,6 +176,12 @@ class InternalMethods(Emitter):
         """Begins a collective-permute; returns the operand, the future result and contexts.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo", replica_count=2)
+        >>> start = b.collective_permute_start([b.parameter(0, "s32[2]")], [(0, 1), (1, 0)], "(s32[2], s32[2])")
+        >>> hlotool.evaluate_replicas(b.build(b.collective_permute_done(start)), [[[1, 2]], [[3, 4]]])
+        [array([3, 4], dtype=int32), array([1, 2], dtype=int32)]
         """
         return self._emit(
             _COLLECTIVE_PERMUTE_START,
@@ -143,7 +191,7 @@ class InternalMethods(Emitter):
                     [self._integers(pair, "source_target_pairs") for pair in self._list(source_target_pairs, "source_target_pairs")]
                 ),
                 "channel_id": self._integer(channel_id, "channel_id") if channel_id is not None else None,
-                "slice_sizes": tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")]),
+                "slice_sizes": tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")]) or None,
             },
             self._shape(shape),
         )
@@ -152,6 +200,15 @@ class InternalMethods(Emitter):
         """Copies the operand to other memory, possibly with another layout.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> columns = b.copy([[1, 2], [3, 4]], "s32[2,2]{0,1}")
+        >>> columns.shape.text
+        's32[2,2]{0,1}'
+        >>> hlotool.evaluate(b.build(columns), [])
+        array([[1, 2],
+               [3, 4]], dtype=int32)
         """
         return self._emit(_COPY, (self._operand(operand, "operand"),), None, None if shape is None else self._shape(shape))
 
@@ -159,6 +216,12 @@ class InternalMethods(Emitter):
         """Waits for the end of a copy and returns the destination.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.copy_start([1.0, 2.0], "(f32[2]{0:S(1)}, f32[2], u32[])")
+        >>> b.copy_done(start).shape.text
+        'f32[2]{0:S(1)}'
         """
         return self._emit(_COPY_DONE, (self._operand(operand, "operand"),))
 
@@ -166,6 +229,12 @@ class InternalMethods(Emitter):
         """Begins to copy the operand, usually to another memory space; returns the destination, the source and a context.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> start = b.copy_start([1.0, 2.0], "(f32[2]{0:S(1)}, f32[2], u32[])")
+        >>> hlotool.evaluate(b.build(b.copy_done(start)), [])
+        array([1., 2.], dtype=float32)
         """
         return self._emit(
             _COPY_START,
@@ -182,6 +251,12 @@ class InternalMethods(Emitter):
         """Returns the operand, at the border between two shardings.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> from hlotool.shapes.values import DomainMetadata
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.domain([1.0, 2.0], DomainMetadata("sharding", "{replicated}", "{maximal device=1}"))), [])
+        array([1., 2.], dtype=float32)
         """
         return self._emit(_DOMAIN, (self._operand(operand, "operand"),), {"domain": self._instance(domain, DomainMetadata, "domain")})
 
@@ -189,6 +264,12 @@ class InternalMethods(Emitter):
         """Runs a computation that a compiler will emit as one kernel.
 
         Raises BuilderError if the arguments do not fit.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> calls = b.trace(lambda x, y: (x + y) * y, "f32[2]", "f32[2]")
+        >>> hlotool.evaluate(b.build(b.fusion([b.constant([1.0, 2.0]), b.constant([3.0, 4.0])], "kLoop", calls)), [])
+        array([12., 24.], dtype=float32)
         """
         return self._emit(
             _FUSION,

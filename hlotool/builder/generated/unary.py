@@ -35,10 +35,10 @@ class UnaryMethods(Emitter):
 
         `operand` has signed, floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.abs([0.5])
-        <op abs = f32[1] abs>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.abs([-1.5, 2.0])), [])
+        array([1.5, 2. ], dtype=float32)
         """
         return self._emit(_ABS, (self._operand(operand, "operand"),))
 
@@ -47,10 +47,10 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.ceil([0.5])
-        <op ceil = f32[1] ceil>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.ceil([-1.5, 1.5])), [])
+        array([-1.,  2.], dtype=float32)
         """
         return self._emit(_CEIL, (self._operand(operand, "operand"),))
 
@@ -59,10 +59,10 @@ class UnaryMethods(Emitter):
 
         `operand` has signed or unsigned elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.clz([5])
-        <op count-leading-zeros = s32[1] count-leading-zeros>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.clz([1, 255])), [])
+        array([31, 24], dtype=int32)
         """
         return self._emit(_COUNT_LEADING_ZEROS, (self._operand(operand, "operand"),))
 
@@ -71,10 +71,10 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.floor([0.5])
-        <op floor = f32[1] floor>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.floor([-1.5, 1.5])), [])
+        array([-2.,  1.], dtype=float32)
         """
         return self._emit(_FLOOR, (self._operand(operand, "operand"),))
 
@@ -83,10 +83,10 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.imag([0.5])
-        <op imag = f32[1] imag>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.imag([3.0 + 4.0j, 5.0])), [])
+        array([4., 0.], dtype=float32)
         """
         return self._emit(_IMAG, (self._operand(operand, "operand"),))
 
@@ -95,10 +95,10 @@ class UnaryMethods(Emitter):
 
         `operand` has signed, unsigned, floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.neg([0.5])
-        <op negate = f32[1] negate>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.neg([1, -2])), [])
+        array([-1,  2], dtype=int32)
         """
         return self._emit(_NEGATE, (self._operand(operand, "operand"),))
 
@@ -107,10 +107,10 @@ class UnaryMethods(Emitter):
 
         `operand` has pred, signed or unsigned elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.not_([5])
-        <op not = s32[1] not>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.not_([5, -1])), [])
+        array([-6,  0], dtype=int32)
         """
         return self._emit(_NOT, (self._operand(operand, "operand"),))
 
@@ -119,10 +119,10 @@ class UnaryMethods(Emitter):
 
         `operand` has signed or unsigned elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.population_count([5])
-        <op popcnt = s32[1] popcnt>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.population_count([7, 255])), [])
+        array([3, 8], dtype=int32)
         """
         return self._emit(_POPCNT, (self._operand(operand, "operand"),))
 
@@ -131,10 +131,10 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.real([0.5])
-        <op real = f32[1] real>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.real([3.0 + 4.0j, 5.0])), [])
+        array([3., 5.], dtype=float32)
         """
         return self._emit(_REAL, (self._operand(operand, "operand"),))
 
@@ -143,10 +143,10 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.round_nearest_afz([0.5])
-        <op round-nearest-afz = f32[1] round-nearest-afz>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.round_nearest_afz([0.5, 1.5, 2.5])), [])
+        array([1., 2., 3.], dtype=float32)
         """
         return self._emit(_ROUND_NEAREST_AFZ, (self._operand(operand, "operand"),))
 
@@ -155,10 +155,10 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.round_nearest_even([0.5])
-        <op round-nearest-even = f32[1] round-nearest-even>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.round_nearest_even([0.5, 1.5, 2.5])), [])
+        array([0., 2., 2.], dtype=float32)
         """
         return self._emit(_ROUND_NEAREST_EVEN, (self._operand(operand, "operand"),))
 
@@ -167,10 +167,10 @@ class UnaryMethods(Emitter):
 
         `operand` has signed, floating-point or complex elements; BuilderError for others.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.sign([0.5])
-        <op sign = f32[1] sign>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.sign([-2.0, -0.0, 3.0])), [])
+        array([-1., -0.,  1.], dtype=float32)
         """
         return self._emit(_SIGN, (self._operand(operand, "operand"),))
 
@@ -179,9 +179,9 @@ class UnaryMethods(Emitter):
 
         `operand` has floating-point elements; BuilderError for others. The result has truth values.
 
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> b.is_finite([0.5])
-        <op is-finite = pred[1] is-finite>
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.is_finite([1.0, float("inf"), float("nan")])), [])
+        array([ True, False, False])
         """
         return self._emit(_IS_FINITE, (self._operand(operand, "operand"),))

@@ -1,0 +1,315 @@
+"""Generates `docs/operations.md` from the docstrings of builder methods: the operations of XLA's documents, with examples.
+
+Run it with `python -m hlotool.dev docs`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Iterator
+from typing import get_overloads
+
+from hlotool.builder import historic
+from hlotool.builder.builder import Builder
+from hlotool.builder.names import METHODS
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.table import OPS
+from hlotool.record import Record
+
+__all__ = ["family", "method_of", "operations_page"]
+
+
+class Family(Record):
+    """Operations that the page shows together. `names` are those in the documents, by the years of the documents."""
+
+    title: str
+    about: str
+    names: dict[str, str]
+
+
+_ALL, _LATER, _EARLIER, _NEWEST, _FIRST = "2017, 2019, 2025", "2019, 2025", "2017, 2019", "2025", "2017"
+
+_FAMILIES = (
+    Family(
+        "Arithmetic and logic",
+        "The operands are broadcast, as [building.md](building.md#broadcasting) shows. Integers wrap around.",
+        {
+            _ALL: "Add Div Max Min Mul Rem Sub",
+            _NEWEST: "And Atan2 Complex Not Or Pow ShiftLeft ShiftRightArithmetic ShiftRightLogical Xor",
+            _EARLIER: "LogicalAnd LogicalNot LogicalOr",
+        },
+    ),
+    Family(
+        "Functions of each element",
+        "`result_accuracy` is written to the text, but does not change results.",
+        {
+            _ALL: "Abs Ceil Cos Exp Floor IsFinite Log Neg Sign Tanh",
+            _NEWEST: "Cbrt Clz Cosh Erf Expm1 Imag Log1p Logistic PopulationCount Real Round RoundNearestAfz RoundNearestEven Rsqrt Sin Sqrt Tan",
+        },
+    ),
+    Family(
+        "Comparisons and choices",
+        "Comparisons with NaN are false, except `Ne`; the total orders also order NaNs and signed zeros: -NaN < -inf < -0 < +0 < inf < NaN.",
+        {
+            _ALL: "Clamp Eq Ge Gt Le Lt Ne Select",
+            _NEWEST: "Compare EqTotalOrder GeTotalOrder GtTotalOrder LeTotalOrder LtTotalOrder NeTotalOrder",
+        },
+    ),
+    Family("Element types", "", {_ALL: "ConvertElementType ReducePrecision", _LATER: "BitcastConvertType"}),
+    Family("Inputs", "", {_LATER: "Iota", _NEWEST: "Constant Parameter"}),
+    Family(
+        "Shapes and slices",
+        "",
+        {
+            _ALL: "Broadcast Collapse Concatenate ConcatInDim DynamicSlice DynamicUpdateSlice Pad Reshape Rev Slice Transpose",
+            _NEWEST: "BroadcastInDim DynamicReshape GetDimensionSize ReshapeExplicit SetDimensionSize",
+        },
+    ),
+    Family("Tuples and order", "", {_ALL: "GetTupleElement Tuple", _NEWEST: "AfterAll OptimizationBarrier"}),
+    Family(
+        "Dots and convolutions",
+        "With `lhs_dilation`, a convolution is transposed, and with `rhs_dilation` atrous; one with `feature_group_count` is a grouped convolution, "
+        "or a depthwise one if each group has one feature.",
+        {
+            _ALL: "Conv ConvWithGeneralPadding Dot",
+            _LATER: "DotGeneral",
+            _NEWEST: "ConvGeneral ConvGeneralDilated ConvWithGeneralDimensions RaggedDot ScaledDot",
+        },
+    ),
+    Family("Linear algebra", "", {_NEWEST: "Cholesky Fft TriangularSolve"}),
+    Family("Normalization", "", {_ALL: "BatchNormGrad BatchNormInference BatchNormTraining"}),
+    Family(
+        "Computations applied to arrays",
+        "Init values should be identities of the computation: other compilers may use them more than once, hlotool's interpreter uses them once.",
+        {_ALL: "Map Reduce ReduceWindow SelectAndScatter", _NEWEST: "ReduceAll Scan"},
+    ),
+    Family("Gather, scatter and sort", "", {_ALL: "Sort", _LATER: "Gather Scatter", _NEWEST: "TopK"}),
+    Family("Random numbers", "", {_ALL: "RngNormal RngUniform", _NEWEST: "RngBitGenerator", _FIRST: "RngBernoulli"}),
+    Family("Control flow", "", {_ALL: "Call CustomCall While", _LATER: "Conditional", _NEWEST: "CompositeCall"}),
+    Family(
+        "Collectives",
+        "`evaluate_replicas` runs all devices, and returns the value of each.",
+        {
+            _ALL: "CrossReplicaSum",
+            _LATER: "AllToAll",
+            _NEWEST: "AllGather AllReduce CollectiveBroadcast CollectivePermute RaggedAllToAll ReduceScatter ReplicaId",
+        },
+    ),
+    Family(
+        "Hosts and channels",
+        "A run takes what the host sends from `HostQueues`, and adds what the host receives.",
+        {
+            _ALL: "Infeed",
+            _LATER: "Recv RecvDone Send SendDone",
+            _NEWEST: "Outfeed RecvFromHost RecvToHost RecvWithToken SendToHost SendWithToken",
+        },
+    ),
+)
+
+_INTERNAL = Family(
+    "Instructions of compilers",
+    "The document of 2025 mentions these, and says that users do not write them: compilers do, and hlotool reads, verifies and runs them.",
+    {
+        "2025, not for users": "AddDependency AllGatherDone AllGatherStart AllReduceDone AllReduceStart AsyncDone AsyncStart AsyncUpdate Bitcast "
+        "CollectivePermuteDone CollectivePermuteStart Copy CopyDone CopyStart Domain Fusion PartitionID RngGetAndUpdateState",
+    },
+)
+
+_OTHERS = (
+    "acos acosh asin asinh atanh sinh mulhi stochastic_convert min_value max_value matmul part infeed_with_token outfeed_with_token send_start "
+    "recv_start instruction"
+)
+
+# The opcodes that methods make, if not those of their names.
+_OPCODES = {
+    **dict.fromkeys(("conv", "conv_general", "conv_with_general_dimensions", "conv_with_general_padding"), "convolution"),
+    **{f"{name}{order}": "compare" for name in ("eq", "ge", "gt", "le", "lt", "ne") for order in ("", "_total_order")},
+    **dict.fromkeys(("min_value", "max_value"), "constant"),
+    **dict.fromkeys(("recv", "recv_with_token", "recv_from_host", "recv_to_host"), "recv recv-done"),
+    **dict.fromkeys(("send", "send_with_token", "send_to_host"), "send send-done"),
+    "collapse": "reshape",
+    "composite_call": "call",
+    "cross_replica_sum": "all-reduce",
+    "infeed_with_token": "infeed",
+    "instruction": "",
+    "logical_and": "and",
+    "logical_not": "not",
+    "logical_or": "or",
+    "matmul": "dot",
+    "outfeed_with_token": "outfeed",
+    "part": "slice reshape",
+    "recv_start": "recv",
+    "reduce_all": "reduce",
+    "reshape_explicit": "reshape",
+    "rng_bernoulli": "rng compare",
+    "rng_normal": "rng",
+    "round": "round-nearest-afz",
+    "send_start": "send",
+}
+
+_HEAD = """# Operations
+
+Each operation of XLA's [operation semantics](https://openxla.org/xla/operation_semantics), under the name that it has there, with the method of
+`hlotool.Builder` that makes it, the opcodes in the text, and an example with its result. [building.md](building.md) says how builders work, and
+[samples/documents](../samples/documents) has the documents' own examples as text. This page is made of the methods' documentation, which
+`help(hlotool.Builder.dot_general)` shows, too. The examples run as tests; all of them need
+"""
+_NOTES = """Operands are operations of the builder, or numbers and nested lists, which become constants. Where an operation takes several operands, a
+list has one in each place, so that a single array is written `b.constant([1.0, 2.0])` there. In the calls below, `[]` are the arguments of
+the module, which has no parameters.
+"""
+_TABLE = """## From the documents to hlotool
+
+The documents are those of 2017 (`ComputationBuilder`), 2019 and 2025 (`XlaBuilder`). `and_`, `not_`, `or_` and `while_` have an
+underscore, since their names are words of Python.
+
+| operation | documents | method | opcodes |
+|---|---|---|---|"""
+_OLDER = """
+## Older forms
+
+What differs in the documents of 2017 and 2019, where the name is the same as today:
+
+| form | | today |
+|---|---|---|
+| `BatchNormGrad`: results operand, offset, scale | 2017 | operand, scale, offset |
+| `Clamp(operand, min, max)` | 2017 | `Clamp(min, operand, max)`: the method only takes this order |
+| `Conv(..., lhs_dilation, rhs_dilation)` | 2017, 2019 | `conv_general_dilated`; `conv` takes the dilations by name |
+| `CrossReplicaSum(operand, replica_group_ids)`: a group for each replica | 2019 | `replica_groups`; the method takes both |
+| `DynamicSlice`, `DynamicUpdateSlice`: `start_indices` is one vector | 2017, 2019 | a scalar for each dimension; the methods take both |
+| `DynamicUpdateSlice`: indices wrap around | 2017 | they are clamped |
+| `Iota(type, size)` | 2019 | `Iota(shape, iota_dimension)`; the method takes both |
+| `Map(operands..., computation)` | 2017 | `dimensions` follow; the method takes both |
+| `Recv`, `Send`: the context is (buffer, u32) | 2019 | (buffer, u32, token) |
+| `ReducePrecision(operand, mantissa_bits, exponent_bits)` | 2017, 2019 | `exponent_bits` first: the method only takes this order |
+| `Reshape(operand, dimensions, new_sizes)` | 2017, 2019 | a transpose and a reshape, which the method makes |
+| `Slice(operand, start_indices, limit_indices)` | 2017, 2019 | `strides` follow, 1 by default |
+| `Sort(operand)`, `Sort(keys, values)` | 2017, 2019 | a comparator and a dimension; the method takes both |
+| `While` cannot be nested | 2017 | it can |
+
+`hlotool.builder.historic` has the classes under their older names:
+
+| in the documents | hlotool |
+|---|---|"""
+_ERRORS = """
+## Errors in the documents
+
+Where the documents are wrong or contradict each other, hlotool does what XLA does:
+
+1. `Collapse`: the results of the examples have each other's shapes; `[0, 1]` of f32[4,2,3] gives f32[8,3], and `[1, 2]` gives f32[4,6].
+2. `Rev` (2019): element i comes from `N - 1 - i`, not from `N - i - i`.
+3. `DynamicSlice`: the start indices of all dimensions are clamped, from dimension 0 on, not from 1 on.
+4. `AllToAll` (2019): the text swaps the split dimension and the concat dimension.
+5. `Reduce` (2019): the example of several operands compares a value with an index; the values must be compared.
+6. `Clamp` (2017): the heading is that of `Call`, and `max(min(x, a), b)` has the limits the wrong way round.
+7. `CrossReplicaSum` (2017): f32 cannot hold 5.1, so `2.5 + 5.1 = 7.6` is only nearly true; the example of 2019 has 5.25.
+8. `CollectiveBroadcast`, `CollectivePermute`: devices that receive nothing get zeros of the operand's shape.
+9. `BatchNormGrad` (2017): the formulas multiply by a square root where they must divide; those of 2019 and 2025 are right.
+10. `Dot` (2017, 2019): the contraction of more than two dimensions is that of 2025: the second dimension of lhs and the first of rhs.
+11. `ScaledDot`: `dimension_number` is a `DotDimensionNumbers`, not a `ScatterDimensionNumbers`.
+12. `Scatter` (2025): the arguments list both single attributes and `dimension_numbers`, and the text omits the batching dimensions.
+13. `Reshape` (2025): the vector of dimension indices that the text mentions is no longer an argument.
+14. Translations mix up left and right operands, comparators and int64: the signatures are right."""
+
+
+def family(op: OpDef) -> str:
+    """The page below `docs/ops` that an opcode is on: the module that defines it.
+
+    >>> family(OPS["dot"])
+    'contraction'
+    """
+    return op.infer.__module__.rpartition(".")[2]
+
+
+def method_of(name: str) -> str:
+    """The method for a name in the documents: its words in lower case, with `_` after a word of Python.
+
+    >>> method_of("DotGeneral"), method_of("While")
+    ('dot_general', 'while_')
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("ID", "Id")).lower()
+    return words + "_" * keyword.iskeyword(words)
+
+
+def operations_page() -> str:
+    """The text of `docs/operations.md` after its first line."""
+    imports: dict[str, set[str]] = {}
+    sections: list[str] = []
+    for part in (*_FAMILIES, _INTERNAL):
+        sections.append(f"## {part.title}\n" + (f"\n{part.about}\n" if part.about else ""))
+        sections += [_section(name, method_of(name), imports) for name in _sorted(part)]
+    sections.append("## Methods that are not in the documents\n")
+    sections += [_section(f"`{method}`", method, imports) for method in _OTHERS.split()]
+    index = "\n".join(f"* [{part.title}](#{_anchor(part.title)}): {', '.join(map(_linked, _sorted(part)))}" for part in (*_FAMILIES, _INTERNAL))
+    lines = [">>> import hlotool", *(f">>> from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items()))]
+    return "\n".join([_HEAD, *_block(lines), _NOTES, index + "\n", *sections, _table(), _OLDER, *_classes(), _ERRORS, ""])
+
+
+def _sorted(part: Family) -> list[str]:
+    return sorted(name for names in part.names.values() for name in names.split())
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def _linked(name: str) -> str:
+    return f"[{name}](#{_anchor(name)})"
+
+
+# ---- operations -------------------------------------------------------------------------------------------------------
+
+
+def _section(title: str, method: str, imports: dict[str, set[str]]) -> str:
+    """An operation: signatures, documentation and example. The names that it imports are added to `imports`, by module."""
+    text, _, example = (inspect.getdoc(getattr(Builder, method)) or "").partition(">>> ")
+    code = []
+    for line in f">>> {example}".splitlines():
+        imported = re.fullmatch(r">>> from (\S+) import (.*)", line)
+        if imported:
+            imports.setdefault(imported[1], set()).update(imported[2].split(", "))
+        elif line != ">>> import hlotool":
+            code.append(line)
+    signatures = "\\\n".join(f"`{signature}`" for signature in _signatures(method))
+    made = f": {_opcode_links(method)}" if _opcodes(method) else ""
+    return "\n".join([f"### {title}\n", f"{signatures}{made}\n", f"{text.strip()}\n", *_block(code)])
+
+
+def _block(code: list[str]) -> list[str]:
+    return ["```python", *code, "```", ""]
+
+
+def _signatures(method: str) -> Iterator[str]:
+    """The calls that the method takes, without types."""
+    function = getattr(Builder, method)
+    for form in get_overloads(function) or [function]:
+        _, *parameters = inspect.signature(form).parameters.values()
+        bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+        yield f"{method}{inspect.Signature(bare)}"
+
+
+_BY_METHOD = {method: opcode for opcode, method in METHODS.items()}
+
+
+def _opcodes(method: str) -> list[str]:
+    return _OPCODES.get(method, _BY_METHOD.get(method, method.replace("_", "-"))).split()
+
+
+def _opcode_links(method: str) -> str:
+    return ", ".join(f"[`{opcode}`](ops/{family(OPS[opcode])}.md#{opcode})" for opcode in _opcodes(method))
+
+
+# ---- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _table() -> str:
+    rows = [(name, years) for part in (*_FAMILIES, _INTERNAL) for years, names in part.names.items() for name in names.split()]
+    lines = [f"| {_linked(name)} | {years} | `{method_of(name)}` | {_opcode_links(method_of(name))} |" for name, years in sorted(rows)]
+    return "\n".join([_TABLE, *lines])
+
+
+def _classes() -> Iterator[str]:
+    for name in historic.__all__:
+        yield f"| `{name}` | `{getattr(historic, name).__name__}` |"

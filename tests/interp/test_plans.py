@@ -450,3 +450,10 @@ def test_small_loops_are_much_faster_than_without_a_plan():
         hlotool.evaluate(module, [1], executor=executor)
         seconds[executor] = time.process_time() - started
     assert seconds["plan"] < seconds["reference"] / 5
+
+
+def test_a_complex_result_is_not_taken_for_a_real_one():
+    module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) c = f32[2] complex(x, x) ROOT r = f32[2] negate(c) }")
+    for executor in ("plan", "reference"):
+        with pytest.raises(hlotool.EvaluationError, match=r"the result of 'complex' is complex64\[2\], not f32\[2\] as written"):
+            hlotool.evaluate(module, [[1.0, 2.0]], executor=executor)

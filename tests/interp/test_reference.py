@@ -356,6 +356,7 @@ def test_computing_leaves_operands_as_they_are():
         ("r = f32[2] negate(x)", [[1.0]], "R002", "operand 'x' takes f32[2]"),
         ("r = f32[3] negate(x)", [[1.0, 2.0]], "R004", "the result of 'negate' is float32[2], not f32[3] as written"),
         ("r = s32[2] reverse(x), dimensions={0}", [[1.0, 2.0]], "R004", "the result of 'reverse' is float32[2], not s32[2] as written"),
+        ("r = f32[2] complex(x, x)", [[1.0, 2.0], [3.0, 4.0]], "R004", "the result of 'complex' is complex64[2], not f32[2] as written"),
     ],
 )
 def test_what_cannot_be_computed(instruction, values, code, message):

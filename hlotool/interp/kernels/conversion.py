@@ -45,12 +45,15 @@ def converted(array: Array, number: NumberType) -> Array:
 def rounded(values: Array, number: NumberType) -> Array:
     """Computed values in the element type's own NumPy type. In types without NaN, a NaN of either sign becomes -0.
 
+    Complex values that are written with a real type stay as they are, for the executor to report.
+
     >>> rounded(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
     [-0.0, -0.0]
     """
     if number.element.float_format is not None and number.element.float_format.nonfinite == "none" and values.dtype != number.held:
         values = np.where(np.isnan(values), values.dtype.type(-0.0), values)
-    return values.astype(number.held, copy=False)
+    is_lost = number.kind != "complex" and values.dtype.kind == "c"
+    return values if is_lost else values.astype(number.held, copy=False)
 
 
 def round_to_bfloat16(values: Array, scratch: Array) -> None:

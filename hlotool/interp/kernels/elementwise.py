@@ -133,7 +133,7 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
     direct = _DIRECT.get((row.opcode, first))
     if direct is not None and operands[-1].dtype is first:
         values = np.asarray(direct(*operands))
-        return values if values.dtype is held else values.astype(held, copy=False)
+        return values if values.dtype is held else rounded(values, NUMBERS[result.element_type])
     number = number_type(operands[0])
     for operand in operands[1:]:
         # Floats of different types, which the parser accepts as XLA does, are computed in the wider one.

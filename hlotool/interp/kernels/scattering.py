@@ -86,16 +86,11 @@ def scatter(
     count = len(operands) // 2
     inputs = as_parameters(operands[:count], to_apply, 0)
     updates = as_parameters(operands[count + 1 :], to_apply, count)
-    combine = _in_place(to_apply, inputs[0]) if count == 1 and operands[1].size == len(scatter_dims_to_operand_dims) > 0 else None
-    if combine is not None and not input_batching_dims and not result.is_tuple and 0 <= index_vector_dim <= operands[1].ndim:
-        batch_rank = operands[1].ndim - (index_vector_dim < operands[1].ndim)
-        extents = None
-        if updates[0].ndim == batch_rank + len(update_window_dims):
-            extents = _lengths_of_only_slice(inputs[0], updates[0], update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims)
-        if extents is not None:
-            total = inputs[0] if can_alias and inputs[0] is operands[0] else np.array(inputs[0], order="C")
-            starts_of_slice = dict(zip(scatter_dims_to_operand_dims, operands[1].ravel().tolist(), strict=True))
-            _combine_at(combine, total, starts_of_slice, extents, updates[0])
+    if count == 1 and not input_batching_dims and not result.is_tuple:
+        owned = inputs[0] if can_alias and inputs[0] is operands[0] else None
+        dims = update_window_dims, inserted_window_dims, scatter_dims_to_operand_dims
+        total = _with_only_slice(inputs[0], operands[1], updates[0], dims, index_vector_dim, to_apply, owned)
+        if total is not None:
             return converted(total, NUMBERS[result.element_type])
     vectors = index_vectors(operands[count], index_vector_dim)
     sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
@@ -127,16 +122,38 @@ def scatter(
     return results if result.is_tuple else results[0]
 
 
-_ASSIGNED = object()
-"""Stands for a reducer that returns the update."""
+def _assign(target: Array, update: Array, out: Array) -> Array:
+    """Combines as a reducer does that returns the update."""
+    out[...] = update
+    return out
 
 
 def _in_place(reducer: Computation, target: Array) -> Any:
-    """The ufunc that combines elements of an array with updates where they are, or _ASSIGNED; None for reducers that must be run."""
+    """What combines elements of an array with updates, with `out` as a ufunc has it; None for reducers that must be run."""
     if reducer.root.parameter_number == 1:
-        return _ASSIGNED
+        return _assign
     monoid = monoid_of(reducer)
     return monoid.ufunc(number_type(target)) if monoid is not None and monoid.works_in_place(target) else None
+
+
+def _with_only_slice(
+    operand: Array, indices: Array, update: Array, dims: tuple[Dims, Dims, Dims], index_vector_dim: int, reducer: Computation, owned: Array | None
+) -> Array | None:
+    """The result of a scatter with a single index vector, in the memory of `owned` if that is not None; None for others.
+
+    `dims` are the window, the inserted and the scattered dimensions.
+    """
+    window, _, scattered = dims
+    if not indices.size == len(scattered) > 0 or not 0 <= index_vector_dim <= indices.ndim:
+        return None
+    batch_rank = indices.ndim - (index_vector_dim < indices.ndim)
+    combine = _in_place(reducer, operand) if update.ndim == batch_rank + len(window) else None
+    lengths = None if combine is None else _lengths_of_only_slice(operand, update, *dims)
+    if lengths is None:
+        return None
+    total = np.array(operand, order="C") if owned is None else owned
+    _combine_at(combine, total, dict(zip(scattered, indices.ravel().tolist(), strict=True)), lengths, update)
+    return total
 
 
 def _lengths_of_only_slice(operand: Array, update: Array, window: Dims, inserted: Dims, index_map: Dims) -> list[int] | None:
@@ -160,10 +177,7 @@ def _combine_at(combine: Any, total: Array, starts: Mapping[int, int], lengths: 
             return
         parts.append(slice(start, start + length))
     part: Any = total[(*parts, ...)]
-    if combine is _ASSIGNED:
-        part[...] = update.reshape(lengths)
-    else:
-        combine(part, update.reshape(lengths), out=part)
+    combine(part, update.reshape(lengths), out=part)
 
 
 def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
@@ -201,15 +215,15 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
     if reducer.root.parameter_number == 1 and len(targets) == 1:
         targets[0][index] = updates[0]
         return None
-    ufunc = _in_place(reducer, targets[0])
+    combine = _in_place(reducer, targets[0]) if len(targets) == 1 else None
     step = max(1, _BLOCK // max(1, prod(updates[0].shape[1:])))
     for block in (chosen[k : k + step] for chosen in passes for k in range(0, len(chosen), step)):
         here = tuple([numbers[block] for numbers in index])
         old, new = [_at(t, here) for t in targets], [_at(u, (block,)) for u in updates]
-        if ufunc is None:
+        if combine is None:
             combined = listed((yield Invoke(reducer, (*old, *new), new[0].shape)))
         else:
-            combined = (ufunc(old[0], new[0], out=old[0]),)
+            combined = (combine(old[0], new[0], out=old[0]),)
         for target, values in zip(targets, combined, strict=True):
             target[here] = values
     return None

@@ -151,7 +151,8 @@ def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | 
 
 _ROWS = {row.opcode: row for row in ELEMENTWISE}
 _FORMS: dict[str, Callable[..., Form | None]] = {
-    **{name: partial(_row_form, row) for name, row in _ROWS.items()},
+    # No complex number is computed in blocks, whatever is written.
+    **{name: partial(_row_form, row) for name, row in _ROWS.items() if name != "complex"},
     "compare": _compare_form,
     "select": _select_form,
     "clamp": _clamp_form,

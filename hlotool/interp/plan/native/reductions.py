@@ -52,10 +52,11 @@ def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, tar
     count, length = places.shape
     table = self.writer.bind(np.ascontiguousarray(places.T).reshape(-1))
     template = combination(self, monoid, source)
-    identity = monoid.ufunc(NUMBERS[source.shape.element_type]).identity
-    first = self.element(source, f"{table}[k]") if identity is None else str(identity)
+    is_rounded = NUMBERS[source.shape.element_type].kind == "float" and not monoid.compares
+    # NumPy begins with the identity, which makes a difference for sums of -0.
+    first = str(monoid.numbers.identity) if is_rounded else self.element(source, f"{table}[k]")
     self.writer.line(f"for k in range({count}): {target}[k] = {first}")
-    with self.writer.block(f"for j in range({length}):"), self.writer.block(f"for k in range({count}):"):
+    with self.writer.block(f"for j in range({0 if is_rounded else 1}, {length}):"), self.writer.block(f"for k in range({count}):"):
         self.write_value(f"{target}[k]", template, [read(source, f"{target}[k]"), self.element(source, f"{table}[j * {count} + k]")])
 
 

@@ -39,8 +39,10 @@ _MOST_WORK = 1 << 25
 _TOO_MUCH_WORK = 1 << 29
 """The number of elements after which a loop inside gives up, since it might never end; it cannot be interrupted."""
 _MOST_ITERATIONS = (1 << 63) - 1
-_SECONDS, _SECONDS_PER_OPERATION = 0.5, 0.01
-"""How long compiling takes, about. A loop is compiled after it has run for as long."""
+_SECONDS, _SECONDS_PER_OPERATION = 0.25, 0.003
+"""How long a loop has to run before it is compiled: about a third of what that takes."""
+_HOT = 1 << 17
+"""The number of iterations after which it is compiled in any case."""
 _SECONDS_TO_COMPILE = 10.0
 """What must be left of the time for a run, so that the limit holds even if compiling takes longer than usual."""
 _GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
@@ -80,31 +82,46 @@ class NativeLoop:
     `outside` are the variables, other than constants, that it reads besides its state.
     """
 
-    __slots__ = ("_arguments", "_bindings", "_entered", "_is_compared", "_is_possible", "_loop", "_seconds", "_step", "outside", "threshold")
+    __slots__ = (
+        "_arguments",
+        "_bindings",
+        "_counted",
+        "_entered",
+        "_is_compared",
+        "_is_possible",
+        "_iterations",
+        "_loop",
+        "_seconds",
+        "_step",
+        "_threshold",
+        "outside",
+    )
 
     def __init__(self, loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves, count: int) -> None:
         self.outside = outside
-        self.threshold = _SECONDS + _SECONDS_PER_OPERATION * count
+        self._threshold = _SECONDS + _SECONDS_PER_OPERATION * count
         self._loop = loop
         self._bindings = bindings
         self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
         self._is_possible = True
         self._seconds = 0.0
-        self._entered = 0.0
+        self._iterations = 0
+        # The time up to which, and the iteration of the current loop up to which these are counted.
+        self._entered, self._counted = 0.0, 0
         self._step: Step | None = None
         self._arguments: list[Array] = []
 
     def enter(self, check: int = FIRST_COMPARED) -> int:
         """Notes that the loop begins; returns the first iteration at which it calls this, which is the first one of all if it has been hot."""
-        self._entered = time.monotonic()
-        return 1 if self._seconds >= self.threshold else check
+        self._entered, self._counted = time.monotonic(), 0
+        return 1 if self._has_run_long() else check
 
     def __call__(self, run: PlanRun, iterations: int, *values: Any) -> tuple[Any, ...] | None:
         """The final state of the loop in a state after so many iterations; None if the loop has to go on by itself.
 
         `values` are the state and what is read from outside, as arrays and NumPy's numbers.
         """
-        if not self._is_hot(run):
+        if not self._is_hot(run, iterations):
             return None
         count = len(self._loop.state)
         state = values[:count]
@@ -138,15 +155,19 @@ class NativeLoop:
                 current[k] = NUMPY_TYPES[variable.shape.element_type].type(next(left))
         return code == _HAS_ENDED, iterations, tuple(current)
 
-    def _is_hot(self, run: PlanRun) -> bool:
+    def _is_hot(self, run: PlanRun, iterations: int) -> bool:
         if not self._is_possible:
             return False
         now = time.monotonic()
         self._seconds += now - self._entered
-        self._entered = now
-        if self._step is not None or self._seconds < self.threshold:
+        self._iterations += iterations - self._counted
+        self._entered, self._counted = now, iterations
+        if self._step is not None or not self._has_run_long():
             return self._step is not None
         return run.deadline is None or run.deadline - now > _SECONDS_TO_COMPILE
+
+    def _has_run_long(self) -> bool:
+        return self._seconds >= self._threshold or self._iterations >= _HOT
 
     def _compile(self, state: Sequence[Any], outside: Sequence[Any]) -> bool:
         try:

@@ -12,10 +12,8 @@ from hlotool.interp.dtypes import Array
 from hlotool.interp.plan.graph import Operation
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["MOVES", "Move", "moves_of"]
+__all__ = ["Move", "moves_of"]
 
-MOVES = frozenset(("bitcast", "broadcast", "concatenate", "copy", "pad", "reshape", "reverse", "slice", "transpose"))
-"""The opcodes whose results have the elements of their operands, without looking at them."""
 _MOST_MOVES = 32
 _MOST_OF_ONE = 3
 """More moves from a single operand than this are a table of places instead."""
@@ -33,10 +31,9 @@ class Move(NamedTuple):
 
 
 def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
-    """The moves that make the result of an operation, in row-major order; None if they are too many, or the operation does more than move."""
-    x = operation.instruction
+    """The moves that make the result of an operation that only moves elements, in row-major order; None if they are too many, or change types."""
     types = {variable.shape.element_type for variable in (*operation.reads, *operation.results)}
-    if x.opcode not in MOVES or len(types) != 1 or binding.per_call:
+    if len(types) != 1 or binding.per_call:
         return None
     first, numbers = 0, []
     for variable in operation.reads:

@@ -47,6 +47,19 @@ def test_small_arrays(with_numba):
     assert sources, "nothing was compiled"
 
 
+PRODUCTS = """ENTRY e { x = f64[2,4] parameter(0) y = f64[4] parameter(1) VIEW
+  ROOT r = f64[2,4] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+
+
+@pytest.mark.parametrize("view", ["broadcast(y), dimensions={0}", "broadcast(y), dimensions={1}", "iota(), iota_dimension=1"])
+def test_products_of_views_are_left_to_numpy(view):
+    """It adds up in another order if an operand has gaps, or elements that share memory."""
+    module = looped(hlotool.parse(PRODUCTS.replace("VIEW", f"v = f64[4,4] {view}")))
+    with compiled_loops(with_numba=False) as sources:
+        assert disagreement(str(module), inputs=4) is None
+    assert not sources
+
+
 NESTED = """HloModule nested
 few { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(INNER) ROOT c = pred[] compare(i, n), direction=LT }
 inner { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1) next = s32[] add(i, one)

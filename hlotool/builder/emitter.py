@@ -16,7 +16,7 @@ from hlotool.builder.texts import ShapeLike
 from hlotool.errors import Violation, nearest
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument, set_field
-from hlotool.ir.names import is_legal_name
+from hlotool.ir.names import NameTable, is_legal_name
 from hlotool.opdefs.base import CONTINUED, OpDef, require_operand_count
 from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.constraints import check_precision, check_result
@@ -53,6 +53,7 @@ class Emitter(Arguments):
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
         super().__init__(state, computation)
+        self._names = state.instruction_names if state.unique_names else NameTable()
         # Parameters by number, and by opcode the tokens that order what is done with the queues of the host.
         self._numbers: dict[int, Instruction] = {}
         self._tokens: dict[str, Instruction] = {}
@@ -79,20 +80,25 @@ class Emitter(Arguments):
         shape: Shape | None = None,
         immediate: Any = None,
         name: str | None = None,
+        *,
+        is_checked: bool = True,
     ) -> Op:
-        """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit."""
+        """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit.
+
+        What is not checked needs a shape.
+        """
         state = self._state
         given = attributes or {}
         arguments = {name: as_op_argument(value, state.program_shape) for name, value in given.items()} if op.calls else given
         shapes = tuple([x.shape for x in operands])
-        key: tuple[Any, ...] = (op, tuple(arguments.items()), shape, shapes)
+        key: tuple[Any, ...] = (op, tuple(arguments.items()), shape, shapes, is_checked)
         try:
             found = state.results.get(key)
         except TypeError:
             # Some value cannot be hashed, such as frontend attributes.
             key, found = (), None
         if found is None:
-            result = self._checked(op, shapes, arguments, shape)
+            result = shape if shape is not None and not is_checked else self._checked(op, shapes, arguments, shape)
             attribute_set = _stored(op, given, shapes, result)
             if key:
                 state.remember(key, result, attribute_set)
@@ -109,8 +115,7 @@ class Emitter(Arguments):
             self._fail("S011", "", f"computation '{target._computation.name}' is finished, so nothing can be added to it")
         if target._place is not None:
             return Op(target, target._inserted(op, operands, result, attribute_set, immediate, metadata, name))
-        names = state.instruction_names
-        x = Instruction(names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
+        x = Instruction(target._names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
         target._instructions.append(x)
         return Op(target, x)
 
@@ -201,14 +206,17 @@ class Emitter(Arguments):
                 free = f"{name}.{next(others)}"
             rewriter.rename(x, free)
             return
-        names = self._state.instruction_names
+        names = self._innermost()._names
         names.release(x.name)
         set_field(x, "name", names.take(name))
 
     def _check_name(self, name: str) -> None:
+        self._check_spelling(name)
+        self._require(is_legal_name(name), "S046", "name", f"'{name}' cannot be the name of an instruction")
+
+    def _check_spelling(self, name: str) -> None:
         legal = isinstance(name, str) and _NAME.fullmatch(name) is not None
         self._require(legal, "S048", "name", f"'{name}' is not a name: letters, digits, '_', '.' and '-', not beginning with a digit")
-        self._require(is_legal_name(name), "S046", "name", f"'{name}' cannot be the name of an instruction")
 
     # ---- operands -----------------------------------------------------------------------------------------------------
 
@@ -299,10 +307,19 @@ class Emitter(Arguments):
 
     # ---- any opcode ---------------------------------------------------------------------------------------------------
 
-    def instruction(self, opcode: str, operands: Operands = (), shape: ShapeLike | None = None, attributes: Mapping[str, Any] | None = None) -> Op:
-        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text.
+    def instruction(
+        self,
+        opcode: str,
+        operands: Operands = (),
+        shape: ShapeLike | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        check: bool = True,
+    ) -> Op:
+        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text, as values or as their texts in HLO.
 
-        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode.
+        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode; without
+        `check`, this is left to `build`, and a shape must be given.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -323,13 +340,14 @@ class Emitter(Arguments):
                 self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
             if value is not None:
                 values[name] = self._value(spec.kind, name, value)
+        self._require(check or shape is not None, "S037", "shape", "an instruction that is not checked needs a shape")
         for name in op.required:
             self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
         parts = self._operands(operands, "operands")
         for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
             self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
             values[name] = self._continued(parts[0], "operands")
-        return self._emit(op, parts, values, None if shape is None else self._shape(shape))
+        return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
 
     def _continued(self, x: Instruction, argument: str) -> Computation:
         """The computation of the asynchronous call that an update or a done continues."""
@@ -345,8 +363,8 @@ class Emitter(Arguments):
         if kind in ENUMS:
             return self._word(kind, value, name)
         if kind in _RECORDS:
-            return self._instance(self._text(name, value), _RECORDS[kind], name)
-        return self._instances(self._text(name, value), _LISTS[kind], name)
+            return self._instance(self._text(name, value, kind), _RECORDS[kind], name)
+        return self._instances(self._text(name, value, kind), _LISTS[kind], name)
 
 
 _RECORDS: dict[str, type] = {
@@ -360,7 +378,6 @@ _LISTS: dict[str, type] = {
     "OutputAliases": AliasPair,
     "Padding": PaddingDimension,
     "Replication": bool,
-    "Shapes": Shape,
     "SliceRanges": SliceRange,
     "Window": WindowDimension,
 }
@@ -375,6 +392,7 @@ _CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
     "OperandPrecision": lambda emitter, value, name: emitter._precision(value),
     "ReplicaGroups": lambda emitter, value, name: emitter._groups(value),
     "ShapeValue": lambda emitter, value, name: emitter._shape(value, name),
+    "Shapes": lambda emitter, value, name: tuple([emitter._shape(part, name) for part in emitter._list(value, name)]),
     "Computation": Emitter._closed,
     "Computations": lambda emitter, value, name: tuple([emitter._closed(part, name) for part in emitter._list(value, name)]),
     CONTINUED: Emitter._closed,

@@ -37,7 +37,7 @@ from hlotool.shapes.values import (
     WindowDimension,
 )
 
-__all__ = ["Emitter"]
+__all__ = ["Emitter", "stored_attributes"]
 
 _ASYNC_START = "async-start"
 _BROADCAST = OPS["broadcast"]
@@ -99,14 +99,14 @@ class Emitter(Arguments):
             key, found = (), None
         if found is None:
             result = shape if shape is not None and not is_checked else self._checked(op, shapes, arguments, shape)
-            attribute_set = _stored(op, given, shapes, result)
+            attribute_set = stored_attributes(op, given, shapes, result)
             if key:
                 state.remember(key, result, attribute_set)
         else:
             result, attribute_set = found
             if op.calls:
                 # Computations of the same shapes are checked alike.
-                attribute_set = _stored(op, given, shapes, result)
+                attribute_set = stored_attributes(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
         metadata = state.metadata_text()
@@ -403,7 +403,7 @@ _CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
 }
 
 
-def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
+def stored_attributes(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
     """The attributes of an instruction: without those that have their defaults, and with those that follow from the result."""
     stored = {name: value for name, value in attributes.items() if not _is_default(op, name, value, operands)}
     for name, derive in op.derived.items():

@@ -126,18 +126,18 @@ class AnnotationMethods(Emitter):
                 self._instance(part, str, name)
         return result
 
-    def _metadata_text(self, text: Any) -> str | None:
-        text = self._instance(text, str, "metadata")
+    def _metadata_text(self, value: Any) -> str | None:
+        text: str = self._instance(value, str, "metadata")
         with suppress(TypeError, ValueError):
             # Much faster, and dumps have a metadata for each instruction.
             if decode_metadata(text).text == text != _NO_METADATA:
                 return text
-        value = self._text("metadata", text)
-        return None if value == Metadata() else str(value.text)
+        metadata: Metadata = self._text("metadata", text)
+        return None if metadata == Metadata() else metadata.text
 
     def _configuration(self, value: Any) -> str | None:
-        text: str | None = backend_config_text(self._instance(value, str, "backend_config"))
-        return text
+        text: str = self._instance(value, str, "backend_config")
+        return backend_config_text(text)
 
     def set_layout(self, op: Op, shape: ShapeLike) -> Op:
         """Gives the result of an operation the layout of a shape that is otherwise the same, and returns it. `Op.with_layout` does the same.

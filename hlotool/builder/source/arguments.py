@@ -16,7 +16,7 @@ from hlotool.builder.composites.control_flow import BY_INDEX, BY_PREDICATE
 from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensionNumbers, RaggedDotDimensionNumbers, ScatterDimensionNumbers
 from hlotool.builder.names import method_name
 from hlotool.builder.source.calls import Argument, Call
-from hlotool.builder.source.values import Slot, attribute_value
+from hlotool.builder.source.values import Slot, attribute_value, shape_text
 from hlotool.ir.model import Instruction
 from hlotool.memo import Memo
 from hlotool.record import Record
@@ -134,10 +134,10 @@ def _accuracy(x: Instruction) -> Any:
 
 def _shards(x: Instruction) -> int:
     """How many parts a collective joins or splits."""
-    dimension = x.attributes["dimensions"][0]
+    dimension: int = x.attributes["dimensions"][0]
     result, operand = x.shape, x.operands[0].shape
     sizes = [(result.elements[0] if result.is_tuple else result).dimensions[dimension], operand.dimensions[dimension]]
-    return max(sizes) // max(min(sizes), 1)
+    return int(max(sizes) // max(min(sizes), 1))
 
 
 def _group_size(x: Instruction) -> int:
@@ -187,7 +187,7 @@ def _or_none(value: Any) -> Any:
 _EVERYWHERE: dict[str, Source] = {
     "operands": _all,
     "operand": lambda x: _slots(range(len(x.operands))),
-    "shape": lambda x: x.shape.text,
+    "shape": lambda x: shape_text(x.shape),
     "new_element_type": lambda x: x.shape.element_type,
     "precision_config": _precision,
     "replica_groups": _groups,
@@ -202,7 +202,7 @@ _EVERYWHERE: dict[str, Source] = {
 
 _BY_OPCODE: dict[str, dict[str, Source]] = {
     "after-all": {"tokens": _all},
-    "all-reduce": {"shape_with_layout": lambda x: x.shape.text if x.attributes.get("constrain_layout") else _ABSENT},
+    "all-reduce": {"shape_with_layout": lambda x: shape_text(x.shape) if x.attributes.get("constrain_layout") else _ABSENT},
     "all-to-all": {"concat_dimension": lambda x: x.attributes["dimensions"][0], "split_count": _group_size},
     "broadcast": {
         "out_dim_size": lambda x: list(x.shape.dimensions),
@@ -224,6 +224,8 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
         "has_side_effect": lambda x: x.attributes.get("custom_call_has_side_effect", _ABSENT),
         "opaque": _opaque,
         "attributes": _other_custom_call_attributes,
+        # A layout that is not written is none that is required.
+        "shape": lambda x: x.shape.text,
     },
     "dot": {"dimension_numbers": _dot_numbers},
     "dynamic-reshape": {
@@ -235,20 +237,20 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "dynamic-slice": {"operand": _slot(0), "start_indices": _from(1)},
     "dynamic-update-slice": {"operand": _slot(0), "update": _slot(1), "start_indices": _from(2)},
     "gather": {"dimension_numbers": lambda x: _numbers(GatherDimensionNumbers, x)},
-    "infeed": {"shape": lambda x: x.shape.elements[0].text, "config": lambda x: x.attributes.get("infeed_config", _ABSENT)},
-    "outfeed": {"shape_with_layout": lambda x: x.attributes["outfeed_shape"].text},
+    "infeed": {"shape": lambda x: shape_text(x.shape.elements[0]), "config": lambda x: x.attributes.get("infeed_config", _ABSENT)},
+    "outfeed": {"shape_with_layout": lambda x: shape_text(x.attributes["outfeed_shape"])},
     "pad": {"padding_config": lambda x: [(p.low, p.high, p.interior)[: 3 if p.interior else 2] for p in x.attributes["padding"]]},
     "ragged-all-to-all": {
         name: _slot(k) for k, name in enumerate(("input", "output", "input_offsets", "send_sizes", "output_offsets", "recv_sizes"))
     },
     "ragged-dot": {"dimension_numbers": _ragged_numbers},
-    "recv": {"shape": lambda x: x.shape.elements[0].text},
+    "recv": {"shape": lambda x: shape_text(x.shape.elements[0])},
     "reduce": {"operands": _half(0), "init_values": _half(1)},
     "reduce-window": {**_WINDOW, "operands": _half(0), "init_values": _half(1)},
     # The older form has both; the sizes alone are those of the result.
     "reshape": {"dimensions": lambda x: list(x.shape.dimensions), "new_sizes": lambda x: _ABSENT},
     "rng": {name: _slot(k) for names in (("a", "b"), ("mu", "sigma")) for k, name in enumerate(names)},
-    "rng-bit-generator": {"initial_state": _slot(0), "shape": lambda x: x.shape.elements[1].text},
+    "rng-bit-generator": {"initial_state": _slot(0), "shape": lambda x: shape_text(x.shape.elements[1])},
     "scaled-dot": {"dimension_number": _dot_numbers},
     "scan": {
         "inputs": lambda x: _slots(range(_carries(x))),
@@ -315,7 +317,7 @@ def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], mo
     for parameter in parameters:
         name = parameter.name
         value = _ONLY_IF_NEEDED[name](x) if name in more else _value(x, method, parameter)
-        if value is _ABSENT or value == parameter.default:
+        if value is _ABSENT or value == parameter.default or (isinstance(value, list) and tuple(value) == parameter.default):
             if parameter.default is inspect.Parameter.empty:
                 return None
             by_name = True

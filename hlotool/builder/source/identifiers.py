@@ -33,11 +33,10 @@ class Identifiers:
         if not word[:1].isalpha():
             # Names that begin with underscores mean something to Python.
             word = f"v{word}"
-        if word in _RESERVED or word in self._fixed:
+        while word in _RESERVED or word in self._fixed:
             word += "_"
-        free = self._names.take(word).replace(".", "_")
-        while free != word and (free in self._names or free in self._fixed):
-            free += "_"
-        if free != word:
-            self._names.add(free)
-        return free
+        free = self._names.take(word)
+        if free == word:
+            return free
+        # With a number, which may make it the name of something else.
+        return self.take(free)

@@ -9,13 +9,13 @@ from hlotool.builder.source.arguments import generic_call, natural_calls
 from hlotool.builder.source.calls import Call
 from hlotool.builder.source.literals import constant_arguments
 from hlotool.builder.source.trial import ANNOTATIONS, Trial
-from hlotool.builder.source.values import CodeWriter, attribute_value, filled
+from hlotool.builder.source.values import CodeWriter, attribute_value, filled, shape_text
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.record import Record
 from hlotool.shapes.strings import unquote
 
-__all__ = ["InstructionCode", "configuration_value"]
+__all__ = ["InstructionCode", "used_instructions"]
 
 Step = tuple[str, tuple[str, ...]]
 """A method and the code of its arguments, in which operands are marks."""
@@ -78,7 +78,7 @@ class InstructionCode:
         return tuple([f"{name}={self._writer.code(value)}" if name else self._writer.code(value) for name, value in call.arguments])
 
     def _parameter(self, x: Instruction, name: str | None) -> Step:
-        arguments: list[Any] = [("", x.immediate), ("", x.shape.text)]
+        arguments: list[Any] = [("", x.immediate), ("", shape_text(x.shape))]
         if name is not None:
             arguments.append(("", name))
         replication = x.attributes.get("parameter_replication")
@@ -110,9 +110,10 @@ def configuration_value(text: str) -> str:
 
 
 def used_instructions(instructions: Sequence[Instruction]) -> set[Instruction]:
-    """The instructions to which others refer."""
+    """The instructions to which other statements refer."""
     used: set[Instruction] = set()
     for x in instructions:
         used.update(x.operands)
-        used.update(x.control_predecessors)
+        if x.control_predecessors:
+            used.update(x.control_predecessors, (x,))
     return used

@@ -8,6 +8,7 @@ from typing import Any
 
 from hlotool.builder.literals import as_literal, shaped_literal
 from hlotool.builder.source.calls import Argument
+from hlotool.builder.source.values import shape_text
 from hlotool.errors import Violation
 from hlotool.literals.data import decode, element_tokens
 from hlotool.literals.print import literal_text
@@ -41,9 +42,10 @@ def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
             made = shaped_literal(value, literal.shape) if "shape" in named else as_literal(value, named.get(""))
         except Violation:
             continue
-        if made.shape == literal.shape and literal_text(made) == text:
+        # Some values of complex numbers have no text of their own.
+        if made.shape == literal.shape and literal_text(made) == text and decode(made) == decode(literal):
             return arguments
-    return ("", text), ("shape", literal.shape.text)
+    return ("", text), ("shape", shape_text(literal.shape))
 
 
 def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
@@ -54,12 +56,12 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
         numbers = _numbers(Literal(shape, text))
         if numbers is not None:
             if shape != array_shape(shape.element_type, shape.dimensions):
-                yield ("", numbers), ("shape", shape.text)
+                yield ("", numbers), ("shape", shape_text(shape))
             if shape.element_type in _PLAIN_TYPES:
                 yield (("", numbers),)
             yield ("", numbers), ("", shape.element_type)
     if len(text) > _LONGEST_TEXT:
-        yield ("", decode(literal)), ("shape", shape.text)
+        yield ("", decode(literal)), ("shape", shape_text(shape))
 
 
 def _numbers(literal: Literal) -> Any:

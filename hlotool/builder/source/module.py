@@ -78,10 +78,16 @@ class _ModuleCode:
             blocks.append(f"module = b.build({'' if is_valid else 'check=False'})")
         else:
             blocks.append(chain_lines("module = b", [(".build", [self._root, *([] if is_valid else ["check=False"])])], ""))
-        imports = sorted({f"from {home} import {name}" for name, home in self._writer.imports.items()})
-        return "\n".join([*(line for line in imports if "hlotool" not in line), "import hlotool", *(line for line in imports if "hlotool" in line)]) + (
-            "\n\n" + "\n\n".join(blocks) + "\n"
-        )
+        return "\n\n".join(["\n".join(self._imports()), *blocks]) + "\n"
+
+    def _imports(self) -> list[str]:
+        """The lines that import what the code uses: the standard library first."""
+        homes: dict[str, list[str]] = {}
+        for name, home in sorted(self._writer.imports.items()):
+            homes.setdefault(home, []).append(name)
+        lines = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items())]
+        own = [line for line in lines if line.startswith("from hlotool")]
+        return [*(f"{line}\n" for line in lines if line not in own), "import hlotool", *own]
 
     # ---- the header ---------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from hlotool.builder.op import Op
+from hlotool.builder.texts import as_shape
+from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
@@ -16,7 +20,7 @@ from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape
 from hlotool.text.print.instruction import typed_literal_text
 
-__all__ = ["CodeWriter", "Slot", "attribute_value", "filled", "quoted", "resolved"]
+__all__ = ["CodeWriter", "Slot", "attribute_value", "filled", "quoted", "resolved", "shape_text"]
 
 _EXACT = WriteStyle()
 # A character that the code of a value never contains, since strings are escaped. It encloses the number of an operand.
@@ -29,6 +33,21 @@ class Slot(Record):
     number: int
 
 
+@lru_cache(maxsize=4096)
+def shape_text(shape: Shape) -> str:
+    """The text of a shape, without layouts if they are the default.
+
+    >>> from hlotool.builder.texts import as_shape
+    >>> shape_text(as_shape("f32[2,3]{1,0}")), shape_text(as_shape("f32[2,3]{0,1}"))
+    ('f32[2,3]', 'f32[2,3]{0,1}')
+    """
+    plain = shape.text_without_layout
+    with suppress(Violation):
+        if as_shape(plain) == shape:
+            return plain
+    return shape.text
+
+
 def attribute_value(kind: str, value: Any) -> Any:
     """The value of an attribute of this kind as users of builders give it: numbers, words, lists, computations, or text of HLO.
 
@@ -38,9 +57,12 @@ def attribute_value(kind: str, value: Any) -> Any:
     if isinstance(value, (bool, int, float, str, Computation)):
         return value
     if isinstance(value, Shape):
-        return value.text
+        return shape_text(value)
     if isinstance(value, Literal):
         return typed_literal_text(value)
+    if kind == "Shapes":
+        # Each of them must have a layout.
+        return [shape.text for shape in value]
     if isinstance(value, tuple) and all(isinstance(part, (int, str, Shape, Computation, tuple)) for part in value):
         return [attribute_value(kind, part) for part in value]
     return CODECS[kind].write(value, _EXACT)
@@ -83,7 +105,9 @@ class CodeWriter:
         if isinstance(value, str):
             return quoted(value)
         if isinstance(value, float):
-            return repr(value) if math.isfinite(value) else f'float("{value}")'
+            return repr(value) if math.isfinite(value) else f'float("{"-" * (math.copysign(1, value) < 0)}{abs(value)}")'
+        if isinstance(value, complex):
+            return f"complex({self.code(value.real)}, {self.code(value.imag)})"
         if isinstance(value, Slot):
             return f"{_MARK}{value.number}{_MARK}"
         if isinstance(value, Computation):

@@ -37,7 +37,7 @@ from hlotool.shapes.values import (
     WindowDimension,
 )
 
-__all__ = ["Emitter", "stored_attributes"]
+__all__ = ["Emitter", "is_default"]
 
 _ASYNC_START = "async-start"
 _BROADCAST = OPS["broadcast"]
@@ -99,14 +99,14 @@ class Emitter(Arguments):
             key, found = (), None
         if found is None:
             result = shape if shape is not None and not is_checked else self._checked(op, shapes, arguments, shape)
-            attribute_set = stored_attributes(op, given, shapes, result)
+            attribute_set = _stored(op, given, shapes, result)
             if key:
                 state.remember(key, result, attribute_set)
         else:
             result, attribute_set = found
             if op.calls:
                 # Computations of the same shapes are checked alike.
-                attribute_set = stored_attributes(op, given, shapes, result)
+                attribute_set = _stored(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
         metadata = state.metadata_text()
@@ -147,6 +147,8 @@ class Emitter(Arguments):
         state, rules = self._state, self._state.rules[op]
         require_operand_count(op, len(operands))
         if op.check_parsed is not None:
+            # Parsers refuse some attributes if they are written at all.
+            attributes = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
             shape = op.check_parsed(shape, operands, attributes) or shape
         check = rules.expected
         if shape is None or op.shape_ignored:
@@ -403,9 +405,9 @@ _CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
 }
 
 
-def stored_attributes(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
+def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
     """The attributes of an instruction: without those that have their defaults, and with those that follow from the result."""
-    stored = {name: value for name, value in attributes.items() if not _is_default(op, name, value, operands)}
+    stored = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
     for name, derive in op.derived.items():
         stored[name] = derive(result)
     return AttributeSet(stored) if stored else NO_ATTRIBUTES
@@ -415,7 +417,7 @@ def _has_default_layout(shape: Shape) -> bool:
     return is_implicit_layout(shape.layout, len(shape.dimensions))
 
 
-def _is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:
+def is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:
     """Whether an attribute has the value that it has if it is not written, so that the printer leaves it out."""
     spec = op.attributes.get(name)
     if spec is None or spec.always:

@@ -85,7 +85,8 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
     """
     # Lenient, since no opcode has all attributes; the name tells the grammar what the text is.
     module = parse(f"ENTRY e {{ ROOT r = {shape} parameter(0), {name}={text} }}", strict=False)
-    attributes = module.entry.root.attributes
+    root = module.entry.root
+    attributes = dict(root.attributes) if root.metadata_text is None else {**root.attributes, "metadata": root.metadata}
     errors = [diagnostic for diagnostic in module.diagnostics if diagnostic.severity == "error"]
     if errors or attributes.keys() != {name}:
         reason = f": {errors[0].message}" if errors else ""

@@ -128,12 +128,14 @@ class AnnotationMethods(Emitter):
 
     def _metadata_text(self, value: Any) -> str | None:
         text: str = self._instance(value, str, "metadata")
+        if text == _NO_METADATA:
+            return None
         with suppress(TypeError, ValueError):
             # Much faster, and dumps have a metadata for each instruction.
-            if decode_metadata(text).text == text != _NO_METADATA:
+            if decode_metadata(text).text == text:
                 return text
         metadata: Metadata = self._text("metadata", text)
-        return None if metadata == Metadata() else metadata.text
+        return metadata.text
 
     def _configuration(self, value: Any) -> str | None:
         text: str = self._instance(value, str, "backend_config")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import Any
 
 from hlotool.record import Record
@@ -11,6 +12,8 @@ __all__ = ["Argument", "Call", "chain_lines"]
 
 _MOST_COLUMNS = 120
 _INDENT = "    "
+# A list that is not worth a line of its own.
+_SHORT = 40
 
 Argument = tuple[str, Any]
 """The name of an argument that is passed by name, or an empty string, and its value."""
@@ -37,29 +40,29 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
     >>> print(chain_lines("x = b", [(".add", ["p", "q"]), (".named", ['"sum"'])], ""))
     x = b.add(p, q).named("sum")
     """
-    line = indent + start + "".join([f"{method}({', '.join(arguments)})" for method, arguments in calls])
-    if len(line) <= _MOST_COLUMNS:
-        return line
-    # The last of the long lists is broken first, since it is that of the annotations.
-    broken = _to_break(calls, len(line))
-    parts = [indent, start]
-    for k, (method, arguments) in enumerate(calls):
-        if k in broken:
-            rows = "".join([f"{indent}{_INDENT}{argument},\n" for argument in arguments])
-            parts.append(f"{method}(\n{rows}{indent})")
-        else:
-            parts.append(f"{method}({', '.join(arguments)})")
-    return "".join(parts)
-
-
-def _to_break(calls: Sequence[tuple[str, Sequence[str]]], length: int) -> set[int]:
-    """The numbers of the calls whose arguments get lines of their own, so that the others fit into a line."""
-    widths = [sum(map(len, arguments)) + 2 * len(arguments) for _, arguments in calls]
-    broken: set[int] = set()
-    for k in sorted(range(len(calls)), key=lambda k: (len(calls[k][1]) < 2, -k)):
-        if length <= _MOST_COLUMNS or not calls[k][1]:
+    texts = [f"{method}({', '.join(arguments)})" for method, arguments in calls]
+    if len(indent) + len(start) + sum(map(len, texts)) <= _MOST_COLUMNS:
+        return indent + start + "".join(texts)
+    # The last list is broken first, that of the annotations if there are any; then the longest ones.
+    last = len(calls) - 1
+    order = sorted(range(len(calls)), key=lambda k: (k != last or len(texts[k]) < _SHORT, -len(texts[k])))
+    for k in order:
+        texts[k] = _broken(*calls[k], indent)
+        whole = indent + start + "".join(texts)
+        if all(len(line) <= _MOST_COLUMNS for line in whole.splitlines() if not line.startswith(indent + _INDENT)):
             break
-        if widths[k] > _MOST_COLUMNS // 4:
-            broken.add(k)
-            length -= widths[k]
-    return broken
+    return whole
+
+
+def _broken(method: str, arguments: Sequence[str], indent: str) -> str:
+    """A call with a line for each argument."""
+    inside = indent + _INDENT
+    rows = [_wrapped(f"{inside}{argument},", inside) for argument in arguments]
+    return "\n".join([f"{method}(", *rows, f"{indent})"])
+
+
+def _wrapped(row: str, indent: str) -> str:
+    """A long list of variables in several lines; strings are left as they are."""
+    if len(row) <= _MOST_COLUMNS or '"' in row or "'" in row:
+        return row
+    return fill(row, _MOST_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)

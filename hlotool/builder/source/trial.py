@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hlotool.builder.builder import Builder
-from hlotool.builder.emitter import stored_attributes
+from hlotool.builder.emitter import is_default
 from hlotool.builder.op import Op
 from hlotool.builder.source.calls import Call
 from hlotool.builder.source.values import resolved
@@ -41,11 +41,12 @@ class Trial:
         def operand(number: int) -> Op:
             return Op(builder, x.operands[number])
 
-        arguments = [resolved(value, operand) for value in call.positional]
-        named = {name: resolved(value, operand) for name, value in call.named.items()}
         try:
+            arguments = [resolved(value, operand) for value in call.positional]
+            named = {name: resolved(value, operand) for name, value in call.named.items()}
             result: Any = getattr(builder, call.method)(*arguments, **named)
-        except (BuilderError, TypeError, ValueError, IndexError, AttributeError):
+        except (BuilderError, IndexError):
+            # Not this instruction, or one with fewer operands than the method takes.
             return None
         finally:
             instructions = list(builder._instructions)
@@ -67,6 +68,13 @@ def _is_like(made: Instruction, x: Instruction) -> bool:
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """The attributes that are not annotations, without those that have their default."""
-    own = {name: value for name, value in x.attributes.items() if name not in ANNOTATIONS and name != "control-predecessors"}
-    return stored_attributes(x.op, own, tuple([operand.shape for operand in x.operands]), x.shape)
+    """The attributes that are not annotations, without those that have their default or follow from the result."""
+    op, operands = x.op, tuple([operand.shape for operand in x.operands])
+    own: dict[str, Any] = {}
+    for name, spec in op.attributes.items():
+        value = x.attributes.get(name)
+        # No groups, and no dimensions, are written in any case.
+        is_empty = spec.default == () and not value
+        if not (is_empty or value == spec.default or name in op.derived or is_default(op, name, value, operands)):
+            own[name] = value
+    return own

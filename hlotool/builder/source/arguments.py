@@ -141,8 +141,8 @@ def _shards(x: Instruction) -> int:
 
 
 def _group_size(x: Instruction) -> int:
-    groups = x.attributes["replica_groups"].groups()
-    return len(groups[0]) if groups else 1
+    groups: ReplicaGroups = x.attributes["replica_groups"]
+    return groups.device_count // max(groups.group_count, 1)
 
 
 def _opaque(x: Instruction) -> Any:

@@ -170,6 +170,13 @@ class Arguments:
         groups = [] if value is None else self._list(value, "replica_groups")
         return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
 
+    def _group_sizes(self, value: Any) -> set[int]:
+        """How many members the groups have."""
+        try:
+            return {len(group) for group in self._groups(value).groups()}
+        except Violation as violation:
+            self._refuse(violation, "replica_groups")
+
     def _text(self, name: str, value: Any, kind: str | None = None, shape: str = "f32[2,2]") -> Any:
         """The value of an attribute that may be given as text."""
         if not isinstance(value, str):

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from hlotool.builder.arguments import Called, Operand
 from hlotool.builder.emitter import Emitter
+from hlotool.builder.generic import GenericMethods
 from hlotool.builder.literals import as_literal, extreme_literal, shaped_literal
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
@@ -24,7 +25,7 @@ __all__ = ["ComputationMethods"]
 _PARAMETER, _TUPLE = OPS["parameter"], OPS["tuple"]
 
 
-class ComputationMethods(Emitter):
+class ComputationMethods(GenericMethods):
     """Methods about the computation itself, and about those that it calls."""
 
     @property

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
-from hlotool.builder.arguments import Arguments, Operands
+from hlotool.builder.arguments import Arguments
 from hlotool.builder.broadcasting import Expansion, expansions
 from hlotool.builder.literals import as_literal
 from hlotool.builder.op import Op
 from hlotool.builder.state import ModuleState
-from hlotool.builder.texts import ShapeLike
-from hlotool.errors import Violation, nearest
+from hlotool.errors import Violation
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument, set_field
 from hlotool.ir.names import NameTable, is_legal_name
-from hlotool.opdefs.base import CONTINUED, OpDef, require_operand_count
-from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.opdefs.base import OpDef, require_operand_count
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.inference import bounds, kind_of
 from hlotool.opdefs.table import OPS
@@ -26,20 +24,9 @@ from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.shapes.layout import is_implicit_layout
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
-from hlotool.shapes.values import (
-    AliasPair,
-    ConvolutionDimensions,
-    DomainMetadata,
-    PaddingDimension,
-    ResultAccuracy,
-    SliceRange,
-    SparsityConfig,
-    WindowDimension,
-)
 
 __all__ = ["Emitter", "is_default"]
 
-_ASYNC_START = "async-start"
 _BROADCAST = OPS["broadcast"]
 _COMPARE = OPS["compare"]
 _CONSTANT = OPS["constant"]
@@ -306,103 +293,6 @@ class Emitter(Arguments):
         is_float = element is None or kind_of(element.element_type) == "float"
         attributes = {"direction": direction, "type": "TOTALORDER"} if is_float else {"direction": direction}
         return self._binary(_COMPARE, lhs, rhs, dimensions, attributes)
-
-    # ---- any opcode ---------------------------------------------------------------------------------------------------
-
-    def instruction(
-        self,
-        opcode: str,
-        operands: Operands = (),
-        shape: ShapeLike | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        *,
-        check: bool = True,
-    ) -> Op:
-        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text, as values or as their texts in HLO.
-
-        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode; without
-        `check`, this is left to `build`, and a shape must be given.
-
-        >>> from hlotool.builder.builder import Builder
-        >>> b = Builder("demo")
-        >>> x = b.parameter(0, "f32[2,3]", "x")
-        >>> b.instruction("copy", x, "f32[2,3]{0,1}").shape.text
-        'f32[2,3]{0,1}'
-        """
-        op = OPS.get(self._instance(opcode, str, "opcode"))
-        if op is None:
-            meant = nearest(opcode, OPS)
-            self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
-        values = {}
-        for name, value in self._attributes(attributes).items():
-            spec = op.attributes.get(name)
-            if spec is None:
-                meant = nearest(name, op.attributes)
-                hint = f"did you mean '{meant}'?" if meant else None
-                self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
-            if value is not None:
-                values[name] = self._value(spec.kind, name, value)
-        self._require(check or shape is not None, "S037", "shape", "an instruction that is not checked needs a shape")
-        for name in op.required:
-            self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
-        parts = self._operands(operands, "operands")
-        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
-            self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
-            values[name] = self._continued(parts[0], "operands")
-        return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
-
-    def _continued(self, x: Instruction, argument: str) -> Computation:
-        """The computation of the asynchronous call that an update or a done continues."""
-        is_begun = bool(x.called) and _ASYNC_START in (x.op.name, x.op.update_of)
-        self._require(is_begun, "A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
-        return x.called[0]
-
-    def _value(self, kind: str, name: str, value: Any) -> Any:
-        """The value of an attribute of this kind, from the forms in which users give it."""
-        convert = _CONVERSIONS.get(kind)
-        if convert is not None:
-            return convert(self, value, name)
-        if kind in ENUMS:
-            return self._word(kind, value, name)
-        if kind in _RECORDS:
-            return self._instance(self._text(name, value, kind), _RECORDS[kind], name)
-        return self._instances(self._text(name, value, kind), _LISTS[kind], name)
-
-
-_RECORDS: dict[str, type] = {
-    "DimLabels": ConvolutionDimensions,
-    "Domain": DomainMetadata,
-    "ResultAccuracy": ResultAccuracy,
-    "SparsityConfig": SparsityConfig,
-    "TypedLiteral": Literal,
-}
-_LISTS: dict[str, type] = {
-    "OutputAliases": AliasPair,
-    "Padding": PaddingDimension,
-    "Replication": bool,
-    "SliceRanges": SliceRange,
-    "Window": WindowDimension,
-}
-"""The types of attributes, and of the parts of those that are lists, that users give as they are stored, or as text."""
-
-_CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
-    "Int": Emitter._integer,
-    "Int32": Emitter._integer,
-    "Bool": lambda emitter, value, name: bool(value),
-    "Number": Emitter._number,
-    "Text": lambda emitter, value, name: emitter._instance(value, str, name),
-    "OperandPrecision": lambda emitter, value, name: emitter._precision(value),
-    "ReplicaGroups": lambda emitter, value, name: emitter._groups(value),
-    "ShapeValue": lambda emitter, value, name: emitter._shape(value, name),
-    "Shapes": lambda emitter, value, name: tuple([emitter._shape(part, name) for part in emitter._list(value, name)]),
-    "Computation": Emitter._closed,
-    "Computations": lambda emitter, value, name: tuple([emitter._closed(part, name) for part in emitter._list(value, name)]),
-    CONTINUED: Emitter._closed,
-    **dict.fromkeys(("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes"), Emitter._integers),
-    **dict.fromkeys(
-        ("Pairs", "SliceSizeLists"), lambda emitter, value, name: tuple([emitter._integers(part, name) for part in emitter._list(value, name)])
-    ),
-}
 
 
 def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:

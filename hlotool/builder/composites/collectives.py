@@ -10,7 +10,6 @@ from hlotool.builder.composites.contraction import ContractionMethods
 from hlotool.builder.composites.reductions import scalars_of
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
-from hlotool.errors import Violation
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.inference import bounds
 from hlotool.opdefs.table import OPS
@@ -321,10 +320,7 @@ class CollectiveMethods(ContractionMethods):
 
     def _check_count(self, count: int, groups: Groups, argument: str) -> None:
         self._require(count > 0, "P008", argument, f"expected a positive number, got {count}")
-        try:
-            sizes = {len(group) for group in self._groups(groups).groups()}
-        except Violation as violation:
-            self._refuse(violation, "replica_groups")
+        sizes = self._group_sizes(groups)
         self._require(not sizes or sizes == {count}, "P005", argument, f"the groups have {sorted(sizes)} members, but {argument} is {count}")
 
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:

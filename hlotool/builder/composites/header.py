@@ -10,15 +10,19 @@ from hlotool.builder.texts import as_module_attribute, as_stack_tables
 from hlotool.errors import Violation, nearest
 from hlotool.ir.model import Computation
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.shapes.values import DebugEntry, Recovery
 
 __all__ = ["HeaderMethods"]
+
+# XLA's text of names in these tables cannot always be read back.
+_ROWS: dict[str, type] = {"origin_recovery_table": Recovery, "debug_attributes": DebugEntry}
 
 
 class HeaderMethods(ComputationMethods):
     """The header of a module, and the place of its entry computation."""
 
     def set_header(self, attributes: Mapping[str, Any]) -> None:
-        """Sets attributes of the module's header, by their names in HLO's text; values are numbers, truth values, or texts of HLO.
+        """Sets attributes of the module's header, by their names in HLO's text; values are numbers, truth values, texts of HLO, or lists of rows.
 
         Raises BuilderError for attributes that modules do not have, and for texts that cannot be read.
 
@@ -32,6 +36,9 @@ class HeaderMethods(ComputationMethods):
             if name not in MODULE_ATTRIBUTES:
                 meant = nearest(name, MODULE_ATTRIBUTES)
                 self._fail("M017", "attributes", f"a module has no attribute '{name}'", f"did you mean '{meant}'?" if meant else None)
+            if name in _ROWS and isinstance(value, (list, tuple)):
+                self._state.module.attributes[name] = self._instances(value, _ROWS[name], name)
+                continue
             text: str = str(value).lower() if isinstance(value, (bool, int)) else self._instance(value, str, name)
             try:
                 self._state.module.attributes[name] = as_module_attribute(name, text)

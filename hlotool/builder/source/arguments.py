@@ -24,7 +24,7 @@ from hlotool.shapes.replica_groups import ReplicaGroups
 from hlotool.shapes.strings import unquote
 from hlotool.shapes.values import ResultAccuracy
 
-__all__ = ["generic_attributes", "generic_call", "natural_calls"]
+__all__ = ["generic_calls", "natural_calls"]
 
 Source = Callable[[Instruction], Any]
 _ABSENT: Any = object()
@@ -348,19 +348,20 @@ def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
     return _ABSENT
 
 
-def generic_attributes(x: Instruction) -> dict[str, Any]:
+def generic_attributes(x: Instruction, *, as_stored: bool = False) -> dict[str, Any]:
     """The opcode's own attributes that the instruction has, as `Builder.instruction` takes them."""
-    specs = x.op.attributes
-    return {name: attribute_value(specs[name].kind, value) for name, value in x.attributes.items() if name in specs and value is not None}
+    own = {name: value for name, value in x.attributes.items() if name in x.op.attributes and value is not None}
+    return own if as_stored else {name: attribute_value(x.op.attributes[name].kind, value) for name, value in own.items()}
 
 
-def generic_call(x: Instruction, *, check: bool) -> Call:
-    """The call of `Builder.instruction` that makes the instruction."""
-    continued = x.op.done_of == "async-start" or x.op.update_of == "async-start"
-    attributes = {name: value for name, value in generic_attributes(x).items() if not (continued and name == "calls")}
-    arguments: list[Argument] = [("", x.op.name), ("", _all(x)), ("", x.shape.text)]
-    if attributes:
-        arguments.append(("", attributes))
-    if not check:
-        arguments.append(("check", False))
-    return Call("instruction", tuple(arguments))
+def generic_calls(x: Instruction) -> Iterator[Call]:
+    """The calls of `Builder.instruction` that may make the instruction: with checks, without, and with attributes whose texts cannot be read."""
+    continued = "async-start" in (x.op.done_of, x.op.update_of)
+    for check, as_stored in ((True, False), (False, False), (False, True)):
+        attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}
+        arguments: list[Argument] = [("", x.op.name), ("", _all(x)), ("", x.shape.text)]
+        if attributes:
+            arguments.append(("", attributes))
+        if not check:
+            arguments.append(("check", False))
+        yield Call("instruction", tuple(arguments))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
-from hlotool.builder.source.arguments import generic_call, natural_calls
+from hlotool.builder.source.arguments import generic_calls, natural_calls
 from hlotool.builder.source.calls import Call
 from hlotool.builder.source.literals import constant_arguments
 from hlotool.builder.source.trial import ANNOTATIONS, Trial
 from hlotool.builder.source.values import CodeWriter, attribute_value, filled, shape_text
+from hlotool.builder.texts import as_attribute
+from hlotool.errors import HlotoolError, Violation
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.record import Record
@@ -66,13 +70,12 @@ class InstructionCode:
         return form
 
     def _found(self, x: Instruction) -> _Form:
-        for call in (*natural_calls(x), generic_call(x, check=True)):
+        for call in chain(natural_calls(x), generic_calls(x)):
             made = self._trial.made(call, x)
             if made is not None:
                 layout = () if made.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
                 return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, made))
-        call = generic_call(x, check=False)
-        return _Form((f".{call.method}", self._arguments(call)), (), self._annotations(x, None))
+        raise HlotoolError(f"builders cannot make '{x.name}', {x.op.name} with the result {x.shape.text}")
 
     def _arguments(self, call: Call) -> tuple[str, ...]:
         return tuple([f"{name}={self._writer.code(value)}" if name else self._writer.code(value) for name, value in call.arguments])
@@ -93,11 +96,21 @@ class InstructionCode:
         for name in ANNOTATIONS:
             value = x.attributes.get(name)
             if value is not None and value != own.get(name):
-                is_plain = isinstance(value, dict)
-                parts.append(f"{name}={self._writer.code(value if is_plain else attribute_value(COMMON_ATTRIBUTES[name].kind, value))}")
+                parts.append(f"{name}={self._writer.code(_annotation_value(name, value, x.shape.text))}")
         if x.backend_config is not None and (made is None or made.backend_config is None):
             parts.append(f"backend_config={self._writer.code(configuration_value(x.backend_config))}")
         return tuple(parts)
+
+
+def _annotation_value(name: str, value: Any, shape: str) -> Any:
+    """The value of an annotation as `annotate` takes it: text of HLO, unless it cannot be read back."""
+    if isinstance(value, dict):
+        return value
+    text = attribute_value(COMMON_ATTRIBUTES[name].kind, value)
+    with suppress(Violation):
+        if as_attribute(name, text, None, shape) == value:
+            return text
+    return value
 
 
 def configuration_value(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from typing import Any
 
@@ -9,13 +10,17 @@ from hlotool.builder.source.calls import chain_lines
 from hlotool.builder.source.identifiers import Identifiers
 from hlotool.builder.source.instructions import InstructionCode, used_instructions
 from hlotool.builder.source.trial import Trial
-from hlotool.builder.source.values import CodeWriter, attribute_value
+from hlotool.builder.source.values import RECORD_NAMES, CodeWriter
+from hlotool.builder.texts import as_module_attribute
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import HlotoolError
+from hlotool.errors import HlotoolError, Violation
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.names import GivenNames, NameTable, is_legal_name
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.codecs.base import WriteStyle
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
-from hlotool.opdefs.table import OPS
+from hlotool.opdefs.table import CODECS, OPS
 from hlotool.text.print.instruction import as_written
 from hlotool.text.print.printer import header_attributes
 from hlotool.verifier.engine import verify
@@ -63,11 +68,11 @@ class _ModuleCode:
         self._instructions = InstructionCode(self._trial, self._writer)
         self._unique_names = _has_unique_names(module)
         self._names = NameTable()
-        identifiers = Identifiers(_OWN_NAMES)
+        identifiers = Identifiers((*_OWN_NAMES, *RECORD_NAMES))
         called = {c for x in module.all_instructions() for c in x.called}
         # Others need no variable.
         self._writer.computations.update({c: "b" if c is module.entry else identifiers.take(c.name) for c in module.computations if c in called})
-        self._reserved = (*_OWN_NAMES, *self._writer.computations.values(), "DotDimensionNumbers")
+        self._reserved = (*_OWN_NAMES, *RECORD_NAMES, *self._writer.computations.values())
 
     def text(self) -> str:
         module = self._module
@@ -117,14 +122,13 @@ class _ModuleCode:
         """The attributes of the header that have no argument of the builder."""
         module = self._module
         header = {
-            name: attribute_value(MODULE_ATTRIBUTES[name].kind, value) if isinstance(value, (bool, int)) else text
-            for (name, text) in header_attributes(module)
-            for value in (module.attributes.get(name),)
+            name: _header_value(name, module.attributes.get(name), text)
+            for name, text in header_attributes(module)
             if name not in _NUMBERS_OF_PROGRAMS
         }
         # What the builder makes of the entry.
         entry = module.entry.program_shape
-        usual = f"{{({', '.join(shape.text for shape in entry.parameters)})->{entry.result.text}}}"
+        usual = CODECS[MODULE_ATTRIBUTES[_ENTRY_LAYOUT].kind].write(entry, WriteStyle())
         if module.attributes.get(_ENTRY_LAYOUT) == entry or header.get(_ENTRY_LAYOUT) == usual:
             header.pop(_ENTRY_LAYOUT, None)
         return header
@@ -166,6 +170,16 @@ class _ModuleCode:
         return "\n".join(lines)
 
 
+def _header_value(name: str, value: Any, text: str) -> Any:
+    """The value of an attribute as `set_header` takes it: text of HLO, unless it cannot be read back."""
+    if isinstance(value, bool):
+        return value
+    with suppress(Violation):
+        if CODECS[MODULE_ATTRIBUTES[name].kind].write(as_module_attribute(name, text), WriteStyle()) == text:
+            return text
+    return value
+
+
 def _is_valid(module: Module, trial: Trial) -> bool:
     """Whether the verifier accepts the module as it is built: without the text, whose comments may suppress findings."""
     built = copy(module)
@@ -192,8 +206,14 @@ def _has_unique_names(module: Module) -> bool:
 def _require_known(module: Module) -> None:
     """Raises HlotoolError for a module with opcodes or attributes that builders do not know."""
     unknown = [f"the attribute '{name}' of the header" for name in module.attributes if name not in MODULE_ATTRIBUTES]
+    known: set[tuple[OpDef, int]] = set()
     for x in module.all_instructions():
+        key = x.op, id(x.attributes)
+        if key in known:
+            continue
+        known.add(key)
         if x.op is not OPS.get(x.op.name):
             unknown.append(f"the opcode '{x.op.name}' of '{x.name}'")
+        unknown += [f"the attribute '{name}' of '{x.name}'" for name in x.attributes if name not in x.op.attributes and name not in COMMON_ATTRIBUTES]
     if unknown:
         raise HlotoolError(f"builders cannot make {unknown[0]}")

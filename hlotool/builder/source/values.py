@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from hlotool.builder import dimension_numbers
 from hlotool.builder.op import Op
 from hlotool.builder.texts import as_shape
 from hlotool.errors import Violation
@@ -16,13 +17,24 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
 from hlotool.record import Record
+from hlotool.shapes import layout as shapes_layout
+from hlotool.shapes import replica_groups, sharding, tiles
+from hlotool.shapes import shape as shapes_shape
+from hlotool.shapes import values as shapes_values
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape
 from hlotool.text.print.instruction import typed_literal_text
 
-__all__ = ["CodeWriter", "Slot", "attribute_value", "filled", "quoted", "resolved", "shape_text"]
+__all__ = ["RECORD_NAMES", "CodeWriter", "Slot", "attribute_value", "filled", "quoted", "resolved", "shape_text"]
 
 _EXACT = WriteStyle()
+_HOMES_OF_RECORDS = (dimension_numbers, shapes_layout, replica_groups, shapes_shape, sharding, tiles, shapes_values)
+
+RECORD_NAMES = frozenset(
+    name for home in _HOMES_OF_RECORDS for name, kind in vars(home).items() if isinstance(kind, type) and issubclass(kind, Record)
+)
+"""The names of classes whose calls may be in code; no variable is called so."""
+
 # A character that the code of a value never contains, since strings are escaped. It encloses the number of an operand.
 _MARK = "\0"
 
@@ -128,11 +140,12 @@ class CodeWriter:
     def _record(self, record: Record) -> str:
         """The call that makes a record, without the defaults at its end."""
         kind = type(record)
-        self.imports[kind.__name__] = "hlotool.builder"
+        is_argument = kind.__module__ == dimension_numbers.__name__
+        self.imports[kind.__name__] = "hlotool.builder" if is_argument else kind.__module__
         values = [getattr(record, name) for name in kind._fields]
         while values and kind._fields[len(values) - 1] in kind._defaults and values[-1] == kind._defaults[kind._fields[len(values) - 1]]:
             values.pop()
-        return f"{kind.__name__}({', '.join([self.code(list(value) if isinstance(value, tuple) else value) for value in values])})"
+        return f"{kind.__name__}({', '.join([self.code(list(value) if is_argument and isinstance(value, tuple) else value) for value in values])})"
 
 
 def filled(code: str, operands: Sequence[Instruction], variables: Mapping[Instruction, str]) -> str:

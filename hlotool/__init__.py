@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hlotool.builder.builder import Builder as Builder
+    from hlotool.builder.source.module import to_python as to_python
     from hlotool.differ.apply import apply as apply
     from hlotool.differ.differ import diff as diff
     from hlotool.errors import BuilderError as BuilderError
@@ -71,6 +72,7 @@ _HOMES = {
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
     "to_html": "hlotool.text.print.html",
+    "to_python": "hlotool.builder.source.module",
     "to_text": "hlotool.text.print.printer",
     "VerifyModes": "hlotool.opdefs.modes",
     "verify": "hlotool.verifier.engine",

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from case_files import Case, read_cases, write_outputs
+from checks.building import rebuilt
 from checks.common import Mismatch
 from checks.comparison import compared, difference_text
 from checks.evaluation import evaluated, evaluated_on_devices
@@ -123,6 +124,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/reject": rejected,
     "text/formatting": formatted_well,
     "text/legacy": modernized,
+    "builder": rebuilt,
     "ops": evaluated,
     "devices": evaluated_on_devices,
     "programs": equal_to_jax,

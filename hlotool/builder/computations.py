@@ -69,7 +69,7 @@ class ComputationMethods(GenericMethods):
         >>> hlotool.evaluate(b.build(b.constant([[1, 2], [3, 4]], "s8")), [])
         array([[1, 2],
                [3, 4]], dtype=int8)
-        >>> b.constant("{ { 1, nan } }", shape="f32[1,2]{0,1}").instruction.shape.text
+        >>> hlotool.Builder("demo").constant("{ { 1, nan } }", shape="f32[1,2]{0,1}").instruction.shape.text
         'f32[1,2]{0,1}'
         """
         try:

@@ -172,6 +172,17 @@ def test_unknown_opcodes_are_refused():
         hlotool.to_python(module)
 
 
+def test_modules_out_of_order_are_refused():
+    module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT c = f32[] call(n), to_apply=f }")
+    module.computations.reverse()
+    with pytest.raises(HlotoolError, match="cannot make 'c' in 'e': 'f' is not defined before it"):
+        hlotool.to_python(module)
+    module.computations.reverse()
+    module.entry.instructions.insert(0, module.entry.instructions.pop(1))
+    with pytest.raises(HlotoolError, match="cannot make 'n' in 'e': 'p' is not defined before it"):
+        hlotool.to_python(module)
+
+
 # ---- what builders make of any module ---------------------------------------------------------------------------------
 
 WRONG = [

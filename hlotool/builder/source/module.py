@@ -40,7 +40,8 @@ def to_python(module: Module) -> str:
     The code is written to be read and edited, for example as a test or to report a bug: each instruction is made by the method that is called like
     its operation, unless only `Builder.instruction` makes exactly this one. What is made prints the same text as the module with all print options.
     Names and strings of the module are only ever strings in the code, so that it does nothing but build. A module that the verifier refuses is
-    built without checks. Raises HlotoolError for what only a text that was parsed with `strict=False` can have: unknown opcodes and attributes.
+    built without checks. Raises HlotoolError for what no text that is parsed has: opcodes and attributes that are not known, which `strict=False`
+    accepts, and what is used before it is defined.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_python(parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] negate(x), sharding={replicated} }")), end="")
@@ -62,6 +63,7 @@ class _ModuleCode:
 
     def __init__(self, module: Module) -> None:
         _require_known(module)
+        _require_order(module)
         self._module = module
         self._trial = Trial(module)
         self._writer = CodeWriter()
@@ -217,3 +219,18 @@ def _require_known(module: Module) -> None:
         unknown += [f"the attribute '{name}' of '{x.name}'" for name in x.attributes if name not in x.op.attributes and name not in COMMON_ATTRIBUTES]
     if unknown:
         raise HlotoolError(f"builders cannot make {unknown[0]}")
+
+
+def _require_order(module: Module) -> None:
+    """Raises HlotoolError for a module that uses an instruction or a computation before it defines it."""
+    computations: set[Computation] = set()
+    for computation in module.computations:
+        defined: set[Instruction] = set()
+        for x in computation.instructions:
+            missing = [used for used in (*x.operands, *x.control_predecessors) if used not in defined]
+            called = [c for c in x.called if c not in computations] if x.op.calls else ()
+            if missing or called:
+                name = (*missing, *called)[0].name
+                raise HlotoolError(f"builders cannot make '{x.name}' in '{computation.name}': '{name}' is not defined before it")
+            defined.add(x)
+        computations.add(computation)

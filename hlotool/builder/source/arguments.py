@@ -195,7 +195,7 @@ _EVERYWHERE: dict[str, Source] = {
     "handle": lambda x: x.attributes.get("channel_id", _ABSENT),
     "shard_count": _shards,
     "context": _slot(0),
-    # The methods broadcast by themselves, which is an instruction of its own.
+    # Instructions have operands of one shape already.
     "broadcast_dimensions": lambda x: _ABSENT,
 }
 """Arguments by their names, of all methods."""

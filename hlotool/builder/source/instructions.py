@@ -34,7 +34,7 @@ class _Form(Record):
 
 
 class InstructionCode:
-    """Finds the calls that make the instructions of a module, once for those that are alike. `counts` has how many have which method."""
+    """Finds the calls that make the instructions of a module, once for those that are alike."""
 
     def __init__(self, trial: Trial, writer: CodeWriter) -> None:
         self._trial = trial

@@ -26,7 +26,16 @@ EXEMPT = {PACKAGE / "__init__.py"}
 UPWARD = {(PACKAGE / "ir" / "model.py", "hlotool")}
 # Library, and the only packages that may import it.
 ARRAYS = {"interp", "optimizer", "differ", "testing"}
-LIBRARIES: dict[str, set[str]] = {"lark": {"text"}, "click": {"cli"}, "rich": {"cli"}, "numpy": ARRAYS, "ml_dtypes": ARRAYS, "scipy": {"interp"}, "pygls": {"server"}, "lsprotocol": {"server"}}
+LIBRARIES: dict[str, set[str]] = {
+    "lark": {"text"},
+    "click": {"cli"},
+    "rich": {"cli"},
+    "numpy": ARRAYS,
+    "ml_dtypes": ARRAYS,
+    "scipy": {"interp"},
+    "pygls": {"server"},
+    "lsprotocol": {"server"},
+}
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path not in EXEMPT)
 
 

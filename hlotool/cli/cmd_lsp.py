@@ -28,14 +28,14 @@ Examples:
 
 \b
 Exit codes:
-  0 success; 2 pygls is not installed, or the port is taken; 3 a bug in hlotool
+  0 success; 1 the editor left without saying goodbye; 2 pygls is not installed, or the port is taken; 3 a bug in hlotool
 """
 
 
 @click.command("lsp", cls=HloCommand, help=_HELP, short_help="Serve an editor by the language server protocol.")
 @click.option("--stdio", is_flag=True, help="Use standard input and output, the default; many editors pass this option.")
 @click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Wait for one editor on a port of this computer instead.")
-def command(stdio: bool, port: int | None) -> None:
+def command(stdio: bool, port: int | None) -> int:
     if stdio and port is not None:
         raise click.UsageError("--stdio and --tcp exclude each other")
     try:
@@ -47,4 +47,4 @@ def command(stdio: bool, port: int | None) -> None:
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
     # Other commands end before garbage matters.
     gc.enable()
-    serve(hlotool.__version__, port)
+    return 0 if serve(hlotool.__version__, port) else 1

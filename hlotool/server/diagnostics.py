@@ -106,7 +106,7 @@ def _diagnostic(document: Document, finding: Finding) -> types.Diagnostic:
 
 
 def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[types.DiagnosticRelatedInformation]:
-    for note in d.notes:
+    for note in (d.message, *d.notes):
         place = _PLACE_IN_NOTE.search(note)
         if place is not None:
             start = module.source.offset(int(place["line"]), int(place["column"]))

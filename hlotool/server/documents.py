@@ -126,6 +126,11 @@ class ModuleText:
         found = self.computations.at(offset)
         return found if isinstance(found, Computation) else None
 
+    @cached_property
+    def has_nested(self) -> bool:
+        """Whether computations are inside of others."""
+        return any(parent >= 0 for parent in self.computations.parents)
+
     def instruction_at(self, offset: int) -> tuple[Computation, Instruction] | None:
         """The innermost instruction at an offset of the source, after its computation. Spaces before an instruction are not part of it."""
         computation = self.computation_at(offset)
@@ -161,7 +166,7 @@ class Document:
         self.encoding = encoding
         text = _UNREADABLE.sub("\ufffd", text)
         self.text = " " + text[1:] if text.startswith(_UNREADABLE_AT_START) else text
-        self.age = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
+        self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
         self._known: Sequence[ModuleText] = previous.known_modules if previous is not None and self.age else ()
         self._lock = threading.Lock()
         self._modules: list[ModuleText] | None = None

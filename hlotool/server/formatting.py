@@ -85,6 +85,6 @@ def changes_between(before: str, after: str) -> Iterator[Edit]:
     starts = [at]
     for line in old:
         starts.append(starts[-1] + len(line))
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if tag != "equal":
-            yield Edit(starts[a], starts[b], "".join(new[c:d]))
+            yield Edit(starts[first], starts[last], "".join(new[new_first:new_last]))

@@ -8,7 +8,7 @@ from lsprotocol import types
 
 from hlotool.analysis.cost import instruction_cost
 from hlotool.analysis.loops import known_trip_count
-from hlotool.analysis.sizes import bytes_of
+from hlotool.analysis.sizes import bytes_of, elements_of
 from hlotool.errors import Violation
 from hlotool.ir.make import inferred_shape
 from hlotool.ir.model import Computation, Instruction
@@ -18,7 +18,7 @@ from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import VIEW
 from hlotool.server.documents import Document, ModuleText
 from hlotool.server.navigation import source_location, source_uri
-from hlotool.server.parts import Part, part_at
+from hlotool.server.parts import Part, part_at, signature_text
 from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.verifier.explanations import describe_kind, explain_op
@@ -80,21 +80,18 @@ def _instruction(document: Document, module: ModuleText, computation: Computatio
 def _size(shape: Shape) -> Iterator[str]:
     leaves = [leaf for leaf in shape.leaves() if leaf.is_array]
     if leaves:
-        arrays = f"{count(len(leaves), 'array')}" if shape.is_tuple else _elements(shape)
+        arrays = f"{count(len(leaves), 'array')}" if shape.is_tuple else _counted(elements_of(shape), "element")
         yield f"{format_bytes(bytes_of(shape))} in {arrays}"
 
 
-def _elements(shape: Shape) -> str:
-    number = 1
-    for size in shape.dimensions:
-        number *= max(size, 0)
-    return "1 element" if number == 1 else f"{number:,} elements"
+def _counted(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _cost(module: ModuleText, x: Instruction) -> Iterator[str]:
     cost = instruction_cost(module.module, x)
-    parts = [f"{cost.flops:,} operations"] if cost.flops else []
-    parts += [f"{cost.transcendentals:,} transcendental functions"] if cost.transcendentals else []
+    parts = [_counted(cost.flops, "operation")] if cost.flops else []
+    parts += [_counted(cost.transcendentals, "transcendental function")] if cost.transcendentals else []
     parts += [f"{format_bytes(cost.bytes_accessed)} read and written"] if cost.bytes_accessed else []
     if parts:
         yield f"costs {', '.join(parts)}"
@@ -148,7 +145,7 @@ def _lifetime(module: ModuleText, computation: Computation, x: Instruction) -> I
 def _loop(x: Instruction) -> Iterator[str]:
     if x.op.name == "while" and {"condition", "body"} <= x.attributes.keys():
         number = known_trip_count(x)
-        yield "number of iterations unknown" if number is None else "1 iteration" if number == 1 else f"{number:,} iterations"
+        yield "number of iterations unknown" if number is None else _counted(number, "iteration")
 
 
 def _origin(document: Document, module: ModuleText, x: Instruction) -> Iterator[str]:
@@ -191,9 +188,7 @@ def shape_with_size(shape: Shape) -> str:
 def _computation(module: ModuleText, computation: Computation) -> str:
     calls = module.callers.get(computation, [])
     what = "entry computation" if computation is module.module.entry else "computation"
-    shape = computation.program_shape
-    parameters = ", ".join(f"{p.name}: {brief(p.shape)}" for p in computation.parameters)
-    lines = [f"**{plain(computation.name)}**, {what}", "", f"```hlo\n({_shortened(parameters)}) -> {_shortened(brief(shape.result))}\n```", ""]
+    lines = [f"**{plain(computation.name)}**, {what}", "", f"```hlo\n{signature_text(computation)}\n```", ""]
     lines.append(f"- {count(len(computation.instructions), 'instruction')}")
     if calls:
         names = ", ".join(f"`{x.name}`" for _, x in calls[:_MOST_CALLERS])
@@ -207,4 +202,4 @@ def _attribute(document: Document, module: ModuleText, x: Instruction, name: str
     spec = x.op.attributes.get(name) or COMMON_ATTRIBUTES.get(name)
     about = f"**{plain(name)}**: {plain(describe_kind(spec.kind))}" if spec is not None else f"**{plain(name)}**: `{x.op.name}` has no such attribute"
     origin = list(_origin(document, module, x)) if name == "metadata" else []
-    return "\n".join([about, "", *(f"- {fact}" for fact in origin)])
+    return "\n".join([about, *([""] if origin else []), *(f"- {fact}" for fact in origin)])

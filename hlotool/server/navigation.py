@@ -10,7 +10,7 @@ from lsprotocol import types
 from hlotool.analysis.callgraph import calling
 from hlotool.ir.model import Computation, Instruction
 from hlotool.server.documents import Document, ModuleText
-from hlotool.server.parts import Part, Span, name_span, part_at, references, target_at
+from hlotool.server.parts import Part, Span, name_span, part_at, references, signature_text, target_at
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.stack_frames import innermost_location
 from hlotool.text.source.places import Place
@@ -108,7 +108,7 @@ def _item(document: Document, module: ModuleText, computation: Computation) -> t
         uri=document.uri,
         range=area,
         selection_range=document.range(module, *span),
-        detail=str(computation.program_shape),
+        detail=signature_text(computation),
     )
 
 

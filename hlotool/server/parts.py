@@ -9,18 +9,20 @@ from typing import NamedTuple
 from lsprotocol import types
 
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.inference import brief
 from hlotool.server.documents import Document, ModuleText
-from hlotool.text.locate.declarations import computation_name_span, is_marked_entry, signature_parameters
+from hlotool.text.locate.declarations import computation_name_span, signature_parameters
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import Place
 
-__all__ = ["Part", "Span", "Target", "name_span", "part_at", "references", "target_at"]
+__all__ = ["Part", "Span", "Target", "name_span", "operand_span", "part_at", "references", "signature_text", "target_at"]
 
 Span = tuple[int, int]
 Target = Instruction | Computation
 _NAME, _SHAPE, _OPCODE = Place("name"), Place("shape"), Place("opcode")
 _PREDECESSORS = "control-predecessors"
+# Parameters in a signature.
+_MOST_SHOWN = 8
 # Attributes whose values are fields of an instruction.
 _TEXTS = ("metadata", "backend_config")
 
@@ -205,13 +207,15 @@ def references(module: ModuleText, target: Target) -> Iterator[Span]:
             yield from (span for entry, span in _references_in(text, x, _PREDECESSORS) if entry is target)
 
 
-def written_attributes(text: str, x: Instruction) -> dict[str, Span]:
-    """The attributes that are written, and where."""
-    opcode = locate(text, x.start, x.end, _OPCODE)
-    spans = {name: locate(text, x.start, x.end, Place(name)) for name in dict.fromkeys([*_attributes_of(x), *COMMON_ATTRIBUTES])}
-    return {name: span for name, span in spans.items() if span != opcode}
+def signature_text(computation: Computation) -> str:
+    """The parameters and the result of a computation, shortened if there are many.
 
-
-def is_entry(module: ModuleText, computation: Computation) -> bool:
-    """Whether a computation is the entry of its module, or written as one."""
-    return computation is module.module.entry or is_marked_entry(module.source.text, computation)
+    >>> from hlotool.text.parse.parser import parse
+    >>> signature_text(parse("ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }").entry)
+    '(p: f32[2]) -> f32[2]'
+    """
+    parameters = computation.parameters
+    shown = [f"{p.name}: {brief(p.shape)}" for p in parameters[:_MOST_SHOWN]]
+    if len(parameters) > _MOST_SHOWN:
+        shown.append(f"{len(parameters) - _MOST_SHOWN} more")
+    return f"({', '.join(shown)}) -> {brief(computation.root.shape)}"

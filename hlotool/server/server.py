@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -21,12 +21,14 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.protocol.json_rpc import JsonRPCNotification
 
 from hlotool.errors import HlotoolError
-from hlotool.server import formatting, hover, navigation, renaming, symbols
+from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
+from hlotool.server.commands import COMMANDS, execute
 from hlotool.server.documents import Document
 from hlotool.server.session import ClientOptions, Session
 
 __all__ = ["HloServer", "serve"]
 
+Answer = TypeVar("Answer")
 # Seconds between the last edit and the check of a text; longer if a check takes longer.
 _SHORTEST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
@@ -53,13 +55,13 @@ class HloProtocol(LanguageServerProtocol):
             return JsonRPCNotification(method="$/notValid", jsonrpc=self.VERSION, params=None)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:  # type: ignore[override]
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """Takes in a text that has been opened."""
         item = params.text_document
         self._server.check_later(self._server.session.open(item.uri, item.text, item.version), at_once=True)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:  # type: ignore[override]
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         """Takes in an edit."""
         item = params.text_document
         document = self._server.session.change(item.uri, params.content_changes, item.version)
@@ -67,7 +69,7 @@ class HloProtocol(LanguageServerProtocol):
             self._server.check_later(document)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:  # type: ignore[override]
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         """Forgets a text, and what has been reported about it."""
         self._server.session.close(params.text_document.uri)
         if self._server.pushes:
@@ -81,6 +83,7 @@ class HloServer(LanguageServer):
         super().__init__("hlotool", version, protocol_cls=HloProtocol)
         self.session = Session()
         self.pushes = True
+        self.is_done = False
         self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
@@ -108,11 +111,11 @@ class HloServer(LanguageServer):
         def publish(check: Future[list[types.Diagnostic]]) -> None:
             loop.call_soon_threadsafe(self._publish, document, check)
 
-        self.diagnostics(document).add_done_callback(publish)
+        self._checks.submit(self._timed, document).add_done_callback(publish)
 
-    def diagnostics(self, document: Document) -> Future[list[types.Diagnostic]]:
-        """The findings in a text, which a thread computes."""
-        return self._checks.submit(self._timed, document)
+    async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
+        """What a function says about a text, asked in the thread of the checks, since it needs the findings."""
+        return await asyncio.wrap_future(self._checks.submit(function, document))
 
     def _timed(self, document: Document) -> list[types.Diagnostic]:
         if not self.session.is_current(document):
@@ -143,7 +146,7 @@ class HloServer(LanguageServer):
         for timer in self._timers.values():
             timer.cancel()
         self._checks.shutdown(wait=False, cancel_futures=True)
-        super().shutdown()
+        super().shutdown()  # type: ignore[no-untyped-call]
 
 
 # ---- the table --------------------------------------------------------------------------------------------------------
@@ -182,6 +185,20 @@ _REQUESTS: tuple[Request, ...] = (
     Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: hover.hover(d, p.position)),
     Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d)),
     Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d)),
+    Request(
+        types.TEXT_DOCUMENT_COMPLETION,
+        lambda s, d, p: completion.complete(d, p.position, with_snippets=s.with_snippets),
+        types.CompletionOptions(trigger_characters=["%", "(", ",", "=", "{", "[", " "], resolve_provider=True),
+    ),
+    Request(
+        types.TEXT_DOCUMENT_SIGNATURE_HELP,
+        lambda s, d, p: signatures.signature(d, p.position),
+        types.SignatureHelpOptions(trigger_characters=["(", ","]),
+    ),
+    Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d, p.range)),
+    Request(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lambda s, d, p: tokens.tokens(d), tokens.LEGEND),
+    Request(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, lambda s, d, p: tokens.tokens(d, p.range), tokens.LEGEND),
+    Request(types.TEXT_DOCUMENT_CODE_LENS, lambda s, d, p: lenses.lenses(d), types.CodeLensOptions(resolve_provider=True)),
     Request(types.TEXT_DOCUMENT_SELECTION_RANGE, lambda s, d, p: symbols.selection_ranges(d, p.positions)),
 )
 """The requests about a text that is open."""
@@ -207,6 +224,22 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
     return answer
 
 
+def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `_guarded`, for a function that waits for something."""
+
+    async def answer(*arguments: Any) -> Any:
+        try:
+            return await function(*arguments)
+        except (JsonRpcException, asyncio.CancelledError):
+            raise
+        except HlotoolError as error:
+            raise RequestFailedError(str(error)) from None
+        except Exception as error:
+            raise JsonRpcException(f"a bug in hlotool: {type(error).__name__}: {error}") from None
+
+    return answer
+
+
 def _about_text(server: HloServer, request: Request) -> Callable[[Any], Any]:
     def answer(params: Any) -> Any:
         document = server.session.documents.get(params.text_document.uri)
@@ -220,7 +253,21 @@ def _register(server: HloServer) -> None:
     for request in _REQUESTS:
         server.feature(request.method, request.options)(_guarded(_about_text(server, request)))
     for method, function, options in _other_requests(server):
-        server.feature(method, options)(function if asyncio.iscoroutinefunction(function) else _guarded(function))
+        server.feature(method, options)(_guarded_coroutine(function) if asyncio.iscoroutinefunction(function) else _guarded(function))
+    for name in COMMANDS:
+        server.command(name)(_command(server, name))
+
+
+def _command(server: HloServer, name: str) -> Callable[..., Any]:
+    async def run(*arguments: Any) -> str:
+        document = server.session.documents.get(str(arguments[0])) if arguments else None
+        if document is None:
+            raise HlotoolError("the text is not open")
+        output = await execute(document, name)
+        server.window_log_message(types.LogMessageParams(types.MessageType.Info, output))
+        return output
+
+    return _guarded_coroutine(run)
 
 
 def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any], Any]]:
@@ -228,6 +275,7 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
     session = server.session
 
     def initialize(params: types.InitializeParams) -> None:
+        session.adapt(params.capabilities)
         session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
         text_document = params.capabilities.text_document
         server.pushes = text_document is None or text_document.diagnostic is None
@@ -240,11 +288,25 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
         document = session.documents.get(params.text_document.uri)
         if document is None:
             return types.RelatedFullDocumentDiagnosticReport(items=[])
-        try:
-            found = await asyncio.wrap_future(server.diagnostics(document))
-        except HlotoolError as error:
-            raise RequestFailedError(str(error)) from None
-        return types.RelatedFullDocumentDiagnosticReport(items=found)
+        return types.RelatedFullDocumentDiagnosticReport(items=await server.in_thread(session.diagnostics, document))
+
+    async def code_actions(params: types.CodeActionParams) -> list[types.CodeAction] | None:
+        document = session.documents.get(params.text_document.uri)
+        if document is None:
+            return None
+        request = await server.in_thread(session.action_request, document)
+        return actions.actions(document, params.range, params.context, request)
+
+    async def resolve_action(action: types.CodeAction) -> types.CodeAction:
+        document = of_data(action.data)
+        request = actions.ActionRequest([], None) if document is None else await server.in_thread(session.action_request, document)
+        return actions.resolved(document, action, request)
+
+    def resolve_lens(lens: types.CodeLens) -> types.CodeLens:
+        return lenses.resolved(of_data(lens.data), lens)
+
+    def of_data(data: Any) -> Document | None:
+        return session.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
 
     def of_item(params: Any) -> Document | None:
         return session.documents.get(params.item.uri)
@@ -260,19 +322,27 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
     def settings_changed(params: Any) -> None:
         server.check_all()
 
+    def shut_down(params: Any) -> None:
+        server.is_done = True
+
     yield types.INITIALIZE, initialize, None
     pull = types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="hlotool")
     yield types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, pull
+    yield types.TEXT_DOCUMENT_CODE_ACTION, code_actions, types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
+    yield types.CODE_ACTION_RESOLVE, resolve_action, None
+    yield types.CODE_LENS_RESOLVE, resolve_lens, None
+    yield types.COMPLETION_ITEM_RESOLVE, completion.described, None
     yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
     yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
     yield types.WORKSPACE_SYMBOL, lambda params: symbols.workspace_symbols(session.documents.values(), params.query), None
     yield types.WORKSPACE_DID_CHANGE_CONFIGURATION, settings_changed, None
     yield types.WORKSPACE_DID_CHANGE_WATCHED_FILES, settings_changed, None
     yield types.TEXT_DOCUMENT_DID_SAVE, settings_changed, None
+    yield types.SHUTDOWN, shut_down, None
 
 
-def serve(version: str, port: int | None = None) -> None:
-    """Serves one client over standard input and output, or over a port of this computer, until it disconnects."""
+def serve(version: str, port: int | None = None) -> bool:
+    """Serves one client over standard input and output, or over a port of this computer, until it disconnects; whether it has said goodbye."""
     log = logging.getLogger("pygls")
     # Tracebacks of pygls are not for users; what goes wrong is in the answers.
     if not os.environ.get("HLOTOOL_DEBUG"):
@@ -280,6 +350,8 @@ def serve(version: str, port: int | None = None) -> None:
         log.propagate = False
     server = HloServer(version)
     if port is None:
-        server.start_io()
+        # pygls closes its streams, but the process has more to say when it ends.
+        server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     else:
         server.start_tcp("127.0.0.1", port)
+    return server.is_done

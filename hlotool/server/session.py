@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from lsprotocol import types
 
 from hlotool.errors import HlotoolError
+from hlotool.server.actions import ActionRequest
 from hlotool.server.diagnostics import Finding, checks_for, findings_in, reported, settings_failure
 from hlotool.server.documents import Document
 from hlotool.workspace.presets import PRESETS
@@ -42,13 +43,27 @@ class ClientOptions(NamedTuple):
 
 
 class Session:
-    """The state of a server with one client."""
+    """The state of a server with one client.
+
+    `with_snippets` and `can_resolve` say whether the client can fill in places of completions, and wait for the edits of actions.
+    """
 
     def __init__(self, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
         self.encoding = encoding
+        self.with_snippets = False
+        self.can_resolve = False
         self.options = ClientOptions()
         self.documents: dict[str, Document] = {}
         self._checked: dict[str, tuple[Document, list[Finding]]] = {}
+
+    def adapt(self, capabilities: types.ClientCapabilities) -> None:
+        """Notes what a client can do."""
+        text_document = capabilities.text_document or types.TextDocumentClientCapabilities()
+        completion, action = text_document.completion, text_document.code_action
+        item = completion.completion_item if completion is not None else None
+        self.with_snippets = item is not None and bool(item.snippet_support)
+        resolve = action.resolve_support if action is not None else None
+        self.can_resolve = resolve is not None and "edit" in resolve.properties
 
     # ---- texts --------------------------------------------------------------------------------------------------------
 
@@ -96,6 +111,11 @@ class Session:
         if not is_overtaken() and self.is_current(document):
             self._checked[document.uri] = document, found
         return found
+
+    def action_request(self, document: Document) -> ActionRequest:
+        """What actions need to know about a text, which has been checked or is checked now."""
+        checks = checks_for(document.name, self.options.choice, self.options.config)
+        return ActionRequest(self.findings(document), checks, self.options.config, self.can_resolve)
 
     def diagnostics(self, document: Document) -> list[types.Diagnostic]:
         """The findings in a text as the protocol has them."""

@@ -35,7 +35,8 @@ class Client:
         self.answers: queue.Queue[Json] = queue.Queue()
         self.notifications: queue.Queue[Json] = queue.Queue()
         self.count = 0
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         params = {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options}
         self.capabilities = self.request("initialize", params)["capabilities"]
         self.notify("initialized", {})
@@ -44,18 +45,36 @@ class Client:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is not None:
-            self.process.kill()
-        else:
+        if kind is None:
             assert self.close() == ""
+            return
+        self.process.kill()
+        self._finish()
 
     def close(self) -> str:
         """Ends the server and returns what it has written to its standard error."""
         self.request("shutdown", None)
         self.notify("exit", None)
-        assert self.process.wait(self.timeout) == 0
+        code, said = self._finish()
+        assert code == 0
+        return said
+
+    def leave(self) -> int:
+        """Closes the connection without a word, and returns the exit code of the server."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self._finish()[0]
+
+    def _finish(self) -> tuple[int, str]:
+        """The exit code of the server, and what it has written to its standard error."""
+        code = self.process.wait(self.timeout)
+        self.reader.join(self.timeout)
         assert self.process.stderr is not None
-        return self.process.stderr.read().decode()
+        said = self.process.stderr.read().decode()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        return code, said
 
     def _read(self) -> None:
         stream = self.process.stdout
@@ -110,8 +129,8 @@ class Client:
         """The result of a request about a text: `textDocument/` and the method."""
         return self.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
 
-    def diagnostics(self, uri: str, version: int) -> Json:
-        """The diagnostics that the server publishes for a version of a text."""
+    def diagnostics(self, uri: str, version: int | None) -> Json:
+        """The diagnostics that the server publishes for a version of a text; after it has been closed, for none."""
         while True:
             message = self.notifications.get(timeout=self.timeout)
             params = message.get("params") or {}

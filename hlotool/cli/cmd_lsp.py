@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from importlib import import_module
 
 import click
@@ -45,6 +44,4 @@ def command(stdio: bool, port: int | None) -> int:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
-    # Other commands end before garbage matters.
-    gc.enable()
     return 0 if serve(hlotool.__version__, port) else 1

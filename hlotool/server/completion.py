@@ -9,7 +9,7 @@ from itertools import islice
 from lsprotocol import types
 
 from hlotool.codes import CODE_NAMES, summary_of
-from hlotool.ir.model import Computation, Instruction
+from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import CALLED_KINDS, REQUIRED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.enums import ENUMS, PRECISION
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
@@ -70,8 +70,10 @@ def described(item: types.CompletionItem) -> types.CompletionItem:
 
 
 def _beginnings(document: Document, statement: Statement, offset: int, with_snippets: bool) -> Iterator[types.CompletionItem]:
-    module = document.module_at(offset)
-    inside = module.computation_at(offset - module.start) if module is not None else None
+    view = document.view
+    place = view.place(offset)
+    module = view.module_at(place)
+    inside = module.computation_at(place - module.start) if module is not None else None
     words = ("ROOT",) if inside is not None else ("ENTRY", "HloModule")
     yield from (types.CompletionItem(word, kind=Kinds.Keyword, insert_text=f"{word} ") for word in words)
 
@@ -127,16 +129,18 @@ def _operands(document: Document, statement: Statement, offset: int, with_snippe
 
 def _scope(document: Document, statement: Statement, offset: int) -> list[Instruction]:
     """The instructions before a statement in the computation around it."""
-    module = document.module_at(offset)
-    computation = module.computation_at(statement.beginning - module.start) if module is not None else None
+    view = document.view
+    place = view.place(statement.beginning)
+    module = view.module_at(place)
+    computation = module.computation_at(place - module.start) if module is not None else None
     if computation is None or module is None:
         # The closing brace has not been typed yet.
-        document = Document(document.uri, f"{document.text[: statement.beginning]}\n}}", previous=document)
-        module = document.module_at(statement.beginning)
-        computation = module.computation_at(statement.beginning - module.start) if module is not None else None
+        repaired, place = Document(document.uri, f"{document.text[: statement.beginning]}\n}}", previous=document), statement.beginning
+        module = repaired.module_at(place)
+        computation = module.computation_at(place - module.start) if module is not None else None
     if computation is None or module is None:
         return []
-    at = statement.beginning - module.start
+    at = place - module.start
     return [x for x in computation.instructions if 0 <= x.start < at and x.name]
 
 
@@ -202,10 +206,12 @@ _WORDS = {"Bool": ("true", "false"), "OperandPrecision": PRECISION.words}
 
 def _computations(document: Document, offset: int) -> Iterator[types.CompletionItem]:
     """The computations before the one around an offset, the last ones first."""
-    module = document.module_at(offset)
+    view = document.view
+    place = view.place(offset)
+    module = view.module_at(place)
     if module is None:
         return
-    before = [c for c in module.module.computations if isinstance(c, Computation) and c.start >= 0 and c.end <= offset - module.start]
+    before = [c for c in module.module.computations if c.start >= 0 and c.end <= place - module.start]
     for k, computation in enumerate(reversed(before[-_MOST_NAMES:])):
         yield _name(computation.name, signature_text(computation), Kinds.Function, k)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -33,6 +33,8 @@ __all__ = ["Document", "ModuleText", "path_of"]
 # What no text in UTF-8 has; one character takes the place of each, so that offsets stay.
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 _UNREADABLE_AT_START = "\ufeff"
+# Reading a smaller text takes no time that anybody notices.
+_LEAST_SHIFTED = 300_000
 # Values of parts of texts that are no longer there pile up; after so many versions they are read anew.
 _MOST_VERSIONS = 200
 Node = TypeVar("Node", Instruction, Computation)
@@ -156,6 +158,37 @@ class ModuleText:
                         yield computation, x
 
 
+class Hull(NamedTuple):
+    """The part of a text that edits have changed: from `start` up to `end`, which has `size` characters now."""
+
+    start: int
+    end: int
+    size: int
+
+    def then(self, start: int, end: int, size: int) -> Hull:
+        """The part that has changed after a further edit, which refers to the text as it is now.
+
+        >>> Hull(10, 12, 5).then(20, 21, 0)
+        Hull(start=10, end=18, size=10)
+        """
+        low, now = min(self.start, start), max(self.start + self.size, end)
+        return Hull(low, self.end + now - (self.start + self.size), now - low + size - (end - start))
+
+    def before(self, offset: int) -> int:
+        """The offset before the edits of an offset in the text as it is now."""
+        if offset < self.start:
+            return offset
+        now = self.start + self.size
+        return min(offset, self.end) if offset < now else offset - now + self.end
+
+    def now(self, offset: int) -> int:
+        """The offset after the edits of an offset in the text before them."""
+        if offset < self.start:
+            return offset
+        now = self.start + self.size
+        return min(offset, now) if offset < self.end else offset - self.end + now
+
+
 class Document:
     """A version of a text, `version` as the client counts. `name` is that of its file, and `text` what the client has, as far as it can be read."""
 
@@ -164,10 +197,13 @@ class Document:
         self.name = path_of(uri)
         self.version = version
         self.encoding = encoding
-        text = _UNREADABLE.sub("\ufffd", text)
+        if not text.isascii():
+            text = _UNREADABLE.sub("\ufffd", text)
         self.text = " " + text[1:] if text.startswith(_UNREADABLE_AT_START) else text
         self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
-        self._known: Sequence[ModuleText] = previous.known_modules if previous is not None and self.age else ()
+        # The last version whose modules have been read, and what has changed since.
+        self._base: Document | None = None if previous is None else previous if previous.is_read else previous._base
+        self._hull: Hull | None = None
         self._lock = threading.Lock()
         self._modules: list[ModuleText] | None = None
 
@@ -177,19 +213,24 @@ class Document:
         return LineTable(self.text, self.encoding)
 
     @property
-    def known_modules(self) -> Sequence[ModuleText]:
-        """The modules that have been read, of this version or of the last one that was asked for them."""
-        return self._known if self._modules is None else self._modules
+    def is_read(self) -> bool:
+        """Whether the modules of the text have been read."""
+        return self._modules is not None
 
     def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
         """The next version of the text, after the changes of a client, each of which refers to the text after the one before."""
         document = self
         for change in changes:
-            text = change.text
-            if isinstance(change, types.TextDocumentContentChangePartial):
-                start, end = document.lines.span(change.range)
-                text = document.text[:start] + text + document.text[end:]
-            document = Document(self.uri, text, version, self.encoding, previous=self)
+            if not isinstance(change, types.TextDocumentContentChangePartial):
+                document = Document(self.uri, change.text, version, self.encoding, previous=document)
+                continue
+            start, end = document.lines.span(change.range)
+            before, text = document, document.text
+            document = Document(self.uri, text[:start] + change.text + text[end:], version, self.encoding, previous=before)
+            if before.is_read:
+                document._hull = Hull(start, end, len(change.text))
+            elif before._hull is not None:
+                document._hull = before._hull.then(start, end, len(change.text))
         return document
 
     @property
@@ -198,18 +239,32 @@ class Document:
         with self._lock:
             if self._modules is None:
                 self._modules = list(self._read())
-                self._known = ()
+                self._base = None
             return self._modules
 
+    @property
+    def view(self) -> Document:
+        """The text as it is shown while somebody types in it: a large one whose modules have not been read yet is the last one that has been.
+
+        Its positions are those of this version, its offsets are not: `place` converts them.
+        """
+        if self.is_read or self._base is None or self._hull is None or len(self.text) < _LEAST_SHIFTED:
+            return self
+        return _Shifted(self, self._base, self._hull)
+
+    def place(self, offset: int) -> int:
+        """The offset in this text of an offset in the version that it is a view of."""
+        return offset
+
     def _read(self) -> Iterator[ModuleText]:
-        known = self._known
-        same = {(part.source.text, part.source.first_line): part for part in known}
-        path = next((part.path for part in known if part.path is not None), None)
+        base = self._base if self.age else None
+        known = {} if base is None else {module.start: module for module in base.modules}
+        path = next((module.path for module in known.values() if module.path is not None), None)
         for part in parts_of(decoded(self.text), self.name):
-            if part.is_separator or not part.source.text.strip():
+            if part.is_separator or not part.source.text or part.source.text.isspace():
                 continue
-            old = same.get((part.source.text, part.source.first_line))
-            if old is not None and old.start == part.start:
+            old = known.get(part.start)
+            if old is not None and old.source.first_line == part.source.first_line and old.source.text == part.source.text:
                 yield old
                 continue
             try:
@@ -232,3 +287,35 @@ class Document:
     def edit(self, edit: Edit, start: int = 0) -> types.TextEdit:
         """An edit of the text, or of a module's source that begins at `start`, as the protocol has it."""
         return types.TextEdit(self.lines.range(start + edit.start, start + edit.end), edit.text)
+
+
+class _Shifted(Document):
+    """A text with the positions of a later version."""
+
+    def __init__(self, now: Document, base: Document, hull: Hull) -> None:
+        super().__init__(now.uri, base.text, now.version, now.encoding)
+        self._modules = base.modules
+        self._shift = hull
+        self._now = now
+
+    @cached_property
+    def lines(self) -> LineTable:
+        """The lines of the later version, for offsets of this one."""
+        return _ShiftedLines(self._now.lines, self._shift)
+
+    def place(self, offset: int) -> int:
+        return self._shift.before(offset)
+
+
+class _ShiftedLines(LineTable):
+    """The lines of a text, for offsets of an earlier version."""
+
+    def __init__(self, now: LineTable, hull: Hull) -> None:
+        self._now = now
+        self._hull = hull
+
+    def position(self, offset: int) -> types.Position:
+        return self._now.position(self._hull.now(offset))
+
+    def offset(self, position: types.Position) -> int:
+        return self._hull.before(self._now.offset(position))

@@ -7,6 +7,7 @@ them, so that nobody has to wait for them while typing.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 from collections.abc import Callable, Iterator
@@ -32,6 +33,9 @@ Answer = TypeVar("Answer")
 # Seconds between the last edit and the check of a text; longer if a check takes longer.
 _SHORTEST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
+# Seconds after the last edit.
+_IDLE = 3.0
+_GARBAGE = "garbage"
 
 
 class RequestFailedError(JsonRpcException):
@@ -96,13 +100,18 @@ class HloServer(LanguageServer):
     # ---- checks -------------------------------------------------------------------------------------------------------
 
     def check_later(self, document: Document, *, at_once: bool = False) -> None:
-        """Checks a text and reports the findings, unless an edit comes before."""
-        if not self.pushes:
-            return
-        timer = self._timers.pop(document.uri, None)
-        if timer is not None:
-            timer.cancel()
-        self._timers[document.uri] = asyncio.get_running_loop().call_later(0.0 if at_once else self._delay, self._check, document)
+        """Checks a text and reports the findings, unless an edit comes before. Garbage is collected when nobody types."""
+        loop = asyncio.get_running_loop()
+        self._start_timer(_GARBAGE, loop.call_later(_IDLE, gc.collect))
+        if self.pushes:
+            self._start_timer(document.uri, loop.call_later(0.0 if at_once else self._delay, self._check, document))
+
+    def _start_timer(self, name: str, timer: asyncio.TimerHandle) -> None:
+        """Notes a timer, and cancels the last one of this name."""
+        last = self._timers.get(name)
+        if last is not None:
+            last.cancel()
+        self._timers[name] = timer
 
     def _check(self, document: Document) -> None:
         self._timers.pop(document.uri, None)
@@ -153,7 +162,10 @@ class HloServer(LanguageServer):
 
 
 class Request(NamedTuple):
-    """A request about a text: its method, the function that answers it, and what the server tells of it."""
+    """A request about a text: its method, the function that answers it, and what the server tells of it.
+
+    What is only shown comes from the view of a text, which is there at once; what changes the text waits until it has been read.
+    """
 
     method: str
     answer: Callable[[Session, Document, Any], Any]
@@ -168,23 +180,23 @@ _REQUESTS: tuple[Request, ...] = (
         lambda s, d, p: formatting.format_on_type(d, p.position, p.ch, s.options.config),
         types.DocumentOnTypeFormattingOptions("\n", ["}"]),
     ),
-    Request(types.TEXT_DOCUMENT_DEFINITION, lambda s, d, p: navigation.definition(d, p.position)),
+    Request(types.TEXT_DOCUMENT_DEFINITION, lambda s, d, p: navigation.definition(d.view, p.position)),
     Request(
         types.TEXT_DOCUMENT_REFERENCES,
-        lambda s, d, p: navigation.reference_locations(d, p.position, include_declaration=p.context.include_declaration),
+        lambda s, d, p: navigation.reference_locations(d.view, p.position, include_declaration=p.context.include_declaration),
     ),
-    Request(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, lambda s, d, p: navigation.highlights(d, p.position)),
-    Request(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, lambda s, d, p: _listed(navigation.call_item(d, p.position))),
-    Request(types.TEXT_DOCUMENT_DOCUMENT_LINK, lambda s, d, p: navigation.links(d), types.DocumentLinkOptions()),
+    Request(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, lambda s, d, p: navigation.highlights(d.view, p.position)),
+    Request(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, lambda s, d, p: _listed(navigation.call_item(d.view, p.position))),
+    Request(types.TEXT_DOCUMENT_DOCUMENT_LINK, lambda s, d, p: navigation.links(d.view), types.DocumentLinkOptions()),
     Request(types.TEXT_DOCUMENT_PREPARE_RENAME, lambda s, d, p: renaming.prepare_rename(d, p.position)),
     Request(
         types.TEXT_DOCUMENT_RENAME,
         lambda s, d, p: renaming.rename(d, p.position, p.new_name),
         types.RenameOptions(prepare_provider=True),
     ),
-    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: hover.hover(d, p.position)),
-    Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d)),
-    Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d)),
+    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: hover.hover(d.view, p.position)),
+    Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d.view)),
+    Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d.view)),
     Request(
         types.TEXT_DOCUMENT_COMPLETION,
         lambda s, d, p: completion.complete(d, p.position, with_snippets=s.with_snippets),
@@ -195,11 +207,11 @@ _REQUESTS: tuple[Request, ...] = (
         lambda s, d, p: signatures.signature(d, p.position),
         types.SignatureHelpOptions(trigger_characters=["(", ","]),
     ),
-    Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d, p.range)),
+    Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d.view, p.range)),
     Request(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lambda s, d, p: tokens.tokens(d), tokens.LEGEND),
     Request(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, lambda s, d, p: tokens.tokens(d, p.range), tokens.LEGEND),
-    Request(types.TEXT_DOCUMENT_CODE_LENS, lambda s, d, p: lenses.lenses(d), types.CodeLensOptions(resolve_provider=True)),
-    Request(types.TEXT_DOCUMENT_SELECTION_RANGE, lambda s, d, p: symbols.selection_ranges(d, p.positions)),
+    Request(types.TEXT_DOCUMENT_CODE_LENS, lambda s, d, p: lenses.lenses(d.view), types.CodeLensOptions(resolve_provider=True)),
+    Request(types.TEXT_DOCUMENT_SELECTION_RANGE, lambda s, d, p: symbols.selection_ranges(d.view, p.positions)),
 )
 """The requests about a text that is open."""
 
@@ -309,7 +321,8 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
         return session.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
 
     def of_item(params: Any) -> Document | None:
-        return session.documents.get(params.item.uri)
+        document = session.documents.get(params.item.uri)
+        return None if document is None else document.view
 
     def incoming(params: types.CallHierarchyIncomingCallsParams) -> Any:
         document = of_item(params)
@@ -334,7 +347,7 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
     yield types.COMPLETION_ITEM_RESOLVE, completion.described, None
     yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
     yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
-    yield types.WORKSPACE_SYMBOL, lambda params: symbols.workspace_symbols(session.documents.values(), params.query), None
+    yield types.WORKSPACE_SYMBOL, lambda params: symbols.workspace_symbols([d.view for d in session.documents.values()], params.query), None
     yield types.WORKSPACE_DID_CHANGE_CONFIGURATION, settings_changed, None
     yield types.WORKSPACE_DID_CHANGE_WATCHED_FILES, settings_changed, None
     yield types.TEXT_DOCUMENT_DID_SAVE, settings_changed, None
@@ -348,6 +361,8 @@ def serve(version: str, port: int | None = None) -> bool:
     if not os.environ.get("HLOTOOL_DEBUG"):
         log.addHandler(logging.NullHandler())
         log.propagate = False
+    # A collection would keep somebody who types waiting, and what edits leave is freed without.
+    gc.disable()
     server = HloServer(version)
     if port is None:
         # pygls closes its streams, but the process has more to say when it ends.

@@ -73,10 +73,11 @@ def _split(document: Document, found: Iterator[Token]) -> Iterator[Token]:
 
 
 def _tokens(document: Document, start: int, end: int) -> Iterator[Token]:
-    cuts = sorted({start, end, *(module.start for module in document.modules if start < module.start < end)})
+    view = document.view
+    cuts = sorted({start, end, *(module.start for module in view.modules if start < module.start < end)})
     for low, high in pairwise(cuts):
-        module = document.module_at(low)
-        words = _Words(module) if module is not None else None
+        module = view.module_at(view.place(low))
+        words = _Words(view, module) if module is not None else None
         for match in _TOKEN.finditer(document.text, low, high):
             kind = str(match.lastgroup)
             if kind != "word":
@@ -88,7 +89,8 @@ def _tokens(document: Document, start: int, end: int) -> Iterator[Token]:
 class _Words:
     """Tells what the words of a module's text are. Words must come in the order of the text."""
 
-    def __init__(self, module: ModuleText) -> None:
+    def __init__(self, view: Document, module: ModuleText) -> None:
+        self.view = view
         self.module = module
         self.computations = {c.name for c in module.module.computations}
         self._inside: Computation | None = None
@@ -108,7 +110,7 @@ class _Words:
                 return start, end, _TYPE_OF["property"], _LIBRARY * (word in COMMON_ATTRIBUTES)
             if word in ELEMENT_TYPES:
                 return start, end, _TYPE_OF["type"], 0
-        opcode = self._opcode_of(word, start - self.module.start)
+        opcode = self._opcode_of(word, self.view.place(start) - self.module.start)
         declares = _DECLARATION * (mark == "=")
         if opcode is not None:
             kind = "parameter" if opcode == "parameter" else "variable"

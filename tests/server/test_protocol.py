@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from lsp_client import Client, RequestError
 
 URI = "file:///m.hlo"
+FIX_ALL = "source.fixAll.hlotool"
 TEXT = """HloModule m
 
 add {
@@ -102,7 +104,7 @@ REQUESTS: list[tuple[str, dict[str, Any], Any]] = [
     (
         "codeAction",
         {"range": LINE, "context": {"diagnostics": [], "only": ["source.fixAll"]}},
-        lambda r: [a["kind"] for a in r] == ["source.fixAll.hlotool"],
+        lambda r: [a["kind"] for a in r] == [FIX_ALL],
     ),
 ]
 
@@ -199,7 +201,7 @@ def test_settings_files_and_options_choose_rules(tmp_path: Path) -> None:
         client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
         (finding,) = client.diagnostics(uri, 1)
         assert "hlotool.toml" in finding["message"]
-        with pytest.raises(RequestError, match="hlotool.toml"):
+        with pytest.raises(RequestError, match=r"hlotool\.toml"):
             client.about("codeAction", uri, range=LINE, context={"diagnostics": []})
 
 
@@ -233,23 +235,22 @@ def test_any_text_and_any_place_has_an_answer(client: Client, name: str) -> None
     for method, params, _ in REQUESTS:
         for position in positions:
             changed = {key: position if key == "position" else value for key, value in params.items()}
-            try:
+            if method == "rename":
+                # Not everything can be renamed, but there is an answer.
+                with suppress(RequestError):
+                    client.about(method, uri, **changed)
+            else:
                 client.about(method, uri, **changed)
-            except RequestError as error:
-                assert method == "rename", error
     client.change(uri, 2, {"range": {"start": positions[1], "end": positions[4]}, "text": "x"})
     client.about("documentSymbol", uri)
 
 
+BELOW = {"textDocument": {"uri": URI}, "position": {"line": -1, "character": 0}}
+NO_NUMBER = {"textDocument": {"uri": URI}, "position": {"line": "a", "character": 0}}
 WRONG: list[Any] = [
     {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": {}},
-    {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": {"textDocument": {"uri": URI}, "position": {"line": -1, "character": 0}}},
-    {
-        "jsonrpc": "2.0",
-        "id": 900,
-        "method": "textDocument/hover",
-        "params": {"textDocument": {"uri": URI}, "position": {"line": "a", "character": 0}},
-    },
+    {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": BELOW},
+    {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": NO_NUMBER},
     {"jsonrpc": "2.0", "id": 900, "method": "no/such/method", "params": {}},
     {"jsonrpc": "2.0", "id": 900, "method": "workspace/executeCommand", "params": {"command": "nothing"}},
     {"jsonrpc": "2.0", "id": 900, "method": "codeLens/resolve", "params": {"range": LINE, "data": {"uri": 3, "module": "x"}}},

@@ -69,28 +69,40 @@ def known(document: Document) -> tuple[list[types.Diagnostic], list[types.Docume
     return reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
 
 
-def ask_everything(document: Document, chance: random.Random) -> None:
-    """All requests at a random place."""
+def random_place(document: Document, chance: random.Random) -> tuple[types.Position, types.Range]:
     place = chance.randrange(len(document.text) + 1)
-    position = document.lines.position(place)
     area = document.lines.range(place, min(len(document.text), place + chance.randrange(200)))
-    hover.hover(document, position)
+    return document.lines.position(place), area
+
+
+def ask_view(document: Document, chance: random.Random) -> None:
+    """All requests that are answered before the text has been read."""
+    position, area = random_place(document, chance)
     completion.complete(document, position, with_snippets=True)
     signatures.signature(document, position)
-    navigation.definition(document, position)
-    navigation.reference_locations(document, position)
-    navigation.highlights(document, position)
-    navigation.links(document)
-    item = navigation.call_item(document, position)
-    if item is not None:
-        navigation.incoming_calls(document, item)
-        navigation.outgoing_calls(document, item)
-    hints.hints(document, area)
     tokens.tokens(document)
-    lenses.lenses(document)
-    symbols.folding_ranges(document)
-    symbols.selection_ranges(document, [position])
-    symbols.workspace_symbols([document], "a")
+    view = document.view
+    hover.hover(view, position)
+    navigation.definition(view, position)
+    navigation.reference_locations(view, position)
+    navigation.highlights(view, position)
+    navigation.links(view)
+    item = navigation.call_item(view, position)
+    if item is not None:
+        navigation.incoming_calls(view, item)
+        navigation.outgoing_calls(view, item)
+    hints.hints(view, area)
+    lenses.lenses(view)
+    symbols.document_symbols(view)
+    symbols.folding_ranges(view)
+    symbols.selection_ranges(view, [position])
+    symbols.workspace_symbols([view], "a")
+
+
+def ask_everything(document: Document, chance: random.Random) -> None:
+    """All requests at a random place."""
+    ask_view(document, chance)
+    position, area = random_place(document, chance)
     formatting.format_range(document, area)
     formatting.format_on_type(document, position, "\n")
     renaming.prepare_rename(document, position)
@@ -110,8 +122,9 @@ def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
     for version in range(1, edits + 1):
         changes = [random_change(document, chance)]
         document = document.changed(changes, version)
-        if chance.random() < 0.2:
-            # The next edit comes before anybody has asked anything.
+        if chance.random() < 0.3:
+            # The next edit comes before the text has been read.
+            ask_view(document, chance)
             continue
         fresh = Document("file:///m.hlo", document.text)
         if known(document) != known(fresh):

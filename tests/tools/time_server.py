@@ -1,7 +1,7 @@
 """Measures the language server on files: `python tests/tools/time_server.py FILE...`.
 
-Opening is the time until symbols and findings have come. After it, a character is typed into an instruction and removed again, and the time is
-taken from the edit to the answer of a request. Memory is the largest resident set of the server.
+Opening is the time until symbols and findings have come. After it, an operand list is broken, or an instruction is renamed, and the time is taken
+from the edit to the answer of a request. Memory is the largest resident set of the server.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from lsp_client import Client
 from hlotool.text.source.files import read_text
 
 _EDITS = 10
+_PAUSE = 0.05
 
 
 def peak_memory(process: int) -> float:
@@ -55,19 +56,20 @@ def measure(file: str) -> None:
             line = places[(2 * k + 1) * len(places) // (2 * _EDITS)]
             column = lines[line].index("(")
             here = {"line": line, "character": column}
-            there = {"line": line, "character": column + 1}
-            insertion, removal = {"range": {"start": here, "end": here}, "text": "x"}, {"range": {"start": here, "end": there}, "text": ""}
-            for change, back in ((insertion, removal), (removal, insertion)):
-                for name, method, params in requests(line, column - 1, len(lines) - 1):
+            name_end = {"line": line, "character": lines[line].index(" = ")}
+            for name, method, params in requests(line, column - 1, len(lines) - 1):
+                # A break, which does not parse, then a change that does, each of which the text has not had before.
+                for kind, typed, place in (("broken", f"({version}", here), ("sound", f".{version}", name_end)):
                     version += 1
                     start = time.perf_counter()
-                    client.change("file:///m.hlo", version, change)
+                    end = {"line": line, "character": place["character"] + len(typed)}
+                    client.change("file:///m.hlo", version, {"range": {"start": place, "end": place}, "text": typed})
                     client.about(method, "file:///m.hlo", **params)
-                    times.setdefault(f"{name}, {'typed' if change['text'] else 'removed'}", []).append(time.perf_counter() - start)
+                    times.setdefault(f"{name}, {kind}", []).append(time.perf_counter() - start)
                     version += 1
-                    client.change("file:///m.hlo", version, back)
-                version += 1
-                client.change("file:///m.hlo", version, change)
+                    client.change("file:///m.hlo", version, {"range": {"start": place, "end": end}, "text": ""})
+                    # Somebody who types makes pauses, in which the text is read.
+                    time.sleep(_PAUSE)
         for name, taken in times.items():
             print(f"  {name}: median {1000 * statistics.median(taken):.0f} ms, most {1000 * max(taken):.0f} ms")
         start = time.perf_counter()

@@ -23,6 +23,7 @@ from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
 from checks.patched import patch_text, patched
 from checks.programs import equal_to_jax
+from checks.serving import answer_text, answered
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
 from hypothesis import HealthCheck, Phase, settings
@@ -132,6 +133,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "optimizer": optimized,
     "differ": compared,
     "patches": patched,
+    "server": answered,
 }
 """What the cases of each folder must do."""
 
@@ -142,5 +144,6 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "optimizer": optimized_text,
     "differ": difference_text,
     "patches": patch_text,
+    "server": answer_text,
 }
 """What `--update` writes below `// output`."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from hlotool.analysis.callgraph import reachable
 from hlotool.analysis.loops import known_trip_count
 from hlotool.analysis.traffic import bytes_accessed
 from hlotool.ir.model import Computation, Instruction, Module
@@ -13,7 +14,7 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ELEMENTWISE, RETURNS, RUNS_COMPUTATIONS, TRANSCENDENTAL
 from hlotool.opdefs.work import Work, elements
 
-__all__ = ["Cost", "module_cost"]
+__all__ = ["Cost", "instruction_cost", "module_cost"]
 
 
 class Cost(NamedTuple):
@@ -52,16 +53,37 @@ def module_cost(module: Module) -> Cost:
     return costs[module.entry]
 
 
+def instruction_cost(module: Module, x: Instruction) -> Cost:
+    """What a run of one instruction costs, with the computations that it calls, counted as in `module_cost`.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }")
+    >>> instruction_cost(module, module.entry.root)
+    Cost(flops=6, transcendentals=0, bytes_accessed=72)
+    """
+    called, costs = reachable(x.called), dict[Computation, Cost]()
+    for computation in module.computations if called else ():
+        if computation in called:
+            costs[computation] = _sum(computation, costs)
+    return _cost(x, costs)
+
+
 def _sum(computation: Computation, costs: Mapping[Computation, Cost]) -> Cost:
     total = Cost()
     for x in computation.instructions:
-        work = _work(x)
-        total = total.plus(Cost(work.flops, work.transcendentals, bytes_accessed(x)))
-        if not _RUNNING.isdisjoint(x.op.traits):
-            total = total.plus(_called(x, costs))
-        for name, times in work.runs.items():
-            # What a reducer accesses is not in memory.
-            total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
+        total = total.plus(_cost(x, costs))
+    return total
+
+
+def _cost(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
+    """The cost of an instruction, given those of the computations that it calls."""
+    work = _work(x)
+    total = Cost(work.flops, work.transcendentals, bytes_accessed(x))
+    if not _RUNNING.isdisjoint(x.op.traits):
+        total = total.plus(_called(x, costs))
+    for name, times in work.runs.items():
+        # What a reducer accesses is not in memory.
+        total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
     return total
 
 

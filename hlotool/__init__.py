@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.optimizer.optimizer import optimize as optimize
     from hlotool.optimizer.options import OptimizeOptions as OptimizeOptions
+    from hlotool.syntax.html import to_html as to_html
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
     from hlotool.text.parse.extraction import extract as extract
     from hlotool.text.parse.parser import parse as parse
     from hlotool.text.parse.parser import parse_all as parse_all
     from hlotool.text.parse.parser import parse_file as parse_file
-    from hlotool.text.print.html import to_html as to_html
     from hlotool.text.print.options import PrintOptions as PrintOptions
     from hlotool.text.print.printer import to_text as to_text
     from hlotool.verifier.engine import verify as verify
@@ -71,7 +71,7 @@ _HOMES = {
     "parse": "hlotool.text.parse.parser",
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
-    "to_html": "hlotool.text.print.html",
+    "to_html": "hlotool.syntax.html",
     "to_python": "hlotool.builder.source.module",
     "to_text": "hlotool.text.print.printer",
     "VerifyModes": "hlotool.opdefs.modes",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
     from hlotool.frameworks.jax import from_jax as from_jax
+    from hlotool.graph.graph import to_graph as to_graph
+    from hlotool.graph.options import GraphOptions as GraphOptions
     from hlotool.interp import CustomCall as CustomCall
     from hlotool.interp import HostQueues as HostQueues
     from hlotool.interp import RunOptions as RunOptions
@@ -51,6 +53,7 @@ _HOMES = {
     "Diagnostic": "hlotool.errors",
     "EvaluationError": "hlotool.errors",
     "FormatStyle": "hlotool.text.formatting.style",
+    "GraphOptions": "hlotool.graph.options",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text.print.options",
@@ -71,6 +74,7 @@ _HOMES = {
     "parse": "hlotool.text.parse.parser",
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
+    "to_graph": "hlotool.graph.graph",
     "to_html": "hlotool.syntax.html",
     "to_python": "hlotool.builder.source.module",
     "to_text": "hlotool.text.print.printer",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hlotool.builder.builder import Builder as Builder
+    from hlotool.builder.source.module import to_python as to_python
     from hlotool.differ.apply import apply as apply
     from hlotool.differ.differ import diff as diff
     from hlotool.errors import BuilderError as BuilderError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from hlotool.errors import HlotoolError as HlotoolError
     from hlotool.errors import ParseError as ParseError
     from hlotool.frameworks.jax import from_jax as from_jax
+    from hlotool.graph.graph import to_graph as to_graph
+    from hlotool.graph.options import GraphOptions as GraphOptions
     from hlotool.interp import CustomCall as CustomCall
     from hlotool.interp import HostQueues as HostQueues
     from hlotool.interp import RunOptions as RunOptions
@@ -30,13 +33,13 @@ if TYPE_CHECKING:
     from hlotool.opdefs.modes import VerifyModes as VerifyModes
     from hlotool.optimizer.optimizer import optimize as optimize
     from hlotool.optimizer.options import OptimizeOptions as OptimizeOptions
+    from hlotool.syntax.html import to_html as to_html
     from hlotool.text.formatting.formatter import format_text as format_text
     from hlotool.text.formatting.style import FormatStyle as FormatStyle
     from hlotool.text.parse.extraction import extract as extract
     from hlotool.text.parse.parser import parse as parse
     from hlotool.text.parse.parser import parse_all as parse_all
     from hlotool.text.parse.parser import parse_file as parse_file
-    from hlotool.text.print.html import to_html as to_html
     from hlotool.text.print.options import PrintOptions as PrintOptions
     from hlotool.text.print.printer import to_text as to_text
     from hlotool.verifier.engine import verify as verify
@@ -50,6 +53,7 @@ _HOMES = {
     "Diagnostic": "hlotool.errors",
     "EvaluationError": "hlotool.errors",
     "FormatStyle": "hlotool.text.formatting.style",
+    "GraphOptions": "hlotool.graph.options",
     "HlotoolError": "hlotool.errors",
     "ParseError": "hlotool.errors",
     "PrintOptions": "hlotool.text.print.options",
@@ -70,7 +74,9 @@ _HOMES = {
     "parse": "hlotool.text.parse.parser",
     "parse_all": "hlotool.text.parse.parser",
     "parse_file": "hlotool.text.parse.parser",
-    "to_html": "hlotool.text.print.html",
+    "to_graph": "hlotool.graph.graph",
+    "to_html": "hlotool.syntax.html",
+    "to_python": "hlotool.builder.source.module",
     "to_text": "hlotool.text.print.printer",
     "VerifyModes": "hlotool.opdefs.modes",
     "verify": "hlotool.verifier.engine",

@@ -1,4 +1,4 @@
-"""Development tasks: `python -m hlotool.dev tables | methods | coverage FILE... | floors FILE | docs`."""
+"""Development tasks: `python -m hlotool.dev tables | methods | syntax | coverage FILE... | floors FILE | docs`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from hlotool import dev_docs, dev_methods
+from hlotool import dev_docs, dev_methods, dev_syntax
 from hlotool.errors import Diagnostic, HlotoolError, ParseError
 from hlotool.text.parse.grammar import write_tables
 from hlotool.text.parse.parser import parse_all
@@ -102,6 +102,8 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
     command = commands.add_parser("methods", help="generate hlotool/builder/generated from the op table; format them then")
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
+    command = commands.add_parser("syntax", help="generate the syntax files of editors, in editors/, from the grammar")
+    command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
     options = parser.parse_args(arguments)
     try:
         if options.command == "tables":
@@ -113,6 +115,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _generate(dev_docs.stale() if options.check else dev_docs.write(), only_check=options.check)
         elif options.command == "methods":
             return _generate(dev_methods.stale() if options.check else dev_methods.write(), only_check=options.check)
+        elif options.command == "syntax":
+            return _generate(dev_syntax.stale() if options.check else dev_syntax.write(), only_check=options.check)
         else:
             return _floors(options.file, sys.stdin.read(), raise_them=options.raise_them)
     except HlotoolError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from sys import modules
 from typing import Any
 
-from hlotool.cli.explain import op_markdown, rewrite_markdown, rule_markdown
+from hlotool.cli.explain import rewrite_markdown
 from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.dev_operations import family, operations_page
 from hlotool.opdefs.base import OpDef
@@ -27,6 +27,7 @@ from hlotool.optimizer.pipeline import PASSES, PIPELINES, pass_summary
 from hlotool.optimizer.registry import all_rules
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.verifier.explanations import explain_op, explain_rule
+from hlotool.verifier.markdown import op_markdown, rule_markdown
 
 __all__ = ["pages", "stale", "write"]
 

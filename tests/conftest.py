@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from case_files import Case, read_cases, write_outputs
+from checks.building import rebuilt
 from checks.common import Mismatch
 from checks.comparison import compared, difference_text
 from checks.evaluation import evaluated, evaluated_on_devices
@@ -22,6 +23,7 @@ from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
 from checks.patched import patch_text, patched
 from checks.programs import equal_to_jax
+from checks.serving import answer_text, answered
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
 from hypothesis import HealthCheck, Phase, settings
@@ -123,6 +125,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "text/reject": rejected,
     "text/formatting": formatted_well,
     "text/legacy": modernized,
+    "builder": rebuilt,
     "ops": evaluated,
     "devices": evaluated_on_devices,
     "programs": equal_to_jax,
@@ -130,6 +133,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "optimizer": optimized,
     "differ": compared,
     "patches": patched,
+    "server": answered,
 }
 """What the cases of each folder must do."""
 
@@ -140,5 +144,6 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "optimizer": optimized_text,
     "differ": difference_text,
     "patches": patch_text,
+    "server": answer_text,
 }
 """What `--update` writes below `// output`."""

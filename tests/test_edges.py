@@ -130,6 +130,12 @@ def built():
     return hlotool.evaluate(b.build(b.reduce(2 * x, 0.0, lambda a, b: a + b, [0])), [VALUES]) == 20.0
 
 
+def code():
+    namespace = {}
+    exec(hlotool.to_python(hlotool.parse(TEXT)), namespace)
+    return hlotool.to_text(namespace["module"]) == hlotool.to_text(hlotool.parse(TEXT))
+
+
 USES = {
     "Builder": built,
     "BuilderError": lambda: fails(hlotool.BuilderError, hlotool.Builder("m").add, 1.0, [True]),
@@ -159,7 +165,10 @@ USES = {
     "parse": lambda: len(hlotool.parse(TEXT).computations) == 3,
     "parse_all": lambda: len(hlotool.parse_all(TEXT + "\n// -----\n" + TEXT)) == 2,
     "parse_file": parse_file,
+    "GraphOptions": lambda: hlotool.to_graph(hlotool.parse(TEXT), "dot", hlotool.GraphOptions(around="r", depth=1)).count("label=") == 5,
+    "to_graph": lambda: hlotool.to_graph(hlotool.parse(TEXT), "dot").startswith("digraph"),
     "to_html": lambda: hlotool.to_html(hlotool.parse(TEXT)).startswith("<pre") and ">sine<" in hlotool.parse(TEXT)._repr_html_(),
+    "to_python": code,
     "to_text": lambda: hlotool.to_text(hlotool.parse(hlotool.to_text(hlotool.parse(TEXT)))) == hlotool.to_text(hlotool.parse(TEXT)),
     "verify": lambda: hlotool.verify(hlotool.parse(TEXT)) == [],
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
+from hlotool.analysis.callgraph import reachable
 from hlotool.analysis.loops import known_trip_count
 from hlotool.analysis.traffic import bytes_accessed
 from hlotool.ir.model import Computation, Instruction, Module
@@ -13,7 +14,7 @@ from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ELEMENTWISE, RETURNS, RUNS_COMPUTATIONS, TRANSCENDENTAL
 from hlotool.opdefs.work import Work, elements
 
-__all__ = ["Cost", "module_cost"]
+__all__ = ["Cost", "instruction_cost", "instruction_costs", "module_cost"]
 
 
 class Cost(NamedTuple):
@@ -45,23 +46,59 @@ def module_cost(module: Module) -> Cost:
     >>> module_cost(parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }"))
     Cost(flops=6, transcendentals=6, bytes_accessed=120)
     """
+    costs = instruction_costs(module)
+    return _sum(costs[x] for x in module.entry.instructions)
+
+
+def instruction_costs(module: Module) -> dict[Instruction, Cost]:
+    """What each instruction of a module costs each time it runs, with the computations that it calls, counted as `module_cost` does it.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }")
+    >>> instruction_costs(module)[module.entry.root]
+    Cost(flops=6, transcendentals=0, bytes_accessed=72)
+    """
+    of_instructions: dict[Instruction, Cost] = {}
     costs: dict[Computation, Cost] = {}
     # Computations are defined before they are called.
     for computation in module.computations:
-        costs[computation] = _sum(computation, costs)
-    return costs[module.entry]
+        for x in computation.instructions:
+            of_instructions[x] = _cost(x, costs)
+        costs[computation] = _sum(of_instructions[x] for x in computation.instructions)
+    return of_instructions
 
 
-def _sum(computation: Computation, costs: Mapping[Computation, Cost]) -> Cost:
+def instruction_cost(module: Module, x: Instruction) -> Cost:
+    """What a run of one instruction costs, with the computations that it calls, counted as in `module_cost`.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }")
+    >>> instruction_cost(module, module.entry.root)
+    Cost(flops=6, transcendentals=0, bytes_accessed=72)
+    """
+    called, costs = reachable(x.called), dict[Computation, Cost]()
+    for computation in module.computations if called else ():
+        if computation in called:
+            costs[computation] = _sum(_cost(y, costs) for y in computation.instructions)
+    return _cost(x, costs)
+
+
+def _sum(costs: Iterable[Cost]) -> Cost:
     total = Cost()
-    for x in computation.instructions:
-        work = _work(x)
-        total = total.plus(Cost(work.flops, work.transcendentals, bytes_accessed(x)))
-        if not _RUNNING.isdisjoint(x.op.traits):
-            total = total.plus(_called(x, costs))
-        for name, times in work.runs.items():
-            # What a reducer accesses is not in memory.
-            total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
+    for cost in costs:
+        total = total.plus(cost)
+    return total
+
+
+def _cost(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
+    """The cost of an instruction, given those of the computations that it calls."""
+    work = _work(x)
+    total = Cost(work.flops, work.transcendentals, bytes_accessed(x))
+    if not _RUNNING.isdisjoint(x.op.traits):
+        total = total.plus(_called(x, costs))
+    for name, times in work.runs.items():
+        # What a reducer accesses is not in memory.
+        total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
     return total
 
 
@@ -73,9 +110,7 @@ def _called(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
     callees = [costs[callee] for callee in x.called]
     if "branch_computations" in x.op.calls:
         return Cost(*[max(values) for values in zip(*callees, strict=True)])
-    once = Cost()
-    for cost in callees:
-        once = once.plus(cost)
+    once = _sum(callees)
     if "condition" not in x.op.calls:
         return once if x.op.name != "fusion" else once._replace(bytes_accessed=0)
     count = known_trip_count(x)

@@ -5,10 +5,12 @@ As XLA's HasSideEffect, and in addition the start, the updates and the done of a
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import EFFECT
 
-__all__ = ["computations_with_effects", "has_effect", "has_own_effect"]
+__all__ = ["computations_with_effects", "has_effect", "has_own_effect", "those_with_effects"]
 
 
 def computations_with_effects(module: Module) -> set[Computation]:
@@ -19,10 +21,14 @@ def computations_with_effects(module: Module) -> set[Computation]:
     >>> module.entry in computations_with_effects(module)
     True
     """
+    return those_with_effects((computation, computation.instructions) for computation in module.computations)
+
+
+def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
+    """As `computations_with_effects`, for computations with their instructions; each comes after those that it calls."""
     with_effects: set[Computation] = set()
-    # Computations are defined before they are called, so one pass in textual order is enough.
-    for computation in module.computations:
-        for x in computation.instructions:
+    for computation, instructions in computations:
+        for x in instructions:
             if x.op.may_have_effect and has_effect(x, with_effects):
                 with_effects.add(computation)
                 break

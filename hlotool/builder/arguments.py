@@ -19,7 +19,7 @@ from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ResultAccuracy
 from hlotool.text.source.places import parse_place
 
-__all__ = ["Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
+__all__ = ["RENAMED", "Arguments", "ArrayLike", "Called", "Groups", "Operand", "Operands", "Precision"]
 
 Value = TypeVar("Value")
 
@@ -170,12 +170,19 @@ class Arguments:
         groups = [] if value is None else self._list(value, "replica_groups")
         return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
 
-    def _text(self, name: str, value: Any) -> Any:
+    def _group_sizes(self, value: Any) -> set[int]:
+        """How many members the groups have."""
+        try:
+            return {len(group) for group in self._groups(value).groups()}
+        except Violation as violation:
+            self._refuse(violation, "replica_groups")
+
+    def _text(self, name: str, value: Any, kind: str | None = None, shape: str = "f32[2,2]") -> Any:
         """The value of an attribute that may be given as text."""
         if not isinstance(value, str):
             return value
         try:
-            return as_attribute(name, value)
+            return as_attribute(name, value, kind, shape)
         except Violation as violation:
             self._refuse(violation, name)
 
@@ -204,7 +211,7 @@ _CONVOLUTION = {"window": "window_strides", "dim_labels": "dimension_numbers"}
 _COMPUTATION = {"to_apply": "computation"}
 _DIMENSION = {"dimensions": "dimension"}
 
-_RENAMED: dict[str, dict[str, str]] = {
+RENAMED: dict[str, dict[str, str]] = {
     "all_gather": {"dimensions": "all_gather_dimension"},
     "all_reduce": _COMPUTATION,
     "all_to_all": {"dimensions": "split_dimension"},
@@ -247,7 +254,7 @@ def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
     if not isinstance(violation.at, str) or not violation.at:
         return ""
     place = parse_place(violation.at)
-    names = _RENAMED.get(method, {})
+    names = RENAMED.get(method, {})
     word = place.word
     if place.number is not None:
         word = op.operands[place.number] if op is not None and place.number < len(op.operands) else f"operand {place.number}"

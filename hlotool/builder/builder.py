@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from hlotool.builder.composites.annotations import AnnotationMethods
 from hlotool.builder.composites.asynchronous import AsyncMethods
+from hlotool.builder.composites.header import HeaderMethods
 from hlotool.builder.composites.historic import HistoricMethods
 from hlotool.builder.emitter import Emitter
 from hlotool.builder.generated.comparison import ComparisonMethods
@@ -35,7 +36,7 @@ _ALIAS_KINDS = ("may-alias", "must-alias")
 _MOST_COMPARED = 1000
 
 
-class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods):
+class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
     """Builds a module, or a computation of one: each method adds an instruction and returns an `Op`.
 
     The methods are those that the operation semantics of XLA describe, with the same arguments in the same order; names that are words of
@@ -43,7 +44,8 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
     be negative. A call with wrong arguments raises BuilderError, which names the argument and the line of the caller; the builder can be used
     afterwards, but constants that the call has made already stay in the computation, without users.
 
-    `name` is the name of the module and of its entry computation. `replica_count` and `num_partitions` are written to the header. With
+    `name` is the name of the module, and of its entry computation unless `entry` names it. `replica_count` and `num_partitions` are written to the
+    header. With `unique_names`, the names of instructions are unique in the module; without, only in their computations, as in text. With
     `source_lines`, instructions have the file and the line of the caller in their metadata. `modes` are those of the verification.
 
     >>> b = Builder("demo", source_lines=False)
@@ -61,15 +63,29 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
     }
     """
 
-    def __init__(self, name: str, *, replica_count: int = 1, num_partitions: int = 1, source_lines: bool = True, modes: VerifyModes = _MODES) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        entry: str | None = None,
+        replica_count: int = 1,
+        num_partitions: int = 1,
+        source_lines: bool = True,
+        unique_names: bool = True,
+        modes: VerifyModes = _MODES,
+    ) -> None:
         module = Module(name)
         for attribute, value in (("replica_count", replica_count), ("num_partitions", num_partitions)):
             if value != 1:
                 module.attributes[attribute] = value
-        state = ModuleState(module, _decided(modes), source_lines=source_lines)
-        Emitter.__init__(self, state, Computation(name))
-        self._check_name(name)
-        state.computation_names.add(name)
+        state = ModuleState(module, _decided(modes), source_lines=source_lines, unique_names=unique_names)
+        entry_name = name if entry is None else entry
+        Emitter.__init__(self, state, Computation(entry_name))
+        for given in (name, entry_name):
+            self._check_spelling(given)
+            if unique_names:
+                self._check_name(given)
+        state.computation_names.add(entry_name)
         state.entry = self
 
     @property
@@ -90,12 +106,12 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         """
         own = self is self._state.entry and self._place is None
         self._require(own, "S010", "", "only the builder of a new module can build it", "finish ends a computation that others call")
-        if root is not None:
-            self.set_root(root)
-        entry, module = self._finish(), self._state.module
-        module.computations.append(entry)
-        module.entry = entry
-        module.attributes["entry_computation_layout"] = entry.program_shape
+        module = self._state.module
+        if root is not None or module.entry is None or self._state.is_built:
+            self.finish_entry(root)
+        entry, self._state.is_built = module.entry, True
+        if module.attributes.get("entry_computation_layout") is None:
+            module.attributes["entry_computation_layout"] = entry.program_shape
         for pair in module.attributes.get("input_output_alias", ()):
             # The verifier leaves this to the parser, which a module that is built does not pass.
             for code, message in wrong_alias(pair, entry.root):

@@ -8,12 +8,13 @@ from typing import Any, Self
 
 from hlotool.builder.arguments import Called, Operand
 from hlotool.builder.emitter import Emitter
-from hlotool.builder.literals import as_literal, extreme_literal
+from hlotool.builder.generic import GenericMethods
+from hlotool.builder.literals import as_literal, extreme_literal, shaped_literal
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction
-from hlotool.ir.names import is_legal_name
+from hlotool.ir.names import GivenNames, is_legal_name
 from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.literal import Literal
@@ -24,7 +25,7 @@ __all__ = ["ComputationMethods"]
 _PARAMETER, _TUPLE = OPS["parameter"], OPS["tuple"]
 
 
-class ComputationMethods(Emitter):
+class ComputationMethods(GenericMethods):
     """Methods about the computation itself, and about those that it calls."""
 
     @property
@@ -56,19 +57,24 @@ class ComputationMethods(Emitter):
         self._numbers[number] = op.instruction
         return op
 
-    def constant(self, literal: Operand, element_type: str | None = None) -> Op:
+    def constant(self, literal: Operand | str, element_type: str | None = None, *, shape: ShapeLike | None = None) -> Op:
         """A constant: a number, a nested list, a Literal, or an array (anything with the buffer protocol or like NumPy's).
 
-        Numbers become pred, s32, f32 or c64 unless `element_type` is given. Raises BuilderError for values that the type cannot hold.
+        Numbers become pred, s32, f32 or c64 unless `element_type` is given. With `shape`, the literal may also be text of HLO, or the bytes of
+        all elements: little-endian, in row-major order, with a whole byte for each element of less than eight bits. Raises BuilderError for
+        values that the type cannot hold.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
         >>> hlotool.evaluate(b.build(b.constant([[1, 2], [3, 4]], "s8")), [])
         array([[1, 2],
                [3, 4]], dtype=int8)
+        >>> hlotool.Builder("demo").constant("{ { 1, nan } }", shape="f32[1,2]{0,1}").instruction.shape.text
+        'f32[1,2]{0,1}'
         """
         try:
-            return Op(self._innermost(), self._constant(as_literal(literal, element_type)))
+            value = as_literal(literal, element_type) if shape is None else shaped_literal(literal, self._shape(shape))
+            return Op(self._innermost(), self._constant(value))
         except Violation as violation:
             self._refuse(violation)
 
@@ -146,8 +152,10 @@ class ComputationMethods(Emitter):
 
     # ---- called computations ------------------------------------------------------------------------------------------
 
-    def computation(self, name: str, *parameters: ShapeLike) -> Self:
+    def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
         """A builder of a computation that this one can call, with parameters of the given shapes; it is finished at the end of a `with` block.
+
+        A `hidden` one is printed only in the opcode of the `async-start` that calls it, as in `slice-start`.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -158,8 +166,10 @@ class ComputationMethods(Emitter):
         >>> b.reduce(b.parameter(0, "f32[2,3]", "x"), 0.0, c, [1])
         <op reduce = f32[2] reduce>
         """
-        self._check_name(name)
-        child = self._child(name)
+        self._check_spelling(name)
+        if self._state.unique_names:
+            self._check_name(name)
+        child = self._hidden(name) if hidden else self._child(name)
         for number, shape in enumerate(parameters):
             child.parameter(number, shape)
         return child
@@ -168,6 +178,25 @@ class ComputationMethods(Emitter):
         child = object.__new__(type(self))
         Emitter.__init__(child, self._state, Computation(self._state.computation_names.take(name)))
         return child
+
+    def _hidden(self, name: str) -> Self:
+        """As in text, the names of hidden computations and of what is in them may be in use."""
+        child = object.__new__(type(self))
+        Emitter.__init__(child, self._state, Computation(name))
+        child._names = GivenNames()
+        self._state.module.hidden.add(child._computation)
+        return child
+
+    def set_execution_thread(self, thread: str) -> None:
+        """Names the thread that runs the computation, by default `main`.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> c = Builder("demo").computation("copy", "f32[]")
+        >>> c.set_execution_thread("host")
+        >>> c.finish().execution_thread
+        'host'
+        """
+        self._computation.execution_thread = self._instance(thread, str, "thread")
 
     def __enter__(self) -> Self:
         return self

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, NoReturn
 
-from hlotool.builder.arguments import Arguments, Operands
+from hlotool.builder.arguments import Arguments
 from hlotool.builder.broadcasting import Expansion, expansions
 from hlotool.builder.literals import as_literal
 from hlotool.builder.op import Op
 from hlotool.builder.state import ModuleState
-from hlotool.builder.texts import ShapeLike
-from hlotool.errors import Violation, nearest
+from hlotool.errors import Violation
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument, set_field
-from hlotool.ir.names import is_legal_name
-from hlotool.opdefs.base import CONTINUED, OpDef, require_operand_count
-from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.ir.names import NameTable, is_legal_name
+from hlotool.opdefs.base import OpDef, require_operand_count
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.inference import bounds, kind_of
 from hlotool.opdefs.table import OPS
@@ -26,20 +24,9 @@ from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.shapes.layout import is_implicit_layout
 from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
-from hlotool.shapes.values import (
-    AliasPair,
-    ConvolutionDimensions,
-    DomainMetadata,
-    PaddingDimension,
-    ResultAccuracy,
-    SliceRange,
-    SparsityConfig,
-    WindowDimension,
-)
 
-__all__ = ["Emitter"]
+__all__ = ["Emitter", "is_default"]
 
-_ASYNC_START = "async-start"
 _BROADCAST = OPS["broadcast"]
 _COMPARE = OPS["compare"]
 _CONSTANT = OPS["constant"]
@@ -53,6 +40,7 @@ class Emitter(Arguments):
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
         super().__init__(state, computation)
+        self._names = state.instruction_names if state.unique_names else NameTable()
         # Parameters by number, and by opcode the tokens that order what is done with the queues of the host.
         self._numbers: dict[int, Instruction] = {}
         self._tokens: dict[str, Instruction] = {}
@@ -79,20 +67,25 @@ class Emitter(Arguments):
         shape: Shape | None = None,
         immediate: Any = None,
         name: str | None = None,
+        *,
+        is_checked: bool = True,
     ) -> Op:
-        """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit."""
+        """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit.
+
+        What is not checked needs a shape.
+        """
         state = self._state
         given = attributes or {}
         arguments = {name: as_op_argument(value, state.program_shape) for name, value in given.items()} if op.calls else given
         shapes = tuple([x.shape for x in operands])
-        key: tuple[Any, ...] = (op, tuple(arguments.items()), shape, shapes)
+        key: tuple[Any, ...] = (op, tuple(arguments.items()), shape, shapes, is_checked)
         try:
             found = state.results.get(key)
         except TypeError:
             # Some value cannot be hashed, such as frontend attributes.
             key, found = (), None
         if found is None:
-            result = self._checked(op, shapes, arguments, shape)
+            result = shape if shape is not None and not is_checked else self._checked(op, shapes, arguments, shape)
             attribute_set = _stored(op, given, shapes, result)
             if key:
                 state.remember(key, result, attribute_set)
@@ -109,8 +102,7 @@ class Emitter(Arguments):
             self._fail("S011", "", f"computation '{target._computation.name}' is finished, so nothing can be added to it")
         if target._place is not None:
             return Op(target, target._inserted(op, operands, result, attribute_set, immediate, metadata, name))
-        names = state.instruction_names
-        x = Instruction(names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
+        x = Instruction(target._names.take(name or op.name), op, result, operands, attribute_set, immediate, metadata)
         target._instructions.append(x)
         return Op(target, x)
 
@@ -142,6 +134,8 @@ class Emitter(Arguments):
         state, rules = self._state, self._state.rules[op]
         require_operand_count(op, len(operands))
         if op.check_parsed is not None:
+            # Parsers refuse some attributes if they are written at all.
+            attributes = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
             shape = op.check_parsed(shape, operands, attributes) or shape
         check = rules.expected
         if shape is None or op.shape_ignored:
@@ -201,14 +195,17 @@ class Emitter(Arguments):
                 free = f"{name}.{next(others)}"
             rewriter.rename(x, free)
             return
-        names = self._state.instruction_names
+        names = self._innermost()._names
         names.release(x.name)
         set_field(x, "name", names.take(name))
 
     def _check_name(self, name: str) -> None:
+        self._check_spelling(name)
+        self._require(is_legal_name(name), "S046", "name", f"'{name}' cannot be the name of an instruction")
+
+    def _check_spelling(self, name: str) -> None:
         legal = isinstance(name, str) and _NAME.fullmatch(name) is not None
         self._require(legal, "S048", "name", f"'{name}' is not a name: letters, digits, '_', '.' and '-', not beginning with a digit")
-        self._require(is_legal_name(name), "S046", "name", f"'{name}' cannot be the name of an instruction")
 
     # ---- operands -----------------------------------------------------------------------------------------------------
 
@@ -297,97 +294,10 @@ class Emitter(Arguments):
         attributes = {"direction": direction, "type": "TOTALORDER"} if is_float else {"direction": direction}
         return self._binary(_COMPARE, lhs, rhs, dimensions, attributes)
 
-    # ---- any opcode ---------------------------------------------------------------------------------------------------
-
-    def instruction(self, opcode: str, operands: Operands = (), shape: ShapeLike | None = None, attributes: Mapping[str, Any] | None = None) -> Op:
-        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text.
-
-        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode.
-
-        >>> import hlotool
-        >>> b = hlotool.Builder("demo")
-        >>> lifted = b.instruction("pad", [b.constant([1.0, 2.0]), b.constant(0.0)], "f32[4]", {"padding": "1_1"})
-        >>> hlotool.evaluate(b.build(lifted), [])
-        array([0., 1., 2., 0.], dtype=float32)
-        """
-        op = OPS.get(self._instance(opcode, str, "opcode"))
-        if op is None:
-            meant = nearest(opcode, OPS)
-            self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
-        values = {}
-        for name, value in self._attributes(attributes).items():
-            spec = op.attributes.get(name)
-            if spec is None:
-                meant = nearest(name, op.attributes)
-                hint = f"did you mean '{meant}'?" if meant else None
-                self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
-            if value is not None:
-                values[name] = self._value(spec.kind, name, value)
-        for name in op.required:
-            self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
-        parts = self._operands(operands, "operands")
-        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
-            self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
-            values[name] = self._continued(parts[0], "operands")
-        return self._emit(op, parts, values, None if shape is None else self._shape(shape))
-
-    def _continued(self, x: Instruction, argument: str) -> Computation:
-        """The computation of the asynchronous call that an update or a done continues."""
-        is_begun = bool(x.called) and _ASYNC_START in (x.op.name, x.op.update_of)
-        self._require(is_begun, "A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
-        return x.called[0]
-
-    def _value(self, kind: str, name: str, value: Any) -> Any:
-        """The value of an attribute of this kind, from the forms in which users give it."""
-        convert = _CONVERSIONS.get(kind)
-        if convert is not None:
-            return convert(self, value, name)
-        if kind in ENUMS:
-            return self._word(kind, value, name)
-        if kind in _RECORDS:
-            return self._instance(self._text(name, value), _RECORDS[kind], name)
-        return self._instances(self._text(name, value), _LISTS[kind], name)
-
-
-_RECORDS: dict[str, type] = {
-    "DimLabels": ConvolutionDimensions,
-    "Domain": DomainMetadata,
-    "ResultAccuracy": ResultAccuracy,
-    "SparsityConfig": SparsityConfig,
-    "TypedLiteral": Literal,
-}
-_LISTS: dict[str, type] = {
-    "OutputAliases": AliasPair,
-    "Padding": PaddingDimension,
-    "Replication": bool,
-    "Shapes": Shape,
-    "SliceRanges": SliceRange,
-    "Window": WindowDimension,
-}
-"""The types of attributes, and of the parts of those that are lists, that users give as they are stored, or as text."""
-
-_CONVERSIONS: dict[str, Callable[[Emitter, Any, str], Any]] = {
-    "Int": Emitter._integer,
-    "Int32": Emitter._integer,
-    "Bool": lambda emitter, value, name: bool(value),
-    "Number": Emitter._number,
-    "Text": lambda emitter, value, name: emitter._instance(value, str, name),
-    "OperandPrecision": lambda emitter, value, name: emitter._precision(value),
-    "ReplicaGroups": lambda emitter, value, name: emitter._groups(value),
-    "ShapeValue": lambda emitter, value, name: emitter._shape(value, name),
-    "Computation": Emitter._closed,
-    "Computations": lambda emitter, value, name: tuple([emitter._closed(part, name) for part in emitter._list(value, name)]),
-    CONTINUED: Emitter._closed,
-    **dict.fromkeys(("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes"), Emitter._integers),
-    **dict.fromkeys(
-        ("Pairs", "SliceSizeLists"), lambda emitter, value, name: tuple([emitter._integers(part, name) for part in emitter._list(value, name)])
-    ),
-}
-
 
 def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
     """The attributes of an instruction: without those that have their defaults, and with those that follow from the result."""
-    stored = {name: value for name, value in attributes.items() if not _is_default(op, name, value, operands)}
+    stored = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
     for name, derive in op.derived.items():
         stored[name] = derive(result)
     return AttributeSet(stored) if stored else NO_ATTRIBUTES
@@ -397,7 +307,7 @@ def _has_default_layout(shape: Shape) -> bool:
     return is_implicit_layout(shape.layout, len(shape.dimensions))
 
 
-def _is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:
+def is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:
     """Whether an attribute has the value that it has if it is not written, so that the printer leaves it out."""
     spec = op.attributes.get(name)
     if spec is None or spec.always:

@@ -12,12 +12,14 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.literals.data import PART_TYPES, decode
 from hlotool.literals.floats import decode_floats, encode_floats, pack_numbers, representable_range, unpack_numbers
+from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.inference import kind_of
+from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
-from hlotool.shapes.shape import array_shape
+from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["as_literal", "extreme_literal"]
+__all__ = ["as_literal", "extreme_literal", "shaped_literal"]
 
 # What the format characters of a buffer, as in the module struct, stand for; the size of an integer decides its type.
 _FORMAT_KINDS = {**dict.fromkeys("bhilqn", "s"), **dict.fromkeys("BHILQN", "u"), **dict.fromkeys("efd", "f")}
@@ -54,6 +56,29 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
     if not isinstance(value, (*_NUMBER, list, tuple)):
         return _converted(_array_literal(value), element_type)
     return _list_literal(value, element_type)
+
+
+def shaped_literal(value: Any, shape: Shape) -> Literal:
+    """The literal of this shape: of its text in HLO, of the bytes of its elements, or of what `as_literal` takes.
+
+    Raises Violation for values that the shape cannot hold.
+
+    >>> shaped_literal(b"\\1\\2", array_shape("s8", (2,))).data, shaped_literal("{1, 2}", array_shape("s8", (2,))).text
+    (b'\\x01\\x02', '{1, 2}')
+    """
+    if isinstance(value, str):
+        return parse_literal(shape, value)
+    if isinstance(value, (bytes, bytearray)):
+        if not (shape.is_array and ELEMENT_TYPES[shape.element_type].bits):
+            raise Violation("S036", "shape", f"bytes are the elements of an array, not of {shape.text_without_layout}")
+        try:
+            return literal_from_bytes(shape, bytes(value))
+        except ValueError as error:
+            raise Violation("S030", "literal", str(error)) from error
+    literal = as_literal(value, shape.element_type if shape.is_array else None)
+    if literal.shape.text_without_layout != shape.text_without_layout:
+        raise Violation("S030", "literal", f"the values are {literal.shape.text_without_layout}, not {shape.text_without_layout}")
+    return replace(literal, shape=shape)
 
 
 @lru_cache(maxsize=4096)

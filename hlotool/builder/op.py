@@ -74,6 +74,28 @@ class Op:
         self.builder.rename(self, name)
         return self
 
+    def annotated(self, **annotations: Any) -> Op:
+        """Gives annotations to the instruction, those of `Builder.annotate`, and returns the operation.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.constant(1.0).annotated(sharding="{replicated}", metadata='{op_name="one"}').instruction.metadata.op_name
+        'one'
+        """
+        self.builder.annotate(self, **annotations)
+        return self
+
+    def with_layout(self, shape: Any) -> Op:
+        """Gives the result the layout of a shape, or of its text, that is otherwise the same, and returns the operation.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> x = Builder("demo").parameter(0, "f32[2,3]", "x")
+        >>> (-x).with_layout("f32[2,3]{0,1}").shape.text
+        'f32[2,3]{0,1}'
+        """
+        self.builder.set_layout(self, shape)
+        return self
+
     def _apply(self, method: str, *arguments: Any) -> Op:
         result: Op = getattr(self.builder, method)(*arguments)
         return result

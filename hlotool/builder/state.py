@@ -81,14 +81,17 @@ class ModuleState:
     `results` has the result shape and the attributes for each combination of opcode, attributes and operand shapes that has been checked.
     """
 
-    def __init__(self, module: Module, modes: VerifyModes, *, source_lines: bool) -> None:
+    def __init__(self, module: Module, modes: VerifyModes, *, source_lines: bool, unique_names: bool = True) -> None:
         self.module = module
+        # Whether the names of instructions are unique in the module, not only in their computations.
+        self.unique_names = unique_names
         self.modes = modes
         self.source_lines = source_lines
         # The Rewriter of a module that is edited; None for a new module.
         self.rewriter: Rewriter | None = None
-        # The builder of the entry computation.
+        # The builder of the entry computation, and whether it has built the module.
         self.entry: object = None
+        self.is_built = False
         self.instruction_names = NameTable()
         self.computation_names = NameTable(computation.name for computation in module.computations)
         self.results: dict[tuple[Any, ...], tuple[Shape, AttributeSet]] = {}

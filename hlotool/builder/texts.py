@@ -9,27 +9,24 @@ from operator import index
 from typing import Any
 
 from hlotool.errors import HlotoolError, ParseError, Violation
+from hlotool.opdefs.base import AttributeSpec
 from hlotool.opdefs.codecs.shapes import plain_array
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 from hlotool.text.parse.parser import parse
 
-__all__ = ["ShapeLike", "as_attribute", "as_shape", "make_shape"]
+__all__ = ["ShapeLike", "as_attribute", "as_module_attribute", "as_shape", "as_stack_tables", "make_shape"]
 
 ShapeLike = Shape | str
 """A shape, or its text: `f32[2,3]{1,0}`."""
 
-# An instruction in which each of these attributes may be written.
-_CARRIERS = {
-    "dim_labels": "convolution(p, p), dim_labels={}",
-    "replica_groups": "all-to-all(p), dimensions={{0}}, replica_groups={}",
-    "window": 'custom-call(p), custom_call_target="", window={}',
-    "padding": "pad(p, p), padding={}",
-}
-_ANY_CARRIER = "negate(p), {}={}"
 
-
+_ANY_COMPUTATION = "ENTRY e { ROOT r = () tuple() }"
+# What the header says about the entry does not fit that one.
+_ABOUT_ENTRY = frozenset({"M004"})
 # A static array, with or without an order of dimensions, which needs no parser.
 _PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
 
@@ -78,14 +75,61 @@ def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = No
 
 
 @lru_cache(maxsize=4096)
-def as_attribute(name: str, text: str) -> Any:
-    """The value of an attribute that a text stands for. Raises Violation if it cannot be read.
+def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f32[2,2]") -> Any:
+    """The value of an attribute that a text stands for, for an instruction with a result of this shape. Raises Violation if it cannot be read.
+
+    `kind` is that of the opcode's attribute, if opcodes have several attributes of this name.
 
     >>> as_attribute("sharding", "{devices=[2,1]0,1}").text
     '{devices=[2,1]0,1}'
     """
-    carrier = _CARRIERS[name].format(text) if name in _CARRIERS else _ANY_CARRIER.format(name, text)
+    # Lenient, since no opcode has all attributes; the name tells the grammar what the text is.
+    module = parse(f"ENTRY e {{ ROOT r = {shape} parameter(0), {name}={text} }}", strict=False)
+    root = module.entry.root
+    attributes = dict(root.attributes) if root.metadata_text is None else {**root.attributes, "metadata": root.metadata}
+    errors = [diagnostic for diagnostic in module.diagnostics if diagnostic.severity == "error"]
+    if errors or attributes.keys() != {name}:
+        reason = f": {errors[0].message}" if errors else ""
+        raise Violation("S017", name, f"'{text[:60]}' cannot be read{reason}")
+    convert = CODECS[kind or _kind_of(name)].convert
+    if convert is None or name in COMMON_ATTRIBUTES:
+        return attributes[name]
     try:
-        return parse(f"ENTRY e {{ p = f32[2,2] parameter(0) ROOT r = f32[2,2] {carrier} }}").entry.root.attributes[name]
+        return convert(attributes[name])
+    except Violation as violation:
+        raise Violation(violation.code, name, violation.message, violation.hint) from None
+
+
+def _kind_of(name: str) -> str:
+    """The kind of the attribute of this name, of some opcode."""
+    tables: list[dict[str, AttributeSpec]] = [COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
+    return next(table[name].kind for table in tables if name in table)
+
+
+@lru_cache(maxsize=64)
+def as_module_attribute(name: str, text: str) -> Any:
+    """The value of an attribute of a module's header that a text stands for. Raises Violation if it cannot be read.
+
+    >>> as_module_attribute("buffer_donor", "{ (0, {}) }")
+    ((0, ()),)
+    """
+    module = parse(f"HloModule m, {name}={text}\n\n{_ANY_COMPUTATION}", strict=False)
+    errors = [diagnostic for diagnostic in module.diagnostics if diagnostic.severity == "error" and diagnostic.code not in _ABOUT_ENTRY]
+    if errors or module.attributes.keys() != {name}:
+        raise Violation("S017", name, f"'{text[:60]}' cannot be read" + (f": {errors[0].message}" if errors else ""))
+    return module.attributes[name]
+
+
+def as_stack_tables(text: str) -> str:
+    """The canonical text of the tables of stack frames, FileNames to StackFrames. Raises Violation if they cannot be read.
+
+    >>> as_stack_tables("FileNames FunctionNames FileLocations StackFrames")
+    'FileNames\\n\\nFunctionNames\\n\\nFileLocations\\n\\nStackFrames\\n\\n'
+    """
+    try:
+        tables = parse(f"HloModule m\n\n{text}\n{_ANY_COMPUTATION}").stack_tables_text
     except ParseError as error:
-        raise Violation("S017", name, f"'{text[:60]}' cannot be read: {error.diagnostics[0].message}") from error
+        raise Violation("S001", "text", f"the tables cannot be read: {error.diagnostics[0].message}") from error
+    if tables is None:
+        raise Violation("S001", "text", "there are no tables of stack frames", "begin with FileNames")
+    return tables

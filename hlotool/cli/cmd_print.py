@@ -9,12 +9,12 @@ import click
 
 import hlotool
 from hlotool.cli.command import HloCommand
-from hlotool.cli.inputs import Outcome, files_or_stdin, read_modules
+from hlotool.cli.inputs import files_or_stdin
 from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
-from hlotool.cli.output import SEPARATOR, write_out
+from hlotool.cli.output import SEPARATOR
 from hlotool.cli.print_options import print_options
-from hlotool.workspace.reading import InputForm, one_by_one
-from hlotool.workspace.writing import check_outputs, replace_file
+from hlotool.cli.printing import print_modules
+from hlotool.workspace.reading import InputForm
 
 __all__ = ["command"]
 
@@ -58,25 +58,12 @@ With -o, nothing is written if any file fails.
 def command(
     files: tuple[str, ...], output: str | None, color: str, stdin_filename: str, form: InputForm, print_options: hlotool.PrintOptions
 ) -> None:
-    inputs = files_or_stdin(files)
-    check_outputs([output], inputs)
-    outcome = Outcome()
-    printed: list[str] = []
-    to_file = output not in (None, "-")
-    separator = ""
-    for file in one_by_one(inputs):
-        with outcome.file(file):
-            modules = read_modules(file, outcome, form, color, stdin_filename).modules
-            if not modules:
-                continue
-            texts = [hlotool.to_text(module, print_options) for module in modules]
-            # If a module of a file cannot be printed, none of them is.
-            whole = separator + SEPARATOR.join(t if t.endswith("\n") else t + "\n" for t in texts)
-            separator = SEPARATOR
-            if to_file:
-                printed.append(whole)
-            else:
-                write_out(whole)
-    if output is not None and to_file and outcome.exit_code == 0:
-        replace_file(output, "".join(printed))
-    outcome.finish()
+    print_modules(
+        files_or_stdin(files),
+        lambda module: hlotool.to_text(module, print_options),
+        SEPARATOR,
+        output=output,
+        color=color,
+        stdin_filename=stdin_filename,
+        form=form,
+    )

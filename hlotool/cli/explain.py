@@ -16,12 +16,13 @@ from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.verifier import explanations
 from hlotool.verifier.explanations import OpExplanation, RuleExplanation, explain_rule, has_fix
+from hlotool.verifier.markdown import need_in_words, needs_in_words, op_markdown, operands_in_words, plain, rule_markdown
 from hlotool.verifier.selection import Selection
 
 if TYPE_CHECKING:
     from hlotool.optimizer.explanations import PassExplanation, RewriteExplanation
 
-__all__ = ["explain", "list_rules", "op_markdown", "rewrite_markdown", "rule_markdown"]
+__all__ = ["explain", "list_rules", "rewrite_markdown"]
 
 _WIDTH = 80
 
@@ -53,7 +54,7 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
             yield ""
             yield f"{heading}:"
             yield from _wrapped(text, "  ")
-    for heading, text in ((f"Bad{_with(rule)}", rule.bad), ("Good", rule.good)):
+    for heading, text in ((f"Bad{needs_in_words(rule)}", rule.bad), ("Good", rule.good)):
         if text:
             yield ""
             yield f"{heading}:"
@@ -70,10 +71,6 @@ def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
         yield from lines[1:]
 
 
-def _with(rule: RuleExplanation) -> str:
-    return f" (with {rule.needs})" if rule.needs else ""
-
-
 def _op_lines(op: OpExplanation) -> Iterator[str]:
     yield op.opcode
     yield ""
@@ -85,27 +82,16 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
         yield ""
         yield from (f"    {line}" for line in op.example.splitlines())
     yield ""
-    yield f"Operands: {_operands(op)}"
+    yield f"Operands: {operands_in_words(op)}"
     if op.attributes:
         yield "Attributes:"
         longest = max(len(name) for name, _, _ in op.attributes)
         for name, values, default in op.attributes:
-            lines = _wrapped(f"{_need(default)}; {values}", " " * (longest + 4))
+            lines = _wrapped(f"{need_in_words(default)}; {values}", " " * (longest + 4))
             yield f"  {name:<{longest}}  {lines[0].strip()}"
             yield from lines[1:]
     yield from _wrapped(f"Attributes of every instruction: {', '.join(COMMON_ATTRIBUTES)}")
     yield f"Result shape: {'inferred from operands and attributes' if op.infers else 'must be written'}"
-
-
-def _operands(op: OpExplanation) -> str:
-    names = ", ".join(op.operands)
-    if not op.is_variadic:
-        return names or "none"
-    return f"{names}, and any number of others" if names else "any number"
-
-
-def _need(default: str | None) -> str:
-    return "required" if default is None else "optional" if default == "left out" else f"default {default}" if default else 'default ""'
 
 
 # ---- rewrite rules and passes -----------------------------------------------------------------------------------------
@@ -161,58 +147,19 @@ def rewrite_markdown(rewrite: RewriteExplanation, note: str = "") -> str:
     lines = [f"## {rewrite.name}", "", *(f"`{part.strip()}`\\" for part in rewrite.summary.split("; "))]
     lines[-1] = lines[-1].removesuffix("\\")
     if rewrite.details:
-        lines += ["", _plain(rewrite.details)]
+        lines += ["", plain(rewrite.details)]
     exactness = "exact" if not rewrite.flags else f"needs {', '.join(f'`{name}`' for name, _ in rewrite.flags)}"
     lines += ["", f"*{exactness}*; opcodes: {', '.join(f'`{opcode}`' for opcode in rewrite.opcodes)}"]
     return "\n".join(lines) + "\n" + note
 
 
 def _pass_markdown(known: PassExplanation) -> str:
-    lines = [f"## {known.name}", "", _plain(known.summary)]
+    lines = [f"## {known.name}", "", plain(known.summary)]
     if known.details:
-        lines += ["", _plain(known.details)]
+        lines += ["", plain(known.details)]
     if known.rules:
         lines += ["", f"Rules: {', '.join(f'`{name}`' for name in known.rules)}"]
     return "\n".join(lines) + "\n"
-
-
-# ---- Markdown ---------------------------------------------------------------------------------------------------------
-
-
-def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
-    """A section about a rule, with a heading; `note` is appended to it."""
-    state = "reported by default" if rule.is_default else "reported on demand"
-    lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", _plain(rule.summary)]
-    for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
-        if text:
-            lines += ["", f"**{heading}:** {_plain(text)}"]
-    for heading, text in ((f"Bad{_with(rule)}", rule.bad), ("Good", rule.good)):
-        if text:
-            lines += ["", f"**{heading}:**", "", "```hlo", text.rstrip("\n"), "```"]
-    if rule.fix:
-        lines += ["", f"**Fix:** {rule.fix} (`{'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'}`)"]
-    lines += ["", "**Configure:**", "", *(f"- `{setting}`: {_plain(effect)}" for setting, effect in rule.configure)]
-    return "\n".join(lines) + "\n" + note
-
-
-def op_markdown(op: OpExplanation) -> str:
-    """A section about an opcode, with a heading."""
-    lines = [f"## {op.opcode}", "", _plain(op.summary)]
-    if op.details:
-        lines += ["", _plain(op.details)]
-    if op.example:
-        lines += ["", "```hlo", *op.example.splitlines(), "```"]
-    lines += ["", f"Operands: {_operands(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
-    if op.attributes:
-        lines += ["", "| attribute | value | |", "|---|---|---|"]
-        lines += [f"| `{name}` | {_plain(values)} | {_need(default)} |" for name, values, default in op.attributes]
-    return "\n".join(lines) + "\n"
-
-
-def _plain(text: str) -> str:
-    """The text with the special characters of Markdown escaped, except in code between backticks."""
-    parts = text.split("`")
-    return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))
 
 
 # ---- the list ---------------------------------------------------------------------------------------------------------

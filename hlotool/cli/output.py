@@ -59,14 +59,14 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def write_out(text: str) -> None:
-    """Writes UTF-8 to standard output whatever the locale; bytes of the source that are not UTF-8 are written unchanged."""
+def write_out(text: str | bytes) -> None:
+    """Writes UTF-8 to standard output whatever the locale; bytes, and bytes of the source that are not UTF-8, are written unchanged."""
     if not text:
         return
     if sys.stdout is None:
         raise OutputError(2, "standard output is closed")
     try:
-        sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+        sys.stdout.buffer.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise _output_error(error) from error
 

@@ -19,26 +19,12 @@ from hlotool.cli.render import Style
 from hlotool.cli.render_records import fingerprint
 from hlotool.codes import CODE_NAMES, severity_of, summary_of
 from hlotool.errors import Diagnostic, Edit
-from hlotool.verifier.explanations import RuleExplanation, explain_rule
+from hlotool.verifier.explanations import RuleExplanation, explain_rule, page_of
 from hlotool.workspace.findings import FileFinding
 
 __all__ = ["junit", "markdown", "sarif"]
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_OPERATIONS = "https://openxla.org/xla/operation_semantics"
-_DUMPS = "https://openxla.org/xla/hlo_dumps"
-# The pages of XLA's documentation about the subjects of the families of rules.
-_PAGES = {
-    "S": _DUMPS,
-    "T": _OPERATIONS,
-    "L": "https://openxla.org/xla/shapes",
-    "C": _OPERATIONS,
-    "A": "https://openxla.org/xla/async_ops",
-    "P": _OPERATIONS,
-    "M": "https://openxla.org/xla/aliasing",
-    "R": _DUMPS,
-    "W": _OPERATIONS,
-}
 
 
 def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
@@ -51,7 +37,7 @@ def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
             "name": CODE_NAMES.get(code, code),
             "shortDescription": {"text": summary_of(code)},
             "fullDescription": {"text": _full_description(explain_rule(code))},
-            "helpUri": _PAGES[code[0]],
+            "helpUri": page_of(code),
             "help": {"text": explain(code, "text"), "markdown": explain(code, "markdown")},
             "defaultConfiguration": {"level": _level(severity_of(code))},
         }

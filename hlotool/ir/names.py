@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["NameTable", "free_name", "is_legal_name", "unique_names"]
+__all__ = ["GivenNames", "NameTable", "free_name", "is_legal_name", "unique_names"]
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
@@ -83,6 +83,20 @@ class NameTable:
             self._used[name] = count
         else:
             del self._used[name]
+
+
+class GivenNames(NameTable):
+    """Names that need not be unique, and are taken as they are.
+
+    >>> names = GivenNames()
+    >>> names.take("p"), names.take("p")
+    ('p', 'p')
+    """
+
+    def take(self, name: str) -> str:
+        """Returns the name, and marks it as in use."""
+        self.add(name)
+        return name
 
 
 class _Uniquifier:

@@ -111,6 +111,12 @@ DESCRIPTIONS: dict[str, str] = {
     "Statistics": "numbers for visualization: {visualizing_index=0,name=1.5}",
     "Origin": 'names of the original instruction: {"add.3"}',
     "Metadata": 'where the instruction comes from: {op_name="f" source_file="f.py" source_line=1}',
+    "InputOutputAlias": "pairs of output index and (parameter, index): { {0}: (1, {}, may-alias) }",
+    "BufferDonor": "pairs of parameter and index: { (0, {}), (1, {}) }",
+    "EntryLayout": "shapes with layouts: {(f32[4]{0})->f32[4]{0}}",
+    "Bools": "list of true and false: {true,false}",
+    "RecoveryTable": 'how original values are computed: {{"x"} : {"y"}}',
+    "DebugAttributes": "attributes for debugging",
     "BackendConfig": 'string or JSON for the backend: {"window_config":{}}',
 }
 """What the values of a kind are, in the words of HLO, with an example; `opdefs.codecs.enums` has the words of the other kinds."""

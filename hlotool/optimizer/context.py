@@ -6,7 +6,7 @@ from collections.abc import Iterable, KeysView
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from hlotool.analysis.effects import computations_with_effects, has_effect
+from hlotool.analysis.effects import computations_with_effects, has_effect, those_with_effects
 from hlotool.codes import severity_of
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
@@ -95,6 +95,11 @@ class Context:
     def instructions(self, computation: Computation) -> list[Instruction]:
         """The instructions of a computation in order."""
         return self.rewriter.instructions(computation)
+
+    def refresh_effects(self) -> None:
+        """Finds out again which computations have effects: the last instruction with one may be gone."""
+        if self._with_effects:
+            self._with_effects = those_with_effects((f, self.instructions(f)) for f in self.rewriter.computations())
 
     def has_effect(self, x: Instruction) -> bool:
         """Whether an instruction does more than compute its value."""

@@ -8,7 +8,7 @@ from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import ANY_SIGNATURE
 
-__all__ = ["can_replace_caller", "copy_body", "has_changeable_signature", "replace_caller"]
+__all__ = ["can_replace_caller", "copy_body", "has_changeable_signature", "replace_caller", "says_nothing_else"]
 
 
 def has_changeable_signature(caller: Instruction) -> bool:
@@ -53,6 +53,11 @@ def can_replace_caller(x: Instruction, body: Computation) -> bool:
     if any(old not in (None, new) for new, old in inherited):
         return False
     return body.root.op.name != "parameter" or not inherited
+
+
+def says_nothing_else(x: Instruction) -> bool:
+    """Whether a call has nothing that its body could not have, such as a configuration of a backend."""
+    return not x.backend_config and not x.attributes.keys() - {"to_apply", "metadata", *_INHERITED}
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:

@@ -24,9 +24,9 @@ from hlotool.optimizer.registry import Rule, all_rules
 from hlotool.optimizer.simplify import adapt, refusal
 from hlotool.optimizer.site import Site
 from hlotool.shapes.literal import Literal
+from hlotool.text.formatting.spelling import options_like
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
-from hlotool.text.print.options import PrintOptions
 from hlotool.text.source.places import Place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.fixes.lints import removed_lines
@@ -201,13 +201,5 @@ class _Trial:
 
     def _writer(self, x: Instruction, *, print_result_shape: bool = True) -> InstructionWriter:
         """Writes instructions as the text writes `x`: with percent signs, layouts and shapes of operands, or without."""
-        text, name, shape = self.text, self._span(x, "name"), self._span(x, "shape")
-        operand = self._span(x, "operand", 0) if x.operands else (0, 0)
-        options = PrintOptions(
-            print_percent=text.startswith("%", name[0]),
-            include_layout_in_shapes="{" in text[slice(*shape)],
-            print_operand_shape=" " in text[slice(*operand)],
-            print_operand_index_annotation_interval=5 if "/*index=" in text else 0,
-            print_result_shape=print_result_shape,
-        )
+        options = options_like(self.text, x, print_result_shape=print_result_shape)
         return InstructionWriter.with_own_names(self.module, options)

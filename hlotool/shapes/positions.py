@@ -197,15 +197,14 @@ def _unraveled(sizes: Sequence[int], linear: int) -> list[int]:
 
 
 def _tile_groups(count: int, tile: Sequence[int]) -> Iterator[tuple[list[int], int | None]]:
-    """The runs of dimensions, by number, that a tile treats as one, each with its part of the tile; the last may have none."""
+    """The runs of dimensions, by number, that a tile treats as one, each with its part of the tile; the last has none, and may be empty."""
     run: list[int] = []
     for k, part in enumerate(tile, count - len(tile)):
         run.append(k)
         if part != COMBINE:
             yield run, part
             run = []
-    if run:
-        yield run, None
+    yield run, None
 
 
 def _widened(values: Sequence[int], tile: Sequence[int], filler: int) -> list[int]:

@@ -40,7 +40,7 @@ class Generator:
 
     def __init__(self, seed: int, types: Sequence[str]) -> None:
         self.random = Random(seed)
-        self.builder = Builder(f"random_{seed}")
+        self.builder = Builder(f"random_{seed}", source_lines=False)
         self.types = tuple(types)
         self.values: list[Op] = []
         self.depth = 0

@@ -1,6 +1,6 @@
 """What is known about rules and opcodes, gathered from tables of codes, docstrings of rules, op definitions, and the folder `examples`.
 
-`cli.explain` renders it for terminals and pages.
+`cli.explain` renders it for terminals, and `verifier.markdown` for pages and editors.
 
 A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule
 follows, with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
@@ -43,10 +43,25 @@ __all__ = [
     "explain_op",
     "explain_rule",
     "has_fix",
+    "page_of",
 ]
 
 _EXAMPLES = Path(__file__).parent / "examples"
 _SEPARATOR = "// -----\n"
+_OPERATIONS = "https://openxla.org/xla/operation_semantics"
+_DUMPS = "https://openxla.org/xla/hlo_dumps"
+# The pages of XLA's documentation about the subjects of the families of rules.
+_PAGES = {
+    "S": _DUMPS,
+    "T": _OPERATIONS,
+    "L": "https://openxla.org/xla/shapes",
+    "C": _OPERATIONS,
+    "A": "https://openxla.org/xla/async_ops",
+    "P": _OPERATIONS,
+    "M": "https://openxla.org/xla/aliasing",
+    "R": _DUMPS,
+    "W": _OPERATIONS,
+}
 _DIRECTIVE = re.compile(r"(modes|file|legacy|run):(.*)")
 
 
@@ -129,6 +144,15 @@ def explain_rule(code: str) -> RuleExplanation:
         example.needs,
         tuple(_configuration(code)),
     )
+
+
+def page_of(code: str) -> str:
+    """The page of XLA's documentation about the subject of a rule.
+
+    >>> page_of("A001")
+    'https://openxla.org/xla/async_ops'
+    """
+    return _PAGES[code[0]]
 
 
 def has_fix(code: str) -> bool:

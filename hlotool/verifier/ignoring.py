@@ -15,7 +15,7 @@ from hlotool.text.parse.parser import decoded, parse_source, parts_of
 from hlotool.verifier.fixing import Check, FixedText, apply_edits
 from hlotool.verifier.suppressions import Mark, marks_of
 
-__all__ = ["add_ignores"]
+__all__ = ["add_ignores", "ignore_edits"]
 
 _UNUSED = "W050"
 
@@ -44,7 +44,7 @@ def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
         diagnostics = [d for d in check(module) if d.code != _UNUSED]
         if not diagnostics:
             return nothing
-        after = apply_edits(source.text, _edits(source, module, diagnostics))
+        after = apply_edits(source.text, ignore_edits(source, module, diagnostics))
         copy = parse_source(Source(after, source.filename, source.first_line))
     except ParseError:
         return nothing
@@ -54,7 +54,7 @@ def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
     return after, Counter(d.code for d in diagnostics) - Counter(d.code for d in left)
 
 
-def _edits(source: Source, module: Module, diagnostics: Iterable[Diagnostic]) -> Iterator[Edit]:
+def ignore_edits(source: Source, module: Module, diagnostics: Iterable[Diagnostic]) -> Iterator[Edit]:
     """The edits that add a suppression to each line with findings, or further codes to an existing one."""
     codes: dict[int, list[str]] = {}
     for d in diagnostics:

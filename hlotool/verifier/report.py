@@ -16,7 +16,7 @@ from hlotool.opdefs.table import CODECS
 from hlotool.record import replace
 from hlotool.shapes.metadata import StackTables
 from hlotool.text.locate.instruction import first_word, locate, locate_in_header
-from hlotool.text.print.stack_frames import innermost_location
+from hlotool.text.print.stack_frames import source_line
 from hlotool.text.source.places import Place, parse_place
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding
@@ -152,10 +152,7 @@ class Reporter:
         metadata = x.metadata
         if metadata is None:
             return _NO_ORIGIN
-        file, line = metadata.source_file, metadata.source_line
-        if not file and metadata.stack_frame_id:
-            location = innermost_location(self._tables, metadata.stack_frame_id)
-            file, line = (location[0], location[1].line) if location is not None else ("", 0)
+        file, line = source_line(metadata, self._tables)
         return _Origin(metadata.op_name or None, file or None, line if file and line else None)
 
     @cached_property

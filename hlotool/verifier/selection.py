@@ -62,6 +62,16 @@ class Selection:
         selection.codes, selection._wanted = self.codes | self._wanted.intersection(codes), self._wanted
         return selection
 
+    def only(self, codes: Iterable[str]) -> Selection:
+        """Only these codes, as far as they are reported.
+
+        >>> sorted(Selection().only(["T003", "W012"]).codes)
+        ['T003']
+        """
+        selection = Selection.__new__(Selection)
+        selection.codes, selection._wanted = self.codes.intersection(codes), self._wanted
+        return selection
+
     def has(self, code: str) -> bool:
         return code in self.codes
 

@@ -27,11 +27,13 @@ from hlotool.text.source.places import parse_place
 from hlotool.text.source.trivia import comment_spans, skip_trivia
 from hlotool.verifier.selection import Selection, known_codes, nearest_rule
 
-__all__ = ["ATTRIBUTE", "Mark", "apply_suppressions", "marks_of", "suppressed", "unused_suppression"]
+__all__ = ["ATTRIBUTE", "VERBS", "Mark", "apply_suppressions", "marks_of", "suppressed", "unused_suppression"]
 
 ATTRIBUTE = "hlotool_ignore"
-_VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
-_ALL_VERBS = (*_VERBS, ATTRIBUTE)
+VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
+"""The kinds of suppressions in comments."""
+
+_ALL_VERBS = (*VERBS, ATTRIBUTE)
 # Words of other linters.
 _OTHER_VERBS = {
     "noqa": "ignore", "nolint": "ignore", "disable": "ignore", "suppress": "ignore", "disable-line": "ignore",
@@ -125,8 +127,8 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
         unknown = [word for word, codes in codes_of.items() if not codes]
         unused = [word for word, codes in codes_of.items() if codes and all(code in judged for code in codes)]
         if mark.verb not in _ALL_VERBS:
-            meant = _OTHER_VERBS.get(mark.verb.lower()) or nearest(mark.verb, _VERBS)
-            message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(_VERBS)}"
+            meant = _OTHER_VERBS.get(mark.verb.lower()) or nearest(mark.verb, VERBS)
+            message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(VERBS)}"
         elif not mark.words:
             message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
         elif unknown:
@@ -239,7 +241,7 @@ def _comment_marks(text: str) -> Iterator[Mark]:
     for start, end in comment_spans(text):
         for match in _MARK.finditer(text, start, end):
             # Other comments that mention hlotool are not suppressions, unless they look like one.
-            if match["verb"] in _VERBS or match["verb"].lower() in _OTHER_VERBS or (match["codes"] is not None and match["verb"] != "fmt"):
+            if match["verb"] in VERBS or match["verb"].lower() in _OTHER_VERBS or (match["codes"] is not None and match["verb"] != "fmt"):
                 words = tuple(dict.fromkeys(word.strip() for word in (match["codes"] or "").split(",") if word.strip()))
                 yield Mark(match["verb"], words, *match.span(), (start, end))
 

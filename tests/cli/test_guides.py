@@ -128,7 +128,7 @@ def command_lines(name: str) -> list[str]:
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
-    line = r"\bhlotool ((?:apply|diff|fmt|verify|print|run|opt|canon|hash)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
+    line = r"\bhlotool ((?:apply|diff|fmt|verify|print|python|run|opt|canon|hash)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
     return [words.strip() for part in code for words in re.findall(line, part)]
 
 

@@ -223,7 +223,7 @@ def test_a_bug_shows_its_traceback_on_demand(monkeypatch, capfdbinary, good):
 
 
 def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
-    monkeypatch.setattr("hlotool.cli.cmd_print.replace_file", lambda path, text: 1 // 0)
+    monkeypatch.setattr("hlotool.cli.printing.replace_file", lambda path, text: 1 // 0)
     assert cli_main.run(["print", str(good), "-o", "x"]) == 3
     err = capfdbinary.readouterr().err
     assert err.startswith(b"hlotool: internal error: ZeroDivisionError")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checks.building import check_rebuilt
 from compare import differences
 
 from hlotool.errors import ParseError, Source
@@ -72,6 +73,17 @@ def test_lossless(number: int) -> None:
         if to_text(parse(text)) != text:
             wrong.append(row["id"])
     assert not wrong
+
+
+@pytest.mark.parametrize("number", range(PARTS))
+def test_code_of_builders_makes_the_module_again(number: int) -> None:
+    for row in part(number, "module", "headerless"):
+        check_rebuilt(parse(row["text"], row["id"]))
+
+
+@pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name)
+def test_code_of_builders_makes_the_dump_again(path: Path) -> None:
+    check_rebuilt(parse(unpacked(path)))
 
 
 def test_refused() -> None:

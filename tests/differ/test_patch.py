@@ -11,12 +11,12 @@ import pytest
 from case_files import read_cases
 from edit_modules import EDITS, edit_module, renamed, reordered
 from fuzz_differ import PROGRAMS
-from generator import random_module
 from patching import damaged, patch_faults
 
 import hlotool
 from hlotool.differ.fingerprints import fingerprints
 from hlotool.errors import HlotoolError
+from hlotool.testing import random_module
 
 PATHS = [path for path in sorted(PROGRAMS.glob("*.hlo")) if path.stat().st_size < 30_000]
 CASES = [case for path in sorted(Path(__file__).parent.parent.glob("patches/*.hlo")) for case in read_cases(path)]
@@ -44,7 +44,7 @@ def test_random_edits(kind: str) -> None:
     for _ in range(2):
         edited = None
         while edited is None:
-            module = hlotool.parse(random.choice(PATHS).read_text() if random.random() < 0.7 else random_module(random.randrange(1 << 30)))
+            module = hlotool.parse(random.choice(PATHS).read_text() if random.random() < 0.7 else str(random_module(random.randrange(1 << 30))))
             edited = edit_module(module, random.choice((1, 5)), random, [kind])
         edited = reordered(edited, random)
         if random.random() < 0.5:

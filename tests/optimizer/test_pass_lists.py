@@ -265,3 +265,19 @@ def test_opcodes_of_operands():
 def test_two_rules_of_a_name():
     with pytest.raises(RuleError, match="a rule 'select-known' already"):
         rule("add", name="select-known")(lambda x, site: None)
+
+
+EFFECT_IS_GONE = """HloModule effect_is_gone
+plain { p = f32[] parameter(0) ROOT n = f32[] negate(p) }
+prints { q = f32[] parameter(0) ROOT e = f32[] custom-call(q), custom_call_target="print", custom_call_has_side_effect=true }
+more { s = (s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 two = s32[] constant(2) ROOT c = pred[] compare(i, two), direction=LT }
+step { s = (s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1) next = s32[] add(i, one) yes = pred[] constant(true)
+  x = f32[] constant(3) y = f32[] conditional(yes, x, x), true_computation=plain, false_computation=prints ROOT t = (s32[]) tuple(next) }
+ENTRY e { p = f32[2] parameter(0) zero = s32[] constant(0) s = (s32[]) tuple(zero)
+  w = (s32[]) while(s), condition=more, body=step ROOT r = f32[2] negate(p) }"""
+
+
+def test_what_has_no_effect_any_more_is_dead():
+    """The effect is in a branch that is never taken."""
+    module = hlotool.optimize(hlotool.parse(EFFECT_IS_GONE))
+    assert [x.name for x in module.all_instructions()] == ["p", "r"]

@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from generator import Style, random_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutation import (
@@ -19,6 +18,7 @@ from mutation import (
     seeds_of_text,
     texts_of_cases,
 )
+from random_texts import Style, random_text
 from strategies import RANDOM
 
 from hlotool.errors import ParseError
@@ -28,7 +28,7 @@ TESTS = Path(__file__).parent.parent
 KNOWN: set[str] = set()
 LINES = [seed for text in texts_of_cases(TESTS) for seed in instructions_of_text(text, KNOWN)]
 SMALL = [seed for text in texts_of_cases(TESTS) if len(text) < 600 for seed in seeds_of_text(text)]
-SMALL += [seed for number in range(20) for seed in seeds_of_text(random_module(number, 1, Style(percent=number % 2 == 0)))]
+SMALL += [seed for number in range(20) for seed in seeds_of_text(random_text(number, 1, Style(percent=number % 2 == 0)))]
 
 
 def seeds(texts: list[Seed]) -> st.SearchStrategy[Seed]:

@@ -11,7 +11,6 @@ import re
 from random import Random
 
 import pytest
-from generator import random_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mangling import (
@@ -23,6 +22,7 @@ from mangling import (
     tokens_of,
     width_fault,
 )
+from random_texts import random_text
 from strategies import RANDOM, SEEDS
 
 from hlotool.errors import InternalError
@@ -210,7 +210,7 @@ def test_joined_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_lost_tokens_are_refused(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     random = Random(seed)
-    text = random_module(seed, 6)
+    text = random_text(seed, 6)
     parsed = parse(text)
     assert isinstance(parsed, Module)
     after = format_text(mangled(text, random, comments=0.02).text)

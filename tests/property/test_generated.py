@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from compare import differences
-from generator import Style, random_module
 from hypothesis import given, settings
+from random_texts import Style, random_text
 from strategies import modules
 
 from hlotool.errors import Source
@@ -67,6 +67,6 @@ def test_every_preset_prints(text: str) -> None:
 
 
 def test_the_generator_knows_every_opcode() -> None:
-    texts = [random_module(seed, 15, STYLES[seed % len(STYLES)]) for seed in range(150)]
+    texts = [random_text(seed, 15, STYLES[seed % len(STYLES)]) for seed in range(150)]
     opcodes = {x.opcode for text in texts for x in parse(text).all_instructions()}
     assert opcodes == set(OPS)

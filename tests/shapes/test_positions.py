@@ -41,6 +41,9 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], Tiles]] = [
     ((2, 7, 8, 11, 10), (4, 3, 2, 1, 0), ((COMBINE, COMBINE, 2, COMBINE, 3),)),
     ((5,), (0,), ((2, 4),)),
     ((3, 1, 2), (0, 2, 1), ((2, 2),)),
+    ((3, 6), (1, 0), ((2, COMBINE),)),
+    ((6, 1), (1, 0), ((4, COMBINE),)),
+    ((5, 3, 2), (2, 1, 0), ((2, COMBINE, COMBINE), (3,))),
 ]
 
 
@@ -51,7 +54,7 @@ def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[
         while physical.ndim < len(tile):
             physical = physical[None]
         kept = physical.ndim - len(tile)
-        # Dimensions marked `*` are joined with the next one.
+        # Dimensions marked `*` are joined with the next one; the last ones have none, and are not tiled.
         shape, parts, joined = list(physical.shape[:kept]), [], 1
         for size, part in zip(physical.shape[kept:], tile, strict=True):
             joined *= size
@@ -59,13 +62,14 @@ def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[
                 shape.append(joined)
                 parts.append(part)
                 joined = 1
-        physical = physical.reshape(shape)
-        padding = [(0, 0)] * kept + [(0, -size % part) for size, part in zip(shape[kept:], parts, strict=True)]
+        rest = [joined] if joined != 1 else []
+        physical = physical.reshape(*shape, *rest)
+        padding = [(0, 0)] * kept + [(0, -size % part) for size, part in zip(shape[kept:], parts, strict=True)] + [(0, 0)] * len(rest)
         physical = np.pad(physical, padding, constant_values=-1)
-        split = [n for size, part in zip(physical.shape[kept:], parts, strict=True) for n in (size // part, part)]
-        physical = physical.reshape(*shape[:kept], *split)
-        places = range(kept, physical.ndim)
-        physical = physical.transpose(*range(kept), *places[::2], *places[1::2])
+        split = [n for size, part in zip(physical.shape[kept:], parts, strict=False) for n in (size // part, part)]
+        physical = physical.reshape(*shape[:kept], *split, *rest)
+        places = range(kept, kept + len(split))
+        physical = physical.transpose(*range(kept), *places[::2], *places[1::2], *range(kept + len(split), physical.ndim))
     return physical.ravel().tolist()
 
 
@@ -97,6 +101,13 @@ def test_padded_dimensions_enlarge_the_array() -> None:
     assert from_memory_order(shape, stored, [3, 5]) == list("abcdef")
 
 
+def test_without_a_layout_the_last_dimension_is_next_to_itself() -> None:
+    shape = Shape("u8", (2, 3))
+    assert shape.layout is None
+    assert [linear_index(shape, index) for index in multi_indices(shape)] == [0, 1, 2, 3, 4, 5]
+    assert multi_index(shape, 4) == (1, 1)
+
+
 def test_numbers_of_dimensions() -> None:
     assert [dimension_number(k, 3) for k in range(-3, 3)] == [0, 1, 2, 0, 1, 2]
     assert [dimension_letters(rank) for rank in (1, 2, 3, 4)] == [("x",), ("y", "x"), ("z", "y", "x"), ("p", "z", "y", "x")]
@@ -118,7 +129,7 @@ def test_what_has_no_position() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(HlotoolError, match="out of range for rank 3"):
+    with pytest.raises(HlotoolError, match="out of range for rank 3: expected -3 to 2"):
         dimension_number(3, 3)
     with pytest.raises(HlotoolError, match="rank 5 have no letters"):
         dimension_letters(5)
@@ -126,5 +137,6 @@ def test_wrong_arguments() -> None:
         memory_order(SMALL, "abcde")
     with pytest.raises(HlotoolError, match="there are 7 values"):
         from_memory_order(SMALL, "abcdefg")
-    with pytest.raises(HlotoolError, match="padded_dimensions"):
-        memory_order(SMALL, "abcdef", [2, 2])
+    for sizes in ([2, 2], [2], [2, 3, 4]):
+        with pytest.raises(HlotoolError, match="padded_dimensions"):
+            memory_order(SMALL, "abcdef", sizes)

@@ -65,6 +65,7 @@ MUTATED = (
     "shapes.literal",
     "shapes.memory",
     "shapes.metadata",
+    "shapes.positions",
     "shapes.replica_groups",
     "shapes.sharding",
     "shapes.strings",

@@ -18,7 +18,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-from generator import Style, random_module
 from mangling import formatting_fault, mangled, random_mangled, width_fault
 from mutation import (
     Seed,
@@ -29,6 +28,7 @@ from mutation import (
     seeds_of_text,
     texts_of_cases,
 )
+from random_texts import Style, random_text
 
 from hlotool.errors import ParseError
 from hlotool.text.parse.parser import parse
@@ -99,7 +99,7 @@ def all_seeds(corpus: Path | None) -> list[Seed]:
         seeds += seeds_of_text(text) if len(text) < 600 else [*seeds_of_text(text)[::5], *instructions_of_text(text, known)]
     for number in range(100):
         style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0, comments=number % 7 == 0)
-        seeds += seeds_of_text(random_module(number, 2, style))
+        seeds += seeds_of_text(random_text(number, 2, style))
     if corpus is not None:
         seeds += corpus_seeds(corpus, 300)
     return seeds

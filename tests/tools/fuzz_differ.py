@@ -24,7 +24,6 @@ from random import Random
 
 from edit_modules import Edited, edit_module, renamed, reordered
 from fuzz_optimizer import texts_of
-from generator import random_module
 from patching import patch_faults
 
 import hlotool
@@ -34,6 +33,7 @@ from hlotool.differ.pairs import Pairs
 from hlotool.differ.semantic import semantic_difference
 from hlotool.errors import HlotoolError
 from hlotool.ir.model import Module
+from hlotool.testing import random_module
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 COUNTS = (1, 1, 1, 10, 200)
@@ -54,7 +54,7 @@ def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
     while True:
         if random.random() < 0.15:
             seed = random.randrange(1 << 30)
-            yield f"random_module({seed})", random_module(seed, instructions=random.randint(3, 60))
+            yield f"random_module({seed})", str(random_module(seed, size=random.randint(3, 60), communicates=True))
         else:
             yield random.choice(texts)
 

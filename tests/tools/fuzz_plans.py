@@ -1,7 +1,7 @@
 """Plans against the reference executor, by hand: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
 
 Random operations, and the modules in files, give the same bits with both executors on random and on special numbers, or fail with both; once with
-the plan's own sizes, and once with blocks of a few elements, so that small arrays take the paths of large ones.
+the plan's own sizes, and once with blocks of a few elements, so that small arrays take the paths of large ones. So do valid modules in a loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 from fuzz_optimizer import operations, texts_of
-from generator import random_module
+from looped import compiled_loops, looped
+from random_texts import random_text
 
 import hlotool
 from hlotool.errors import EvaluationError, HlotoolError
@@ -26,6 +27,7 @@ from hlotool.interp.plan import blocks, fusing, lowering
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import same_bits, special_arguments
+from hlotool.testing import random_module
 
 INPUTS = 2
 LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
@@ -76,10 +78,26 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
     return None
 
 
+def loop_disagreement(text: str) -> str | None:
+    """How the executors differ on a valid module in a loop, whose source for Numba Python runs; None if they do not."""
+    try:
+        module = hlotool.parse(text)
+    except HlotoolError:
+        return None
+    if any(diagnostic.severity == "error" for diagnostic in hlotool.verify(module)):
+        return None
+    loop = looped(module)
+    if loop is None:
+        return None
+    with compiled_loops(with_numba=False):
+        return disagreement(str(loop), inputs=1)
+
+
 def texts(count: int, seed: int, files: list[Path]) -> Iterator[str]:
     yield from operations(count, seed)
     for number in range(count):
-        yield random_module(seed * 1_000_000 + number, instructions=20)
+        yield str(random_module(seed * 1_000_000 + number))
+        yield random_text(seed * 1_000_000 + number, instructions=20)
     for path in files:
         yield from texts_of(path)
 
@@ -95,7 +113,7 @@ def main() -> int:
         found = disagreement(text)
         if found is None:
             with small_blocks():
-                found = disagreement(text)
+                found = disagreement(text) or loop_disagreement(text)
         outcomes["agree" if found is None else "differ"] += 1
         if found is not None:
             print(text, found, sep="\n", flush=True)

@@ -20,8 +20,8 @@ from itertools import zip_longest
 from pathlib import Path
 from random import Random
 
-from generator import Style, random_module
 from module_edits import KINDS, case_seeds, edited, inferred, is_valid, scheduled
+from random_texts import Style, random_text
 from xla_oracle import Xla, XlaError
 
 import hlotool
@@ -210,7 +210,7 @@ def all_seeds(corpus: Path | None) -> list[str]:
     seeds = case_seeds(HERE)
     for number in range(300):
         style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0)
-        text = random_module(number, 1 + number % 3, style)
+        text = random_text(number, 1 + number % 3, style)
         if is_valid(text):
             seeds.append(text)
     seeds += corpus_texts(corpus) if corpus else []

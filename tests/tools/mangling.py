@@ -13,7 +13,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from generator import Style, random_module
+from random_texts import Style, random_text
 
 from hlotool.errors import ParseError, Source
 from hlotool.ir.equal import differences
@@ -168,7 +168,7 @@ def commented(text: str, random: Random) -> Mangled:
 
 def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
     """A random module, as generated or printed with one of several options; without `shuffle` always printed."""
-    text = random_module(seed, instructions, _STYLES[seed % 4])
+    text = random_text(seed, instructions, _STYLES[seed % 4])
     kind = seed // 4 % 4
     if kind == 0 and shuffle:
         return text

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from case_files import read_cases
-from generator_values import ARRAY_TYPES
+from random_text_values import ARRAY_TYPES
 
 from hlotool.errors import ParseError
 from hlotool.opdefs.table import OPS

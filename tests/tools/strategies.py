@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from generator import Style, random_module
 from hypothesis import strategies as st
 from instances import Instance
 from random_ops import random_instance
+from random_texts import Style, random_text
 
 __all__ = ["RANDOM", "SEEDS", "instances", "modules", "shortest_first"]
 
@@ -23,7 +23,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 def modules(instructions: int, styles: Sequence[Style] = (Style(),)) -> st.SearchStrategy[str]:
     """Texts of random modules with up to so many instructions in the entry computation."""
-    return st.builds(random_module, SEEDS, st.integers(1, instructions), st.sampled_from(styles))
+    return st.builds(random_text, SEEDS, st.integers(1, instructions), st.sampled_from(styles))
 
 
 def instances(*families: str) -> st.SearchStrategy[Instance]:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hlotool.builder.emitter import Emitter
 from hlotool.builder.op import Op
-from hlotool.ir.model import set_field
+from hlotool.builder.texts import ShapeLike
+from hlotool.ir.model import Instruction, set_field
+from hlotool.ir.notes import Annotations
+from hlotool.shapes.metadata import Metadata, decode_metadata
+from hlotool.shapes.sharding import Sharding
+from hlotool.shapes.values import Origin, StatisticsViz
+from hlotool.text.parse.async_ops import annotate_root, set_annotations
+from hlotool.text.parse.attributes import backend_config_text
 
 __all__ = ["AnnotationMethods"]
+
+_ASYNC_START = "async-start"
+_NO_METADATA = "{}"
+_ANNOTATIONS: dict[str, type] = {"sharding": Sharding, "frontend_attributes": dict, "statistics": StatisticsViz, "origin": Origin}
 
 
 class AnnotationMethods(Emitter):
@@ -72,6 +83,83 @@ class AnnotationMethods(Emitter):
             yield
         finally:
             state.op_name, state.op_type = outer
+
+    def annotate(
+        self,
+        op: Op,
+        *,
+        sharding: Any = None,
+        frontend_attributes: Any = None,
+        statistics: Any = None,
+        origin: Any = None,
+        metadata: str | None = None,
+        backend_config: str | None = None,
+    ) -> Op:
+        """Gives annotations to an operation, in the place of those that it has, and returns it. `Op.annotated` does the same.
+
+        All may be given as their texts in HLO, frontend attributes also as a dictionary; None changes nothing. As in text, the computation that
+        an asynchronous operation runs is annotated, too. Raises BuilderError for text that cannot be read.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.annotate(b.constant(1.0), backend_config='{"a":1}', frontend_attributes={"k": "v"}).instruction.backend_config
+        '{"a":1}'
+        """
+        x = self._operand(op, "op")
+        given = {"sharding": sharding, "frontend_attributes": frontend_attributes, "statistics": statistics, "origin": origin}
+        changes = {name: self._annotation(name, value, x) for name, value in given.items() if value is not None}
+        metadata_text = x.metadata_text if metadata is None else self._metadata_text(metadata)
+        configuration = x.backend_config if backend_config is None else self._configuration(backend_config)
+        place = self._innermost()._place
+        if place is not None:
+            place[0].update(x, attributes=changes, metadata_text=metadata_text, backend_config=configuration)
+        else:
+            set_annotations(x, Annotations(x.attributes.changed(changes) if changes else x.attributes, metadata_text, configuration))
+        if _ASYNC_START in (x.op.name, x.op.update_of, x.op.done_of) and x.called:
+            annotate_root(self._state.module.notes, x.called[0], x.attributes, x.metadata_text, x.backend_config)
+        return op
+
+    def _annotation(self, name: str, value: Any, x: Instruction) -> Any:
+        result: Any = self._instance(self._text(name, value, None, x.shape.text), _ANNOTATIONS[name], name)
+        if isinstance(result, dict):
+            for part in (*result, *result.values()):
+                self._instance(part, str, name)
+        return result
+
+    def _metadata_text(self, value: Any) -> str | None:
+        text: str = self._instance(value, str, "metadata")
+        if text == _NO_METADATA:
+            return None
+        with suppress(TypeError, ValueError):
+            # Much faster, and dumps have a metadata for each instruction.
+            if decode_metadata(text).text == text:
+                return text
+        metadata: Metadata = self._text("metadata", text)
+        return metadata.text
+
+    def _configuration(self, value: Any) -> str | None:
+        text: str = self._instance(value, str, "backend_config")
+        return backend_config_text(text)
+
+    def set_layout(self, op: Op, shape: ShapeLike) -> Op:
+        """Gives the result of an operation the layout of a shape that is otherwise the same, and returns it. `Op.with_layout` does the same.
+
+        Raises BuilderError for another shape.
+
+        >>> from hlotool.builder.builder import Builder
+        >>> b = Builder("demo")
+        >>> b.set_layout(b.parameter(0, "f32[4,2]", "x"), "f32[4,2]{0,1:T(8,128)}").shape.text
+        'f32[4,2]{0,1:T(8,128)}'
+        """
+        x, result = self._operand(op, "op"), self._shape(shape)
+        same = x.shape.text_without_layout == result.text_without_layout
+        self._require(same, "T003", "shape", f"the result is {x.shape.text_without_layout}, not {result.text_without_layout}")
+        place = self._innermost()._place
+        if place is not None:
+            place[0].update(x, shape=result)
+        else:
+            set_field(x, "shape", result)
+        return op
 
     def after(self, op: Op, predecessors: Sequence[Op]) -> Op:
         """Requires an operation to run after others of its computation that are no operands, by control-predecessors; returns it.

@@ -38,10 +38,12 @@ class AsyncMethods(ComputationMethods):
         thread = self._instance(async_execution_thread, str, "async_execution_thread")
         result = tuple_shape((tuple_shape(x.shape for x in parts), called.root.shape, array_shape("u32"))) if shape is None else self._shape(shape)
         op = self._emit(_ASYNC_START, parts, {"async_execution_thread": thread, "calls": called}, result)
-        x = op.instruction
-        # As in XLA, the computation belongs to the thread of the start, and its root has the annotations of whatever continues the call.
-        annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
+        self._annotate_wrapped(op.instruction)
         return op
+
+    def _annotate_wrapped(self, x: Instruction) -> None:
+        """As in XLA, the computation belongs to the thread of the start, and its root has the annotations of whatever continues the call."""
+        annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
 
     def async_update(self, previous: Operand) -> Op:
         """Continues an asynchronous call. Raises BuilderError unless the operand is a start or an update.

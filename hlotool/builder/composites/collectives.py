@@ -308,7 +308,7 @@ class CollectiveMethods(ConvolutionMethods):
 
     def _check_count(self, count: int, groups: Groups, argument: str) -> None:
         self._require(count > 0, "P008", argument, f"expected a positive number, got {count}")
-        sizes = {len(group) for group in self._groups(groups).groups()}
+        sizes = self._group_sizes(groups)
         self._require(not sizes or sizes == {count}, "P005", argument, f"the groups have {sorted(sizes)} members, but {argument} is {count}")
 
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:

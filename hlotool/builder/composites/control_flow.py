@@ -11,7 +11,7 @@ from hlotool.builder.op import Op
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.table import OPS
 
-__all__ = ["ControlFlowMethods"]
+__all__ = ["BY_INDEX", "BY_PREDICATE", "ControlFlowMethods"]
 
 _CALL, _CONDITIONAL, _TUPLE, _WHILE = OPS["call"], OPS["conditional"], OPS["tuple"], OPS["while"]
 
@@ -76,11 +76,11 @@ class ControlFlowMethods(CommunicationMethods):
         >>> hlotool.evaluate(module, [0]), hlotool.evaluate(module, [7])
         (array([1., 2.], dtype=float32), array([ 1., -2.], dtype=float32))
         """
-        by_index = len(arguments) + len(named) == len(_BY_INDEX) or "branch_index" in named
-        names = _BY_INDEX if by_index else _BY_PREDICATE
+        by_index = len(arguments) + len(named) == len(BY_INDEX) or "branch_index" in named
+        names = BY_INDEX if by_index else BY_PREDICATE
         wrong = [name for name in named if name not in names[len(arguments) :]]
         if wrong or len(arguments) + len(named) != len(names):
-            raise TypeError(f"conditional() takes ({', '.join(_BY_PREDICATE)}) or ({', '.join(_BY_INDEX)})")
+            raise TypeError(f"conditional() takes ({', '.join(BY_PREDICATE)}) or ({', '.join(BY_INDEX)})")
         values = [*arguments, *(named[name] for name in names[len(arguments) :])]
         if by_index:
             selector, computations, operands = values
@@ -152,5 +152,6 @@ class ControlFlowMethods(CommunicationMethods):
         return self._traced(value, (state.shape,), name, arrange)
 
 
-_BY_PREDICATE = ("predicate", "true_operand", "true_computation", "false_operand", "false_computation")
-_BY_INDEX = ("branch_index", "branch_computations", "branch_operands")
+BY_PREDICATE = ("predicate", "true_operand", "true_computation", "false_operand", "false_computation")
+BY_INDEX = ("branch_index", "branch_computations", "branch_operands")
+"""The arguments of the two forms of `conditional`."""

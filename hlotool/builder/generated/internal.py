@@ -247,7 +247,7 @@ class InternalMethods(Emitter):
             self._shape(shape),
         )
 
-    def domain(self, operand: Operand, domain: DomainMetadata) -> Op:
+    def domain(self, operand: Operand, domain: DomainMetadata | str) -> Op:
         """Returns the operand, at the border between two shardings.
 
         Raises BuilderError if the arguments do not fit.
@@ -258,9 +258,11 @@ class InternalMethods(Emitter):
         >>> hlotool.evaluate(b.build(b.domain([1.0, 2.0], DomainMetadata("sharding", "{replicated}", "{maximal device=1}"))), [])
         array([1., 2.], dtype=float32)
         """
-        return self._emit(_DOMAIN, (self._operand(operand, "operand"),), {"domain": self._instance(domain, DomainMetadata, "domain")})
+        return self._emit(
+            _DOMAIN, (self._operand(operand, "operand"),), {"domain": self._instance(self._text("domain", domain), DomainMetadata, "domain")}
+        )
 
-    def fusion(self, operands: Operands, kind: str, calls: Called, output_to_operand_aliasing: Sequence[AliasPair] = ()) -> Op:
+    def fusion(self, operands: Operands, kind: str, calls: Called, output_to_operand_aliasing: Sequence[AliasPair] | str = ()) -> Op:
         """Runs a computation that a compiler will emit as one kernel.
 
         Raises BuilderError if the arguments do not fit.
@@ -277,6 +279,8 @@ class InternalMethods(Emitter):
             {
                 "kind": self._word("FusionKind", kind, "kind"),
                 "calls": self._closed(calls, "calls"),
-                "output_to_operand_aliasing": self._instances(output_to_operand_aliasing, AliasPair, "output_to_operand_aliasing"),
+                "output_to_operand_aliasing": self._instances(
+                    self._text("output_to_operand_aliasing", output_to_operand_aliasing), AliasPair, "output_to_operand_aliasing"
+                ),
             },
         )

@@ -113,4 +113,8 @@ def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, 
     # A view with every slice that there is; the dimensions of starts come first.
     shape = [operand.shape[k] - sizes[k] + 1 for k in indexed] + [sizes[k] for k in window]
     strides = [operand.strides[k] for k in (*indexed, *window)]
-    return np.asarray(as_strided(operand, shape, strides)[index])
+    if operand.dtype.isbuiltin == 1:
+        return np.asarray(as_strided(operand, shape, strides)[index])
+    # NumPy's name for a type of ml_dtypes may be one that it does not know itself, such as f1.
+    patterns = operand.view(f"u{operand.itemsize}")
+    return np.asarray(as_strided(patterns, shape, strides)[index]).view(operand.dtype)

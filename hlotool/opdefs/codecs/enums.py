@@ -9,7 +9,7 @@ from hlotool.errors import Violation, nearest
 from hlotool.opdefs.codecs.base import WriteStyle, codec
 from hlotool.record import Record
 
-__all__ = ["ENUMS", "EnumKind"]
+__all__ = ["ENUMS", "PRECISION", "EnumKind"]
 
 
 class EnumKind(Record):

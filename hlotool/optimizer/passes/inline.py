@@ -5,7 +5,7 @@ from __future__ import annotations
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import NONDETERMINISTIC
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller, says_nothing_else
 
 __all__ = ["inline_calls"]
 
@@ -31,9 +31,7 @@ def _allows(context: Context, x: Instruction) -> bool:
 
 def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation, bool]) -> bool:
     body = x.called[0]
-    if not context.is_movable(x) or x.backend_config or x.attributes.keys() - {"to_apply", "metadata", "sharding", "origin"}:
-        return False
-    if body is context.module.entry or not can_replace_caller(x, body):
+    if not context.is_movable(x) or not says_nothing_else(x) or body is context.module.entry or not can_replace_caller(x, body):
         return False
     if context.rewriter.is_only_caller(x, body):
         return True

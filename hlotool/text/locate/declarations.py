@@ -18,7 +18,7 @@ from hlotool.text.parse.session import ParseSession
 from hlotool.text.source.places import Place
 from hlotool.text.source.trivia import skip_trivia
 
-__all__ = ["has_attribute", "has_header", "has_percent_sign", "is_marked_entry", "is_marked_root", "signature_parameters"]
+__all__ = ["computation_name_span", "has_attribute", "has_header", "has_percent_sign", "is_marked_entry", "is_marked_root", "signature_parameters"]
 
 _MARK = re.compile(r"(?:ROOT|ENTRY)(?![A-Za-z0-9_.\-=])")
 _OPCODE = Place("opcode")
@@ -60,6 +60,25 @@ def is_marked_entry(text: str, computation: Computation) -> bool:
     True
     """
     return computation.start >= 0 and _has_mark(text, computation.start, "ENTRY")
+
+
+def computation_name_span(text: str, computation: Computation) -> tuple[int, int] | None:
+    """The offsets of a computation's name in its header, without the percent sign; None if it has none in the text.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY /* the */ %e { ROOT p = f32[] parameter(0) }"
+    >>> computation_name_span(text, parse(text).entry)
+    (17, 18)
+    """
+    if not has_header(text, computation):
+        return None
+    start = skip_trivia(text, computation.start)
+    mark = _MARK.match(text, start)
+    if mark is not None:
+        start = skip_trivia(text, mark.end())
+    start += text.startswith("%", start)
+    end = start + len(computation.name)
+    return (start, end) if text.startswith(computation.name, start) else None
 
 
 def has_percent_sign(text: str, x: Instruction) -> bool | None:

@@ -20,9 +20,9 @@ from hlotool.text.parse.callbacks import OPENED, callbacks
 from hlotool.text.parse.expectations import describe_syntax_error
 from hlotool.text.parse.grammar import load_grammar
 from hlotool.text.parse.lexer import ACTIVE, HloLexer, would_shift
-from hlotool.text.parse.session import ParseSession
+from hlotool.text.parse.session import LexerSession, ParseSession
 
-__all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser"]
+__all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser", "tokens_with_callbacks"]
 
 # Gives the function to call with the children of a rule.
 CallbackFactory = Callable[[Any], Callable[[list[Any]], Any]]
@@ -62,10 +62,12 @@ def shared_parser() -> HloParser:
     return _PARSER
 
 
-def _feed(interactive: Any) -> Any:
-    """Feeds all tokens of the text and returns the value of the start rule."""
+def _feed(interactive: Any, seen: list[tuple[int, int, str]] | None = None) -> Any:
+    """Feeds all tokens of the text, also into the list `seen`, and returns the value of the start rule."""
     state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
+        if seen is not None:
+            seen.append((token.start_pos, token.end_pos, token.type))
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
     # As before every token, `previous_end` is the end of the token before: here, of the last one.
@@ -96,6 +98,54 @@ def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> A
             ACTIVE.session = previous
         else:
             del ACTIVE.session
+
+
+def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
+    """All tokens of the session's text: start, end and terminal. `factory` gives the callbacks, which see the same tokens.
+
+    After an error, reading continues at the next line that can begin an instruction or a computation; what is between is left out.
+    """
+    parser, text = shared_parser(), session.text
+    previous = getattr(ACTIVE, "session", None)
+    ACTIVE.session = session
+    tokens: list[tuple[int, int, str]] = []
+    try:
+        interactive = parser.start(text, rule, parser.with_callbacks(factory))
+        while True:
+            try:
+                _feed(interactive, tokens)
+            except UnexpectedInput as error:
+                # The token that the parser does not accept is left out, too.
+                position = len(text) if error.pos_in_stream is None else error.pos_in_stream
+                if tokens and tokens[-1][0] >= position:
+                    tokens.pop()
+                line = _next_line(interactive.parser_state, text, position)
+                if line is None:
+                    return tokens
+                if line["header"] and _last_state(interactive.parser_state, parser.grammar.table.states, "FAST_COMPUTATIONS") < 0:
+                    interactive = parser.start(text, "headerless", parser.with_callbacks(factory))
+                interactive.lexer_thread.state.line_ctr.char_pos = line.start()
+            else:
+                return tokens
+    finally:
+        if previous is not None:
+            ACTIVE.session = previous
+        else:
+            del ACTIVE.session
+
+
+def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
+    """The next line that can begin an instruction or a computation; the stack is cut back to a state that accepts it, if there is one."""
+    inside = _last_state(state, state.parse_conf.states, "FAST_RUN")
+    start = text.find("\n", position) + 1
+    for line in _RESUME_LINE.finditer(text, start) if start else ():
+        target = _last_state(state, state.parse_conf.states, "FAST_COMPUTATIONS") if line["header"] else inside
+        if target >= 0:
+            del state.state_stack[target + 1 :]
+            del state.value_stack[target:]
+        if target >= 0 or line["header"]:
+            return line
+    return None
 
 
 def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from hlotool.ir.model import Module
-from hlotool.shapes.metadata import FileLocation, StackFrame, StackTables
+from hlotool.shapes.metadata import FileLocation, Metadata, StackFrame, StackTables
 
-__all__ = ["FRAME_ID", "RenumberedFrames", "innermost_location"]
+__all__ = ["FRAME_ID", "RenumberedFrames", "innermost_location", "source_line"]
 
 FRAME_ID = re.compile(r"(?<=[{ ])stack_frame_id=(-?[0-9]+)")
 
@@ -89,3 +89,13 @@ def innermost_location(tables: StackTables | None, frame_id: int) -> tuple[str, 
         return None
     location = tables.file_locations[number - 1]
     return _entry(tables.file_names, location.file_name_id), location
+
+
+def source_line(metadata: Metadata | None, tables: StackTables | None) -> tuple[str, int]:
+    """The file and line that metadata names, by itself or by a frame of these tables; `("", 0)` if it names none."""
+    if metadata is None:
+        return "", 0
+    if metadata.source_file or not metadata.stack_frame_id:
+        return metadata.source_file, metadata.source_line
+    location = innermost_location(tables, metadata.stack_frame_id)
+    return ("", 0) if location is None else (location[0], location[1].line)

@@ -22,6 +22,7 @@ from hlotool.interp.plan.numbers import is_held
 from hlotool.interp.plan.runtime import PlanRun
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import REARRANGES
 
 __all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "needed_operations", "outside_of"]
 
@@ -31,7 +32,6 @@ _MOST_ELEMENTS = 1 << 10
 """The most elements of an array that is computed: for more, NumPy's functions take no longer."""
 _MOST_READ = 1 << 20
 """The most elements of an array of which slices are read."""
-_SLICING = frozenset(("dynamic-slice", "gather", "slice"))
 _MOST_AT_ONCE = 1 << 16
 """Iterations after which it is checked whether time is left, and whether the user has interrupted the run."""
 _MOST_WORK = 1 << 25
@@ -204,7 +204,7 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
         count += 1
         if count > _MOST_COMPILED or (type(operation) not in _WRITERS and not is_simple(operation)):
             return None
-        can_be_read = _can_be_read if operation.instruction.opcode in _SLICING or operation.regions else _is_small
+        can_be_read = _can_be_read if REARRANGES in operation.instruction.op.traits or operation.regions else _is_small
         if not all(map(_is_small, operation.results)) or not all(map(can_be_read, operation.reads)):
             return None
     outside = outside_of(loop)

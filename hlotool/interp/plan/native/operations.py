@@ -10,7 +10,7 @@ from hlotool.interp.dtypes import NUMBERS
 from hlotool.interp.plan.forms import form_of
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.native.indexing import write_dynamic_slice, write_dynamic_update_slice, write_gather, write_scatter
-from hlotool.interp.plan.native.moves import MOVES, Move, moves_of
+from hlotool.interp.plan.native.moves import Move, moves_of
 from hlotool.interp.plan.native.products import write_dot
 from hlotool.interp.plan.native.reductions import write_reduce
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, size_of
@@ -77,11 +77,19 @@ def _write_moves(self: NativeStatements, operation: Operation) -> None:
 
 
 _WRITERS: dict[str, Callable[[NativeStatements, Operation], None]] = {
-    **dict.fromkeys(MOVES, _write_moves),
+    "bitcast": _write_moves,
+    "broadcast": _write_moves,
+    "concatenate": _write_moves,
+    "copy": _write_moves,
     "dot": write_dot,
     "dynamic-slice": write_dynamic_slice,
     "dynamic-update-slice": write_dynamic_update_slice,
     "gather": write_gather,
+    "pad": _write_moves,
     "reduce": write_reduce,
+    "reshape": _write_moves,
+    "reverse": _write_moves,
     "scatter": write_scatter,
+    "slice": _write_moves,
+    "transpose": _write_moves,
 }

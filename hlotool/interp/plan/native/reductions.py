@@ -11,6 +11,7 @@ from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.plan.forms import reduction_of
 from hlotool.interp.plan.graph import Operation, Variable, long_dimensions
+from hlotool.interp.plan.native.moves import is_contiguous
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, read, size_of
 from hlotool.interp.plan.numbers import NumberTemplate
 
@@ -29,7 +30,10 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
     places = np.arange(size_of(source)).reshape(source.shape.dimensions).transpose([*kept, *axes]).reshape(size_of(result), -1)
     target = self.allocate(dtype_of(result), 1) if result.is_scalar else self.array(result)
     template = combination(self, monoid, source)
-    if monoid.compares or NUMBERS[source.shape.element_type].kind != "float" or _reduces_first(source, axes):
+    is_exact = monoid.compares or NUMBERS[source.shape.element_type].kind != "float"
+    if not is_exact and not is_contiguous(source, self.bindings):
+        raise CannotCompile
+    if is_exact or _reduces_first(source, axes):
         _write_columns(self, monoid, source, target, places)
     elif _reduces_last(source, axes) and (axes != [rank - 1] or places.shape[1] <= SHORT_ROW):
         _write_rows(self, monoid, source, target, places)

@@ -1,9 +1,9 @@
-"""Random valid modules over the whole op table, from a seed: a library for property tests, fuzzing and comparisons with XLA.
+"""Random texts over the whole op table, from a seed, for tests of the text layer; `hlotool.testing.random_module` makes modules that can be run.
 
 Driven by the signatures in OPS: operands by number, attributes by kind. What XLA's parser demands beyond a signature is in RECIPES;
 shapes need not make sense otherwise, as neither parser checks them.
 
->>> random_module(1).startswith("HloModule")
+>>> random_text(1).startswith("HloModule")
 True
 """
 
@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from math import prod
 from random import Random
 
-from generator_values import VALUES, array, literal, metadata, shape, sharding
+from random_text_values import VALUES, array, literal, metadata, shape, sharding
 
 from hlotool.opdefs.base import REQUIRED, OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.layout import default_layout
 from hlotool.shapes.shape import OPAQUE, TOKEN, Shape, array_shape, tuple_shape
 
-__all__ = ["Generator", "Style", "random_module"]
+__all__ = ["Generator", "Style", "random_text"]
 
 _STRUCTURAL = frozenset({"parameter", "constant"})
 _NEWER = frozenset({("topk", "is_stable"), ("collective-broadcast", "has_dynamic_root"), ("convolution", "algorithm")})
@@ -66,7 +66,7 @@ class Body:
     parameters: list[Value] = field(default_factory=list)
 
 
-def random_module(seed: int, instructions: int = 12, style: Style = Style()) -> str:
+def random_text(seed: int, instructions: int = 12, style: Style = Style()) -> str:
     return Generator(Random(seed), style).module(instructions)
 
 

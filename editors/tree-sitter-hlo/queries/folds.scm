@@ -1,0 +1,1 @@
+[(computation) (inline_computation) (stack_tables)] @fold

@@ -1,0 +1,2 @@
+[(computation) (inline_computation)] @indent.begin
+"}" @indent.branch @indent.end

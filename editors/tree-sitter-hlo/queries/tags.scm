@@ -1,0 +1,1 @@
+(computation (computation_open (name) @name)) @definition.function

@@ -1,0 +1,130 @@
+"""Makes an instruction with any opcode, from attributes by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hlotool.builder.arguments import Operands
+from hlotool.builder.emitter import Emitter
+from hlotool.builder.op import Op
+from hlotool.builder.texts import ShapeLike
+from hlotool.errors import nearest
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.base import CONTINUED
+from hlotool.opdefs.codecs.enums import ENUMS
+from hlotool.opdefs.table import OPS
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.values import (
+    AliasPair,
+    ConvolutionDimensions,
+    DomainMetadata,
+    PaddingDimension,
+    ResultAccuracy,
+    SliceRange,
+    SparsityConfig,
+    WindowDimension,
+)
+
+__all__ = ["GenericMethods"]
+
+_ASYNC_START = "async-start"
+
+
+class GenericMethods(Emitter):
+    """Instructions with any opcode of HLO."""
+
+    def instruction(
+        self,
+        opcode: str,
+        operands: Operands = (),
+        shape: ShapeLike | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        *,
+        check: bool = True,
+    ) -> Op:
+        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text, as values or as their texts in HLO.
+
+        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode; without
+        `check`, this is left to `build`, and a shape must be given.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> lifted = b.instruction("pad", [b.constant([1.0, 2.0]), b.constant(0.0)], "f32[4]", {"padding": "1_1"})
+        >>> hlotool.evaluate(b.build(lifted), [])
+        array([0., 1., 2., 0.], dtype=float32)
+        """
+        op = OPS.get(self._instance(opcode, str, "opcode"))
+        if op is None:
+            meant = nearest(opcode, OPS)
+            self._fail("S012", "opcode", f"there is no opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
+        values = {}
+        for name, value in self._attributes(attributes).items():
+            spec = op.attributes.get(name)
+            if spec is None:
+                meant = nearest(name, op.attributes)
+                hint = f"did you mean '{meant}'?" if meant else None
+                self._fail("S015", "attributes", f"'{opcode}' has no attribute '{name}'", hint)
+            if value is not None:
+                values[name] = self._value(spec.kind, name, value)
+        self._require(check or shape is not None, "S037", "shape", "an instruction that is not checked needs a shape")
+        for name in op.required:
+            self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
+        parts = self._operands(operands, "operands")
+        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
+            self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
+            values[name] = self._continued(parts[0], "operands")
+        return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
+
+    def _continued(self, x: Instruction, argument: str) -> Computation:
+        """The computation of the asynchronous call that an update or a done continues."""
+        is_begun = bool(x.called) and _ASYNC_START in (x.op.name, x.op.update_of)
+        self._require(is_begun, "A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
+        return x.called[0]
+
+    def _value(self, kind: str, name: str, value: Any) -> Any:
+        """The value of an attribute of this kind, from the forms in which users give it."""
+        convert = _CONVERSIONS.get(kind)
+        if convert is not None:
+            return convert(self, value, name)
+        if kind in ENUMS:
+            return self._word(kind, value, name)
+        if kind in _RECORDS:
+            return self._instance(self._text(name, value, kind), _RECORDS[kind], name)
+        return self._instances(self._text(name, value, kind), _LISTS[kind], name)
+
+
+_RECORDS: dict[str, type] = {
+    "DimLabels": ConvolutionDimensions,
+    "Domain": DomainMetadata,
+    "ResultAccuracy": ResultAccuracy,
+    "SparsityConfig": SparsityConfig,
+    "TypedLiteral": Literal,
+}
+_LISTS: dict[str, type] = {
+    "OutputAliases": AliasPair,
+    "Padding": PaddingDimension,
+    "Replication": bool,
+    "SliceRanges": SliceRange,
+    "Window": WindowDimension,
+}
+"""The types of attributes, and of the parts of those that are lists, that users give as they are stored, or as text."""
+
+_CONVERSIONS: dict[str, Callable[[GenericMethods, Any, str], Any]] = {
+    "Int": GenericMethods._integer,
+    "Int32": GenericMethods._integer,
+    "Bool": lambda generic, value, name: bool(value),
+    "Number": GenericMethods._number,
+    "Text": lambda generic, value, name: generic._instance(value, str, name),
+    "OperandPrecision": lambda generic, value, name: generic._precision(value),
+    "ReplicaGroups": lambda generic, value, name: generic._groups(value),
+    "ShapeValue": lambda generic, value, name: generic._shape(value, name),
+    "Shapes": lambda generic, value, name: tuple([generic._shape(part, name) for part in generic._list(value, name)]),
+    "Computation": GenericMethods._closed,
+    "Computations": lambda generic, value, name: tuple([generic._closed(part, name) for part in generic._list(value, name)]),
+    CONTINUED: GenericMethods._closed,
+    **dict.fromkeys(("Dims", "SingleDim", "FirstDim", "IgnoredDims", "SliceSizes"), GenericMethods._integers),
+    **dict.fromkeys(
+        ("Pairs", "SliceSizeLists"), lambda generic, value, name: tuple([generic._integers(part, name) for part in generic._list(value, name)])
+    ),
+}

@@ -1,0 +1,1 @@
+"""Prints modules as Python code: calls of `hlotool.Builder` that make the module again."""

@@ -1,0 +1,68 @@
+"""Calls of a builder's methods, and the lines of code that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import Any
+
+from hlotool.record import Record
+
+__all__ = ["Argument", "Call", "chain_lines"]
+
+_MOST_COLUMNS = 120
+_INDENT = "    "
+# A list that is not worth a line of its own.
+_SHORT = 40
+
+Argument = tuple[str, Any]
+"""The name of an argument that is passed by name, or an empty string, and its value."""
+
+
+class Call(Record):
+    """A call of a builder's method."""
+
+    method: str
+    arguments: tuple[Argument, ...] = ()
+
+    @property
+    def positional(self) -> list[Any]:
+        return [value for name, value in self.arguments if not name]
+
+    @property
+    def named(self) -> dict[str, Any]:
+        return {name: value for name, value in self.arguments if name}
+
+
+def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: str) -> str:
+    """A statement that begins with `start`, and then calls one method after the other; long argument lists take a line for each argument.
+
+    >>> print(chain_lines("x = b", [(".add", ["p", "q"]), (".named", ['"sum"'])], ""))
+    x = b.add(p, q).named("sum")
+    """
+    texts = [f"{method}({', '.join(arguments)})" for method, arguments in calls]
+    if len(indent) + len(start) + sum(map(len, texts)) <= _MOST_COLUMNS:
+        return indent + start + "".join(texts)
+    # The last list is broken first, that of the annotations if there are any; then the longest ones.
+    last = len(calls) - 1
+    order = sorted(range(len(calls)), key=lambda k: (k != last or len(texts[k]) < _SHORT, -len(texts[k])))
+    for k in order:
+        texts[k] = _broken(*calls[k], indent)
+        whole = indent + start + "".join(texts)
+        if all(len(line) <= _MOST_COLUMNS for line in whole.splitlines() if not line.startswith(indent + _INDENT)):
+            break
+    return whole
+
+
+def _broken(method: str, arguments: Sequence[str], indent: str) -> str:
+    """A call with a line for each argument."""
+    inside = indent + _INDENT
+    rows = [_wrapped(f"{inside}{argument},", inside) for argument in arguments]
+    return "\n".join([f"{method}(", *rows, f"{indent})"])
+
+
+def _wrapped(row: str, indent: str) -> str:
+    """A long list of variables in several lines; strings are left as they are."""
+    if len(row) <= _MOST_COLUMNS or '"' in row or "'" in row:
+        return row
+    return fill(row, _MOST_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)

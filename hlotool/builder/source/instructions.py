@@ -1,0 +1,132 @@
+"""The statements that make instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+from hlotool.builder.source.arguments import generic_calls, natural_calls
+from hlotool.builder.source.calls import Call
+from hlotool.builder.source.literals import constant_arguments
+from hlotool.builder.source.trial import ANNOTATIONS, Trial
+from hlotool.builder.source.values import CodeWriter, attribute_value, filled, shape_text
+from hlotool.builder.texts import as_attribute
+from hlotool.errors import HlotoolError, Violation
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.record import Record
+from hlotool.shapes.strings import unquote
+
+__all__ = ["InstructionCode", "used_instructions"]
+
+Step = tuple[str, tuple[str, ...]]
+"""A method and the code of its arguments, in which operands are marks."""
+
+
+class _Form(Record):
+    """How an instruction is made, except for its name and metadata."""
+
+    call: Step
+    layout: tuple[Step, ...]
+    annotations: tuple[str, ...]
+
+
+class InstructionCode:
+    """Finds the calls that make the instructions of a module, once for those that are alike."""
+
+    def __init__(self, trial: Trial, writer: CodeWriter) -> None:
+        self._trial = trial
+        self._writer = writer
+        self._forms: dict[tuple[Any, ...], _Form] = {}
+
+    def steps(self, x: Instruction, name: str | None, variables: Mapping[Instruction, str]) -> list[Step]:
+        """The calls that make an instruction, one after the other; `name` is None if the builder gives it this name by itself."""
+        if x.op.name == "parameter":
+            call, name = self._parameter(x, name), None
+            form = _Form(call, (), self._annotations(x, None))
+        elif x.op.name == "constant":
+            form = _Form((".constant", self._arguments(Call("", constant_arguments(x.immediate)))), (), self._annotations(x, None))
+        else:
+            form = self._form(x)
+        steps = [(form.call[0], tuple([filled(code, x.operands, variables) for code in form.call[1]]))]
+        if name is not None:
+            steps.append((".named", (self._writer.code(name),)))
+        steps += form.layout
+        annotations = form.annotations
+        if x.metadata_text is not None:
+            annotations = (*annotations, f"metadata={self._writer.code(x.metadata_text)}")
+        if annotations:
+            steps.append((".annotated", annotations))
+        return steps
+
+    def _form(self, x: Instruction) -> _Form:
+        # The objects live as long as the module.
+        key = (x.op, id(x.attributes), x.backend_config, id(x.shape), *[id(operand.shape) for operand in x.operands])
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = self._found(x)
+        return form
+
+    def _found(self, x: Instruction) -> _Form:
+        for call in chain(natural_calls(x), generic_calls(x)):
+            made = self._trial.made(call, x)
+            if made is not None:
+                layout = () if made.shape == x.shape else ((".with_layout", (self._writer.code(x.shape.text),)),)
+                return _Form((f".{call.method}", self._arguments(call)), layout, self._annotations(x, made))
+        raise HlotoolError(f"builders cannot make '{x.name}', {x.op.name} with the result {x.shape.text}")
+
+    def _arguments(self, call: Call) -> tuple[str, ...]:
+        return tuple([f"{name}={self._writer.code(value)}" if name else self._writer.code(value) for name, value in call.arguments])
+
+    def _parameter(self, x: Instruction, name: str | None) -> Step:
+        arguments: list[Any] = [("", x.immediate), ("", shape_text(x.shape))]
+        if name is not None:
+            arguments.append(("", name))
+        replication = x.attributes.get("parameter_replication")
+        if replication is not None:
+            arguments.append(("parameter_replication", list(replication)))
+        return ".parameter", self._arguments(Call("parameter", tuple(arguments)))
+
+    def _annotations(self, x: Instruction, made: Instruction | None) -> tuple[str, ...]:
+        """The arguments of `annotated`, except for those that what was made has already."""
+        own = {} if made is None else made.attributes
+        parts = []
+        for name in ANNOTATIONS:
+            value = x.attributes.get(name)
+            if value is not None and value != own.get(name):
+                parts.append(f"{name}={self._writer.code(_annotation_value(name, value, x.shape.text))}")
+        if x.backend_config is not None and (made is None or made.backend_config is None):
+            parts.append(f"backend_config={self._writer.code(configuration_value(x.backend_config))}")
+        return tuple(parts)
+
+
+def _annotation_value(name: str, value: Any, shape: str) -> Any:
+    """The value of an annotation as `annotate` takes it: text of HLO, unless it cannot be read back."""
+    if isinstance(value, dict):
+        return value
+    text = attribute_value(COMMON_ATTRIBUTES[name].kind, value)
+    with suppress(Violation):
+        if as_attribute(name, text, None, shape) == value:
+            return text
+    return value
+
+
+def configuration_value(text: str) -> str:
+    """The value of a backend configuration in its canonical text.
+
+    >>> configuration_value('{"a":1}'), configuration_value('"a b"')
+    ('{"a":1}', 'a b')
+    """
+    return unquote(text) if text.startswith('"') else text
+
+
+def used_instructions(instructions: Sequence[Instruction]) -> set[Instruction]:
+    """The instructions to which other statements refer."""
+    used: set[Instruction] = set()
+    for x in instructions:
+        used.update(x.operands)
+        if x.control_predecessors:
+            used.update(x.control_predecessors, (x,))
+    return used

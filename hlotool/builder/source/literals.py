@@ -1,0 +1,88 @@
+"""Literals of constants as arguments of `Builder.constant`: numbers, text of HLO, or bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from hlotool.builder.literals import as_literal, shaped_literal
+from hlotool.builder.source.calls import Argument
+from hlotool.builder.source.values import shape_text
+from hlotool.errors import Violation
+from hlotool.literals.data import decode, element_tokens
+from hlotool.literals.print import literal_text
+from hlotool.opdefs.inference import kind_of
+from hlotool.shapes.literal import Literal
+from hlotool.shapes.shape import array_shape
+
+__all__ = ["constant_arguments"]
+
+_MOST_NUMBERS = 64
+_MOST_DIMENSIONS = 8
+_LONGEST_TEXT = 400
+# The types of numbers without one.
+_PLAIN_TYPES = frozenset({"pred", "s32", "f32", "c64"})
+_WORDS = {"true": True, "false": False}
+
+
+def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
+    """The arguments with which `Builder.constant` makes a literal that is printed the same.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> constant_arguments(Literal(array_shape("s8", (2,)), "{1, 2}"))
+    (('', [1, 2]), ('', 's8'))
+    >>> constant_arguments(Literal(array_shape("f32"), "nan(0x7fc00001)"))
+    (('', 'nan(0x7fc00001)'), ('shape', 'f32[]'))
+    """
+    text = literal_text(literal)
+    for arguments in _candidates(literal, text):
+        value, named = arguments[0][1], dict(arguments[1:])
+        try:
+            made = shaped_literal(value, literal.shape) if "shape" in named else as_literal(value, named.get(""))
+        except Violation:
+            continue
+        # Some values of complex numbers have no text of their own.
+        if made.shape == literal.shape and literal_text(made) == text and decode(made) == decode(literal):
+            return arguments
+    return ("", text), ("shape", shape_text(literal.shape))
+
+
+def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
+    shape = literal.shape
+    if not shape.is_array or literal.elided:
+        return
+    if literal.element_count <= _MOST_NUMBERS and shape.rank <= _MOST_DIMENSIONS:
+        numbers = _numbers(Literal(shape, text))
+        if numbers is not None:
+            if shape != array_shape(shape.element_type, shape.dimensions):
+                yield ("", numbers), ("shape", shape_text(shape))
+            if shape.element_type in _PLAIN_TYPES:
+                yield (("", numbers),)
+            yield ("", numbers), ("", shape.element_type)
+    if len(text) > _LONGEST_TEXT:
+        yield ("", decode(literal)), ("shape", shape_text(shape))
+
+
+def _numbers(literal: Literal) -> Any:
+    """The numbers of an array as a nested list; None if its text has others than Python."""
+    kind, sizes = kind_of(literal.shape.element_type), literal.shape.dimensions
+    try:
+        values: list[Any] = [_number(token, kind) for token in element_tokens(literal)]
+    except ValueError:
+        return None
+    if kind == "complex":
+        values = [complex(*pair) for pair in zip(values[::2], values[1::2], strict=False)]
+    if len(values) != prod(sizes) or min(sizes, default=1) < 1:
+        return None
+    for size in reversed(sizes):
+        values = [values[k : k + size] for k in range(0, len(values), size)]
+    return values[0]
+
+
+def _number(token: str, kind: str) -> complex:
+    if kind == "pred":
+        return _WORDS[token] if token in _WORDS else bool(int(token))
+    if kind in ("float", "complex"):
+        return float(token)
+    return int(token)

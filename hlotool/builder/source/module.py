@@ -1,0 +1,236 @@
+"""Modules as Python code."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from copy import copy
+from typing import Any
+
+from hlotool.builder.source.calls import chain_lines
+from hlotool.builder.source.identifiers import Identifiers
+from hlotool.builder.source.instructions import InstructionCode, used_instructions
+from hlotool.builder.source.trial import Trial
+from hlotool.builder.source.values import RECORD_NAMES, CodeWriter
+from hlotool.builder.texts import as_module_attribute
+from hlotool.collection import no_garbage_collection
+from hlotool.errors import HlotoolError, Violation
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.names import GivenNames, NameTable, is_legal_name
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.codecs.base import WriteStyle
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
+from hlotool.opdefs.table import CODECS, OPS
+from hlotool.text.print.instruction import as_written
+from hlotool.text.print.printer import header_attributes
+from hlotool.verifier.engine import verify
+
+__all__ = ["to_python"]
+
+_INDENT = "    "
+# Names that the code uses itself.
+_OWN_NAMES = ("b", "c", "hlotool", "module", "b64decode")
+_NUMBERS_OF_PROGRAMS = ("replica_count", "num_partitions")
+_ENTRY_LAYOUT = "entry_computation_layout"
+
+
+def to_python(module: Module) -> str:
+    """The module as Python code: calls of `hlotool.Builder` that make it again, as the variable `module`.
+
+    The code is written to be read and edited, for example as a test or to report a bug: each instruction is made by the method that is called like
+    its operation, unless only `Builder.instruction` makes exactly this one. What is made prints the same text as the module with all print options.
+    Names and strings of the module are only ever strings in the code, so that it does nothing but build. A module that the verifier refuses is
+    built without checks. Raises HlotoolError for what no text that is parsed has: opcodes and attributes that are not known, which `strict=False`
+    accepts, and what is used before it is defined.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> print(to_python(parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] negate(x), sharding={replicated} }")), end="")
+    import hlotool
+    <BLANKLINE>
+    b = hlotool.Builder("module_main", entry="main", source_lines=False)
+    <BLANKLINE>
+    x = b.parameter(0, "f32[4]", "x")
+    y = b.neg(x).named("y").annotated(sharding="{replicated}")
+    <BLANKLINE>
+    module = b.build(y)
+    """
+    with no_garbage_collection():
+        return _ModuleCode(module).text()
+
+
+class _ModuleCode:
+    """Writes one module."""
+
+    def __init__(self, module: Module) -> None:
+        _require_known(module)
+        _require_order(module)
+        self._module = module
+        self._trial = Trial(module)
+        self._writer = CodeWriter()
+        self._instructions = InstructionCode(self._trial, self._writer)
+        self._unique_names = _has_unique_names(module)
+        self._names = NameTable()
+        identifiers = Identifiers((*_OWN_NAMES, *RECORD_NAMES))
+        called = {c for x in module.all_instructions() for c in x.called}
+        # Others need no variable.
+        self._writer.computations.update({c: "b" if c is module.entry else identifiers.take(c.name) for c in module.computations if c in called})
+        self._reserved = (*_OWN_NAMES, *RECORD_NAMES, *self._writer.computations.values())
+
+    def text(self) -> str:
+        module = self._module
+        blocks = [self._opening()]
+        for computation in module.computations:
+            blocks.append(self._computation(computation))
+        is_valid = _is_valid(module, self._trial)
+        if module.entry is not module.computations[-1]:
+            blocks.append(f"module = b.build({'' if is_valid else 'check=False'})")
+        else:
+            blocks.append(chain_lines("module = b", [(".build", [self._root, *([] if is_valid else ["check=False"])])], ""))
+        return "\n\n".join(["\n".join(self._imports()), *blocks]) + "\n"
+
+    def _imports(self) -> list[str]:
+        """The lines that import what the code uses: the standard library first."""
+        homes: dict[str, list[str]] = {}
+        for name, home in sorted(self._writer.imports.items()):
+            homes.setdefault(home, []).append(name)
+        lines = [f"from {home} import {', '.join(names)}" for home, names in sorted(homes.items())]
+        own = [line for line in lines if line.startswith("from hlotool")]
+        return [*(f"{line}\n" for line in lines if line not in own), "import hlotool", *own]
+
+    # ---- the header ---------------------------------------------------------------------------------------------------
+
+    def _opening(self) -> str:
+        module, code = self._module, self._writer.code
+        arguments = [code(module.name)]
+        if module.entry.name != module.name:
+            arguments.append(f"entry={code(module.entry.name)}")
+        arguments += [f"{name}={code(module.attributes[name])}" for name in _NUMBERS_OF_PROGRAMS if module.attributes.get(name, 1) != 1]
+        arguments.append("source_lines=False")
+        if not self._unique_names:
+            arguments.append("unique_names=False")
+        lines = [chain_lines("b = hlotool", [(".Builder", arguments)], "")]
+        header = [f"{code(name)}: {code(value)}" for name, value in self._header().items()]
+        if header:
+            line = f"b.set_header({{{', '.join(header)}}})"
+            lines.append(line if len(line) <= 120 else "b.set_header({\n" + "".join([f"{_INDENT}{part},\n" for part in header]) + "})")
+        if module.stack_tables_text is not None:
+            rows = module.stack_tables_text.splitlines(keepends=True)
+            lines.append("b.set_stack_frames(\n" + "".join([f"{_INDENT}{code(row)}\n" for row in rows]) + ")")
+        if module.entry.execution_thread != "main":
+            lines.append(f"b.set_execution_thread({code(module.entry.execution_thread)})")
+        return "\n".join(lines)
+
+    def _header(self) -> dict[str, Any]:
+        """The attributes of the header that have no argument of the builder."""
+        module = self._module
+        header = {
+            name: _header_value(name, module.attributes.get(name), text)
+            for name, text in header_attributes(module)
+            if name not in _NUMBERS_OF_PROGRAMS
+        }
+        # What the builder makes of the entry.
+        entry = module.entry.program_shape
+        usual = CODECS[MODULE_ATTRIBUTES[_ENTRY_LAYOUT].kind].write(entry, WriteStyle())
+        if module.attributes.get(_ENTRY_LAYOUT) == entry or header.get(_ENTRY_LAYOUT) == usual:
+            header.pop(_ENTRY_LAYOUT, None)
+        return header
+
+    # ---- computations -------------------------------------------------------------------------------------------------
+
+    def _computation(self, computation: Computation) -> str:
+        module, code = self._module, self._writer.code
+        is_entry, is_hidden = computation is module.entry, computation in module.hidden
+        builder, indent = ("b", "") if is_entry else ("c", _INDENT)
+        lines = []
+        if not is_entry:
+            opened = f"b.computation({code(computation.name)}{', hidden=True' if is_hidden else ''})"
+            variable = self._writer.computations.get(computation)
+            lines.append(f"with {opened if variable is None else f'({variable} := {opened})'} as c:")
+            if computation.execution_thread != "main":
+                lines.append(f"{indent}c.set_execution_thread({code(computation.execution_thread)})")
+        root = as_written(module, computation.root)
+        names = GivenNames() if is_hidden else self._names if self._unique_names else NameTable()
+        used, variables, identifiers = used_instructions(computation.instructions), dict[Instruction, str](), Identifiers(self._reserved)
+        is_last = computation.root is computation.instructions[-1]
+        if is_entry or not is_last:
+            used.add(computation.root)
+        for x in computation.instructions:
+            start = builder
+            if x in used:
+                variables[x] = identifiers.take(x.name)
+                start = f"{variables[x]} = {builder}"
+            written = root if x is computation.root else x
+            lines.append(chain_lines(start, self._instructions.steps(written, _taken(names, x), variables), indent))
+            if x.control_predecessors:
+                lines.append(f"{indent}{builder}.after({variables[x]}, [{', '.join([variables[p] for p in x.control_predecessors])}])")
+        if is_entry:
+            self._root = variables[computation.root]
+            if computation is not module.computations[-1]:
+                lines.append(f"b.finish_entry({self._root})")
+        elif not is_last:
+            lines.append(f"{indent}c.set_root({variables[computation.root]})")
+        return "\n".join(lines)
+
+
+def _header_value(name: str, value: Any, text: str) -> Any:
+    """The value of an attribute as `set_header` takes it: text of HLO, unless it cannot be read back."""
+    if isinstance(value, bool):
+        return value
+    with suppress(Violation):
+        if CODECS[MODULE_ATTRIBUTES[name].kind].write(as_module_attribute(name, text), WriteStyle()) == text:
+            return text
+    return value
+
+
+def _is_valid(module: Module, trial: Trial) -> bool:
+    """Whether the verifier accepts the module as it is built: without the text, whose comments may suppress findings."""
+    built = copy(module)
+    built.source, built.diagnostics = None, []
+    return not any(diagnostic.severity == "error" for diagnostic in verify(built, trial.modes))
+
+
+def _taken(names: NameTable, x: Instruction) -> str | None:
+    """Gives an instruction its name as a builder does; None if it has this name without being told."""
+    automatic = names.take(x.op.name)
+    if automatic == x.name:
+        return None
+    names.release(automatic)
+    names.add(x.name)
+    return x.name
+
+
+def _has_unique_names(module: Module) -> bool:
+    """Whether names are such as builders give: those of instructions are unique in the module, and all are legal."""
+    names = [x.name for c in module.computations if c not in module.hidden for x in c.instructions]
+    return len(names) == len(set(names)) and all(is_legal_name(name) for name in (module.name, *(c.name for c in module.computations)))
+
+
+def _require_known(module: Module) -> None:
+    """Raises HlotoolError for a module with opcodes or attributes that builders do not know."""
+    unknown = [f"the attribute '{name}' of the header" for name in module.attributes if name not in MODULE_ATTRIBUTES]
+    known: set[tuple[OpDef, int]] = set()
+    for x in module.all_instructions():
+        key = x.op, id(x.attributes)
+        if key in known:
+            continue
+        known.add(key)
+        if x.op is not OPS.get(x.op.name):
+            unknown.append(f"the opcode '{x.op.name}' of '{x.name}'")
+        unknown += [f"the attribute '{name}' of '{x.name}'" for name in x.attributes if name not in x.op.attributes and name not in COMMON_ATTRIBUTES]
+    if unknown:
+        raise HlotoolError(f"builders cannot make {unknown[0]}")
+
+
+def _require_order(module: Module) -> None:
+    """Raises HlotoolError for a module that uses an instruction or a computation before it defines it."""
+    computations: set[Computation] = set()
+    for computation in module.computations:
+        defined: set[Instruction] = set()
+        for x in computation.instructions:
+            missing = [used for used in (*x.operands, *x.control_predecessors) if used not in defined]
+            called = [c for c in x.called if c not in computations] if x.op.calls else ()
+            if missing or called:
+                name = (*missing, *called)[0].name
+                raise HlotoolError(f"builders cannot make '{x.name}' in '{computation.name}': '{name}' is not defined before it")
+            defined.add(x)
+        computations.add(computation)

@@ -1,0 +1,80 @@
+"""Tries calls of a builder's methods on the operands of an instruction, to see whether they make exactly this instruction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlotool.builder.builder import Builder
+from hlotool.builder.emitter import is_default
+from hlotool.builder.op import Op
+from hlotool.builder.source.calls import Call
+from hlotool.builder.source.values import resolved
+from hlotool.errors import BuilderError
+from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.common import COMMON_ATTRIBUTES
+
+__all__ = ["ANNOTATIONS", "Trial"]
+
+ANNOTATIONS = tuple(name for name in COMMON_ATTRIBUTES if name not in ("parameter_replication", "control-predecessors", "metadata", "backend_config"))
+"""The attributes that `Builder.annotate` sets."""
+
+
+class _TrialBuilder(Builder):
+    """A builder that leaves the computations that its instructions call as they are."""
+
+    def _annotate_wrapped(self, x: Instruction) -> None:
+        """Does nothing."""
+
+
+class Trial:
+    """Makes instructions like those of a module, with the same operands and called computations, and forgets them."""
+
+    def __init__(self, module: Module) -> None:
+        self._builder = _TrialBuilder("trial", source_lines=False)
+        self._builder._state.computations.update(dict.fromkeys(module.computations))
+        self.modes = self._builder._state.modes
+
+    def made(self, call: Call, x: Instruction) -> Instruction | None:
+        """What the call makes of the operands, if it is the instruction except for its name, its layout and annotations; else None."""
+        builder = self._builder
+
+        def operand(number: int) -> Op:
+            return Op(builder, x.operands[number])
+
+        try:
+            arguments = [resolved(value, operand) for value in call.positional]
+            named = {name: resolved(value, operand) for name, value in call.named.items()}
+            result: Any = getattr(builder, call.method)(*arguments, **named)
+        except (BuilderError, IndexError):
+            # Not this instruction, or one with fewer operands than the method takes.
+            return None
+        finally:
+            instructions = list(builder._instructions)
+            builder._instructions.clear()
+        if not isinstance(result, Op) or instructions != [result.instruction]:
+            return None
+        return result.instruction if _is_like(result.instruction, x) else None
+
+
+def _is_like(made: Instruction, x: Instruction) -> bool:
+    return (
+        made.op is x.op
+        and made.operands == tuple(x.operands)
+        and (made.shape == x.shape or made.shape.text_without_layout == x.shape.text_without_layout)
+        and _own_attributes(made) == _own_attributes(x)
+        and all(name in x.attributes for name in ANNOTATIONS if name in made.attributes)
+        and (made.backend_config is None or made.backend_config == x.backend_config)
+    )
+
+
+def _own_attributes(x: Instruction) -> dict[str, Any]:
+    """The attributes that are not annotations, without those that have their default or follow from the result."""
+    op, operands = x.op, tuple([operand.shape for operand in x.operands])
+    own: dict[str, Any] = {}
+    for name, spec in op.attributes.items():
+        value = x.attributes.get(name)
+        # No groups, and no dimensions, are written in any case.
+        is_empty = spec.default == () and not value
+        if not (is_empty or value == spec.default or name in op.derived or is_default(op, name, value, operands)):
+            own[name] = value
+    return own

@@ -1,0 +1,132 @@
+"""`hlotool graph`: pictures of modules. `hlotool.graph` makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
+from typing import ClassVar
+
+import click
+
+from hlotool.cli.command import GROUPS, HloCommand
+from hlotool.cli.inputs import Outcome, files_or_stdin, read_module
+from hlotool.cli.options import color_option, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.output import write_out
+from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS, GraphOptions
+from hlotool.workspace.reading import STDIN, InputForm
+from hlotool.workspace.writing import check_outputs, replace_file
+
+__all__ = ["command"]
+
+_HELP = """Make a picture of a module.
+
+The picture is a page of HTML that loads nothing from elsewhere: move and zoom, search, open and close computations and layers, click an
+instruction to see its text, its operands and its users. A list says where most bytes or operations are. Other formats show less: svg and png
+as many groups as fit, dot and mermaid the same for other programs. The format follows from the name of the output: .html, .svg, .png, .dot or
+.gv, .mmd.
+
+FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input.
+
+Instructions are in groups: the scopes in `op_name`, layers that repeat each other, and the computations of fusions, calls and loops. NAME is an
+instruction, in the entry or else in any computation.
+
+\b
+Examples:
+  hlotool graph module.hlo -o module.html
+  hlotool graph module.hlo -o module.html --color-by bytes
+  hlotool graph module.hlo -o neighbors.svg --around dot.12 --depth 3
+  hlotool graph module.hlo -o path.png --path param_0 dot.12 --no-constants
+  hlotool graph module.hlo --format dot --computation body.4 | dot -Tpdf -o body.pdf
+  zcat module.hlo.gz | hlotool graph --format mermaid
+
+\b
+Exit codes:
+  0  success
+  2  bad usage, a file cannot be read or parsed, or there is no such picture
+  3  a bug in hlotool
+html, svg and png need the extra hlotool[graph].
+"""
+
+_SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
+
+
+class GraphCommand(HloCommand):
+    """The command, with groups of its own."""
+
+    groups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "What is shown": ("computation", "around", "depth", "path", "constants", "expand"),
+        "Limits": GROUPS["Limits"],
+        "Output": ("output", "format_", "color_by", "color"),
+        "Files": GROUPS["Files"],
+        "Information": GROUPS["Information"],
+    }
+
+
+def _choices(table: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}, {text}" for name, text in table.items())
+
+
+@click.command("graph", cls=GraphCommand, help=_HELP, short_help="Make a picture of a module: HTML, SVG, PNG, DOT or Mermaid.")
+@click.argument("file", metavar="[FILE|-]", required=False, type=click.Path())
+@click.option("--computation", metavar="NAME", help="Show this computation; default: the entry.")
+@click.option("--around", metavar="NAME", help="Show only what is up to --depth steps away from this instruction.")
+@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: steps to operands and to users; default: 2.")
+@click.option("--path", nargs=2, metavar="A B", help="Show only the instructions through which B depends on A.")
+@click.option("--constants/--no-constants", default=True, help="Show constants, which is the default, or leave them out.")
+@click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls that are open: {_choices(EXPANSIONS)}.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
+@click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="The format; default: that of the output's name, else html.")
+@click.option("--color-by", type=click.Choice(list(COLORINGS)), default="opcode", help=f"Color boxes: {_choices(COLORINGS)}.")
+@color_option
+@input_size_option
+@stdin_filename_option
+@input_form_options
+def command(
+    file: str | None,
+    computation: str | None,
+    around: str | None,
+    depth: int | None,
+    path: tuple[str, str] | None,
+    constants: bool,
+    expand: str,
+    output: str | None,
+    format_: str | None,
+    color_by: str,
+    color: str,
+    stdin_filename: str,
+    form: InputForm,
+) -> None:
+    # Imported on use, since --help does not need it.
+    from hlotool.graph.graph import to_graph  # noqa: PLC0415
+
+    if depth is not None and around is None:
+        raise click.UsageError("--depth needs --around")
+    if around is not None and path is not None:
+        raise click.UsageError("--around and --path cannot be combined")
+    (name,) = files_or_stdin([file] if file is not None else [])
+    check_outputs([output], [name])
+    options = GraphOptions(computation, around, GraphOptions().depth if depth is None else depth, path, constants, color_by, expand)
+    format_ = format_ or _format_of(output)
+    outcome = Outcome()
+    with outcome.file(name):
+        read = read_module(name, outcome, form, color, stdin_filename, "a picture shows one module")
+        if read is not None:
+            _write(to_graph(read.module, format_, options), output)
+    outcome.finish()
+
+
+def _format_of(output: str | None) -> str:
+    """The format that the name of the output says. Raises UsageError if it has another suffix."""
+    if output is None or output == STDIN:
+        return FORMATS[0]
+    suffix = PurePath(output).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise click.UsageError(f"'{output}' has none of the suffixes {', '.join(_SUFFIXES)}; give the format with --format")
+    return _SUFFIXES[suffix]
+
+
+def _write(picture: str | bytes, output: str | None) -> None:
+    if output is not None and output != STDIN:
+        replace_file(output, picture)
+    else:
+        write_out(picture)

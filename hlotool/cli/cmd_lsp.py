@@ -1,0 +1,47 @@
+"""`hlotool lsp`: the language server, which editors start. `hlotool.server` is the server."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+import hlotool
+from hlotool.cli.command import HloCommand
+from hlotool.errors import HlotoolError
+
+__all__ = ["command"]
+
+_HELP = """Serve an editor by the language server protocol.
+
+Editors start it by themselves; https://github.com/microsoft/language-server-protocol lists which can. It reports findings while you type,
+formats, fixes, completes, renames, finds definitions and uses, and tells of each instruction what it is, what it costs, and where it comes
+from. Settings are those of `hlotool verify` and `hlotool fmt`, in the nearest hlotool.toml.
+
+Needs pygls: pip install 'hlotool[lsp]'.
+
+\b
+Examples:
+  hlotool lsp
+  hlotool lsp --tcp 7658
+
+\b
+Exit codes:
+  0 success; 1 the editor left without saying goodbye; 2 pygls is not installed, or the port is taken; 3 a bug in hlotool
+"""
+
+
+@click.command("lsp", cls=HloCommand, help=_HELP, short_help="Serve an editor by the language server protocol.")
+@click.option("--stdio", is_flag=True, help="Use standard input and output, the default; many editors pass this option.")
+@click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Wait for one editor on a port of this computer instead.")
+def command(stdio: bool, port: int | None) -> int:
+    if stdio and port is not None:
+        raise click.UsageError("--stdio and --tcp exclude each other")
+    try:
+        # Imported on use, since pygls is installed with an extra only.
+        serve = import_module("hlotool.server.server").serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
+    return 0 if serve(hlotool.__version__, port) else 1

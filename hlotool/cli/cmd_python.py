@@ -1,0 +1,48 @@
+"""`hlotool python`: prints modules as Python code that makes them, which `hlotool.to_python` writes."""
+
+from __future__ import annotations
+
+import click
+
+import hlotool
+from hlotool.cli.command import HloCommand
+from hlotool.cli.inputs import files_or_stdin
+from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.printing import print_modules
+from hlotool.workspace.reading import InputForm
+
+__all__ = ["command"]
+
+_HELP = """Print HLO modules as Python code that makes them.
+
+The code calls `hlotool.Builder` and ends with the variable `module`, which prints the same text as the file's module: a start for a test, a smaller
+case or a generator of modules. It only builds: names and strings of the module are nothing but strings in it.
+
+FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The programs of several modules are separated by
+`# -----`.
+
+\b
+Examples:
+  hlotool python module.hlo
+  hlotool python dump.txt.gz -o make_module.py
+  hlotool python module.hlo | python -i -
+
+\b
+Exit codes:
+  0 success; 2 a file cannot be read or parsed; 3 a bug in hlotool
+With -o, nothing is written if any file fails.
+"""
+_SEPARATOR = "\n# -----\n\n"
+
+
+@click.command("python", cls=HloCommand, help=_HELP, short_help="Print modules as Python code that makes them.")
+@files_argument
+@click.option(
+    "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."
+)
+@color_option
+@input_size_option
+@stdin_filename_option
+@input_form_options
+def command(files: tuple[str, ...], output: str | None, color: str, stdin_filename: str, form: InputForm) -> None:
+    print_modules(files_or_stdin(files), hlotool.to_python, _SEPARATOR, output=output, color=color, stdin_filename=stdin_filename, form=form)

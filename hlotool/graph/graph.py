@@ -1,0 +1,73 @@
+"""Pictures of modules: `hlotool.to_graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal, overload
+
+from hlotool.errors import nearest
+from hlotool.graph.dot import dot
+from hlotool.graph.groups import make_group
+from hlotool.graph.mermaid import mermaid
+from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS, GraphError, GraphOptions
+from hlotool.graph.outline import Outline
+from hlotool.graph.page import page
+from hlotool.graph.painting import Paint, paint
+from hlotool.graph.picture import Picture, make_picture
+from hlotool.graph.png import png
+from hlotool.graph.selection import select
+from hlotool.graph.svg import svg
+from hlotool.ir.model import Module
+
+__all__ = ["to_graph"]
+
+TextFormat = Literal["dot", "html", "mermaid", "svg"]
+
+_STATIC: Mapping[str, Callable[[Picture, Paint], str | bytes]] = {"dot": dot, "mermaid": mermaid, "png": png, "svg": svg}
+_FEW = 60
+"""A part of a computation with so few instructions is shown without groups."""
+
+
+@overload
+def to_graph(module: Module, format: TextFormat = "html", options: GraphOptions | None = None) -> str: ...
+@overload
+def to_graph(module: Module, format: Literal["png"], options: GraphOptions | None = None) -> bytes: ...
+@overload
+def to_graph(module: Module, format: str, options: GraphOptions | None = None) -> str | bytes: ...
+def to_graph(module: Module, format: str = "html", options: GraphOptions | None = None) -> str | bytes:  # noqa: A002
+    """A picture of a module in one of FORMATS: bytes for "png", else a text. "html" is one page that loads nothing from elsewhere.
+
+    "svg", "png" and "html" need the extra `hlotool[graph]`. Raises GraphError if a name does not exist, if the picture is too large for the
+    format, or if a library is missing.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[2] parameter(0) ROOT negate.1 = f32[2] negate(p) }")
+    >>> print(to_graph(module, "mermaid").partition("classDef")[0].rstrip())
+    flowchart TD
+      n1["p<br/>parameter f32[2]"]
+      n2["negate.1<br/>f32[2]"]
+      n1 --> n2
+    """
+    options = GraphOptions() if options is None else options
+    _check("format", format, FORMATS)
+    _check("coloring", options.color_by, COLORINGS)
+    _check("expansion", options.expand, EXPANSIONS)
+    selection = select(module, options)
+    outline = Outline(with_constants=options.constants)
+    named = frozenset(selection.named)
+    if selection.is_whole:
+        group = outline.group_of(selection.computation)
+    elif len(selection.instructions) <= _FEW:
+        group = make_group(selection.computation.name, "computation", outline.shown(selection.instructions))
+    else:
+        group = outline.group_of_some(selection.computation.name, selection.instructions)
+    if format == "html":
+        return page(module, group, outline, options, named)
+    picture = make_picture(group, outline, options.expand, named)
+    return _STATIC[format](picture, paint(picture, module, options.color_by))
+
+
+def _check(what: str, value: str, known: Mapping[str, str] | tuple[str, ...]) -> None:
+    if value not in known:
+        meant = nearest(value, known)
+        raise GraphError(f"there is no {what} '{value}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join(known)}"))

@@ -1,0 +1,44 @@
+"""The words in a box."""
+
+from __future__ import annotations
+
+from hlotool.graph.groups import Group, leading_opcodes
+from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import brief, count
+
+__all__ = ["cut", "group_lines", "instruction_lines"]
+
+_LONGEST = 34
+_ELLIPSIS = "…"
+
+
+def cut(text: str, length: int = _LONGEST) -> str:
+    """The text without control characters, and without its middle if it is longer.
+
+    >>> cut("decoder_block_12.attention", 11)
+    'decod…ntion'
+    """
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in text)
+    if len(text) <= length:
+        return text
+    head = length // 2
+    return text[:head] + _ELLIPSIS + text[len(text) - (length - head - 1) :]
+
+
+def instruction_lines(x: Instruction) -> tuple[str, ...]:
+    """Its name, and what it is, as far as the name does not say it.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> instruction_lines(parse("ENTRY e { p = f32[2,3] parameter(0) ROOT negate.1 = f32[2,3] negate(p) }").entry.root)
+    ('negate.1', 'f32[2,3]')
+    """
+    shape = brief(x.shape)
+    if x.literal is not None and not x.shape.dimensions and x.shape.is_array:
+        return cut(x.name), cut(f"{shape} {x.literal.text}".rstrip())
+    return cut(x.name), cut(shape if x.name.startswith(x.opcode) else f"{x.opcode} {shape}")
+
+
+def group_lines(group: Group) -> tuple[str, ...]:
+    """Its title, its size and the opcodes that say most about it."""
+    return cut(group.title), cut(count(group.size, "instruction")), cut(leading_opcodes(group, 2))

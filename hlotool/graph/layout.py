@@ -1,0 +1,158 @@
+"""Positions of boxes in layers: a user is below its operands. igraph orders the boxes of a layer so that few edges cross.
+
+Positions are on a grid, without sizes; `placing.py` makes room for what is in the boxes. So the layout of a group does not depend on which groups
+in it are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from hlotool.graph.options import GraphError
+
+__all__ = ["Arrangement", "arrange"]
+
+_WIDEST_ROW = 12
+_LONGEST_ROUTE = 8
+"""Edges over more rows are drawn straight: so many bends would not help to follow them."""
+_ITERATIONS = 24
+_FEWEST_FOR_LIBRARY = 3
+
+
+class Arrangement(NamedTuple):
+    """The row and the horizontal position of each item, and the positions where an edge crosses the rows between its ends.
+
+    Positions are multiples of the width of a column; items of a row are at least 1 apart.
+    """
+
+    rows: list[int]
+    columns: list[float]
+    bends: dict[tuple[int, int], list[float]]
+
+
+def arrange(count: int, edges: Iterable[tuple[int, int]]) -> Arrangement:
+    """Arranges items that are numbered in an order in which most edges lead from a smaller to a larger number.
+
+    Edges in the other direction lead upwards. Parts that no edge joins are side by side, then below each other. Raises GraphError if igraph is
+    not installed.
+    """
+    forward = sorted({(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]})
+    shelves = _Shelves(count)
+    for members in _components(count, forward):
+        numbers = {k: j for j, k in enumerate(members)}
+        inside = [(numbers[a], numbers[b]) for a, b in forward if a in numbers] if len(members) > 1 else []
+        shelves.add(members, _arrange_connected(len(members), inside))
+    return shelves.arrangement
+
+
+def _components(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """The items that edges join, directly or indirectly, in the order of their first ones."""
+    leader = list(range(count))
+
+    def leader_of(k: int) -> int:
+        while leader[k] != k:
+            leader[k] = leader[leader[k]]
+            k = leader[k]
+        return k
+
+    for a, b in edges:
+        a, b = leader_of(a), leader_of(b)
+        leader[max(a, b)] = min(a, b)
+    components: dict[int, list[int]] = {}
+    for k in range(count):
+        components.setdefault(leader_of(k), []).append(k)
+    return list(components.values())
+
+
+class _Shelves:
+    """Arrangements side by side, and below each other where the line is full."""
+
+    def __init__(self, count: int) -> None:
+        self.arrangement = Arrangement([0] * count, [0.0] * count, {})
+        self._row = self._height = 0
+        self._width = 0.0
+
+    def add(self, members: Sequence[int], part: Arrangement) -> None:
+        every = [*part.columns, *(x for bends in part.bends.values() for x in bends)]
+        left, width, height = min(every), max(every) - min(every) + 1, max(part.rows) + 1
+        if self._width and self._width + width > _WIDEST_ROW:
+            self._row, self._height, self._width = self._row + self._height, 0, 0.0
+        shift = self._width - left
+        for j, k in enumerate(members):
+            self.arrangement.rows[k] = self._row + part.rows[j]
+            self.arrangement.columns[k] = part.columns[j] + shift
+        for (a, b), bends in part.bends.items():
+            self.arrangement.bends[members[a], members[b]] = [x + shift for x in bends]
+        self._width += width
+        self._height = max(self._height, height)
+
+
+def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangement:
+    rows = _narrowed(_rows(count, edges), edges)
+    if count < _FEWEST_FOR_LIBRARY:
+        return Arrangement(rows, [0.0] * count, {})
+    layers = list(rows)
+    links: list[tuple[int, int]] = []
+    routes: dict[tuple[int, int], range] = {}
+    for a, b in edges:
+        span = rows[b] - rows[a]
+        if span > _LONGEST_ROUTE:
+            continue
+        between = range(len(layers), len(layers) + span - 1)
+        layers += range(rows[a] + 1, rows[b])
+        stops = [a, *between, b]
+        links += pairwise(stops)
+        if between:
+            routes[a, b] = between
+    graph = _igraph().Graph(len(layers), links, directed=True)
+    layout = graph.layout_sugiyama(layers=layers, maxiter=_ITERATIONS)
+    columns = [round(float(x), 2) for x, _ in layout.coords[: len(layers)]]
+    return Arrangement(rows, columns[:count], {edge: [columns[k] for k in between] for edge, between in routes.items()})
+
+
+def _igraph() -> Any:
+    try:
+        return import_module("igraph")
+    except ImportError as error:
+        raise GraphError("layouts need the package igraph: pip install 'hlotool[graph]'; the formats dot and mermaid do not need it") from error
+
+
+def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The row of each item: below all its operands. What has no operands is directly above its first user."""
+    operands: list[list[int]] = [[] for _ in range(count)]
+    users: list[list[int]] = [[] for _ in range(count)]
+    for a, b in edges:
+        operands[b].append(a)
+        users[a].append(b)
+    rows = [0] * count
+    for k in range(count):
+        rows[k] = max((rows[a] + 1 for a in operands[k]), default=0)
+    for k in reversed(range(count)):
+        if users[k] and len(operands[k]) < len(users[k]):
+            rows[k] = min(rows[b] for b in users[k]) - 1
+    return rows
+
+
+def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
+    """The rows, numbered from 0 without gaps, with wide ones divided. No edge joins items of the same row, so that any division is valid.
+
+    What nothing leads to comes first, and what leads nowhere last.
+    """
+    members: dict[int, list[int]] = {}
+    for k, row in enumerate(rows):
+        members.setdefault(row, []).append(k)
+    sources, targets = {a for a, _ in edges}, {b for _, b in edges}
+    result = [0] * len(rows)
+    row = 0
+    for _, found in sorted(members.items()):
+        found.sort(key=lambda k: (k in targets) - (k not in sources))
+        # Lines of about equal length.
+        lines = -(-len(found) // _WIDEST_ROW)
+        width = -(-len(found) // lines)
+        for position, k in enumerate(found):
+            result[k] = row + position // width
+        row += lines
+    return result

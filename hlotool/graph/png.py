@@ -1,0 +1,33 @@
+"""Pictures as PNG, rendered from SVG."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from hlotool.graph.options import GraphError
+from hlotool.graph.painting import Paint
+from hlotool.graph.picture import Picture
+from hlotool.graph.svg import size_of_svg, svg
+
+__all__ = ["png"]
+
+_MOST_PIXELS = 60_000_000
+"""Image viewers fail with many more, and rendering takes memory of four bytes each."""
+_ZOOM = 2
+
+
+def png(picture: Picture, paint: Paint) -> bytes:
+    """The picture. Raises GraphError if it is too large, or if igraph or resvg is not installed."""
+    try:
+        resvg = import_module("resvg_py")
+    except ImportError as error:
+        raise GraphError("the format png needs the package resvg-py: pip install 'hlotool[graph]'; svg does not need it") from error
+    text = svg(picture, paint)
+    width, height = size_of_svg(text)
+    if width * height > _MOST_PIXELS:
+        raise GraphError(
+            f"a picture of {width:,} by {height:,} pixels is too large for png; use the format svg or html,"
+            " or show less: with --expand auto, --computation, --around or --path"
+        )
+    zoom = _ZOOM if width * height * _ZOOM**2 <= _MOST_PIXELS else 1
+    return bytes(resvg.svg_to_bytes(svg_string=text, zoom=zoom))

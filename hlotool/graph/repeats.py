@@ -1,0 +1,165 @@
+"""Groups in long lists of instructions that no name divides: layers that repeat each other, and else parts of equal length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from itertools import pairwise
+
+from hlotool.graph.groups import Group, instructions_of, is_leading, make_group
+from hlotool.graph.scopes import without_number
+from hlotool.ir.model import Instruction
+
+__all__ = ["MOST_ITEMS", "divided"]
+
+Item = Instruction | Group
+
+MOST_ITEMS = 160
+"""Items of a group that can be seen at once; layouts of many more take long."""
+_FEWEST_LAYERS = 3
+_LEAST_REGULAR = 0.5
+"""A layer is at least this much of the average one, which tells layers from occurrences by chance."""
+_LEAST_COVERED = 0.3
+_SHORTEST_LAYER = 6
+_MOST_LAYERS = 160
+_LONGEST_RUN = 16
+_MOST_SPLICED = 24
+_AROUND = ("before the layers", "after the layers")
+
+
+def divided(items: Sequence[Item]) -> list[Item]:
+    """The items, in groups if they are too many.
+
+    Layers begin with an instruction that occurs once in each of them: with operation and shape that occur as often as many others do, and at
+    regular distances.
+    """
+    given = {item for item in items if isinstance(item, Group)}
+    # What has no operands, such as weights, stands before its first user.
+    root = make_group("", "part", _next_to_users(items))
+    inner: dict[Group, list[Item]] = {}
+    pending = [root]
+    while pending:
+        group = pending.pop()
+        inner[group] = list(group.items) if len(group.items) <= MOST_ITEMS else _divided_once(group.items)
+        pending += [item for item in inner[group] if isinstance(item, Group) and item not in given]
+    final: dict[Group, Group] = {}
+    # Inner groups were found after outer ones.
+    for group, parts in reversed(inner.items()):
+        final[group] = make_group(group.title, group.kind, _spliced([final.get(p, p) if isinstance(p, Group) else p for p in parts]))
+    return list(final[root].items)
+
+
+def _spliced(items: list[Item]) -> list[Item]:
+    """The items, with what is before and after layers in place of the groups of that name, where it is little."""
+    result: list[Item] = []
+    for k, item in enumerate(items):
+        is_short = isinstance(item, Group) and item.title in _AROUND and len(result) + len(item.items) + len(items) - k <= _MOST_SPLICED
+        result += item.items if is_short and isinstance(item, Group) else [item]
+    return result
+
+
+def _next_to_users(items: Sequence[Item]) -> list[Item]:
+    home = {x: k for k, item in enumerate(items) for x in (instructions_of(item) if isinstance(item, Group) else (item,))}
+    first_use: dict[int, int] = {}
+    for x, k in home.items():
+        for operand in x.operands:
+            j = home.get(operand, k)
+            if j != k:
+                first_use[j] = min(first_use.get(j, k), k)
+    # Halves: before the user, but after what precedes it.
+    places = [first_use.get(k, k) - 0.5 if isinstance(item, Instruction) and not item.operands else k for k, item in enumerate(items)]
+    return [items[k] for k in sorted(range(len(items)), key=places.__getitem__)]
+
+
+def _divided_once(items: Sequence[Item]) -> list[Item]:
+    if any(isinstance(item, Group) for item in items):
+        # What names divide stays in sight.
+        runs = _with_runs_grouped(items)
+        if len(runs) <= MOST_ITEMS:
+            return runs
+    starts = _layer_starts([_signature(item) for item in items])
+    if not starts:
+        return _parts(items)
+    length = (starts[-1] - starts[0]) // (len(starts) - 1)
+    end = min(len(items), starts[-1] + length)
+    bounds = [*starts, end]
+    count = len(starts)
+    layers = [make_group(f"layer {k + 1} of {count}", "part", items[bounds[k] : bounds[k + 1]]) for k in range(count)]
+    before, after = items[: starts[0]], items[end:]
+    return [*_remainder(_AROUND[0], before), make_group(f"{count} layers", "layers", layers), *_remainder(_AROUND[1], after)]
+
+
+def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
+    """The items, with instructions between two groups as a group of their own if they are many."""
+    result: list[Item] = []
+    run: list[Instruction] = []
+    for item in [*items, None]:
+        if isinstance(item, Instruction):
+            run.append(item)
+            continue
+        result += [make_group(_title(run), "part", run)] if len(run) > _LONGEST_RUN else run
+        run = []
+        if item is not None:
+            result.append(item)
+    return result
+
+
+def _title(run: Sequence[Instruction]) -> str:
+    if not any(x.operands for x in run):
+        return "parameters and constants"
+    lead = next((x for x in run if is_leading(x)), run[-1])
+    return f"{lead.name} and {len(run) - 1} more"
+
+
+def _remainder(title: str, items: Sequence[Item]) -> list[Item]:
+    if len(items) < MOST_ITEMS // 2:
+        return list(items)
+    return [make_group(title, "part", items)]
+
+
+def _parts(items: Sequence[Item]) -> list[Item]:
+    """Parts of equal length, about as many as items in each if they are very many."""
+    length = MOST_ITEMS if len(items) <= MOST_ITEMS**2 else -(-len(items) // MOST_ITEMS)
+    count = -(-len(items) // length)
+    length = -(-len(items) // count)
+    return [make_group(f"part {k + 1} of {count}", "part", items[k * length : (k + 1) * length]) for k in range(count)]
+
+
+def _signature(item: Item) -> Hashable:
+    if isinstance(item, Group):
+        return without_number(item.title)
+    return item.opcode, item.shape.text_without_layout, len(item.operands)
+
+
+def _layer_starts(signatures: Sequence[Hashable]) -> list[int]:
+    """The positions where layers begin; none if nothing repeats regularly."""
+    places: dict[Hashable, list[int]] = {}
+    for k, signature in enumerate(signatures):
+        places.setdefault(signature, []).append(k)
+    weights: Counter[int] = Counter()
+    for found in places.values():
+        weights[len(found)] += len(found)
+    candidates = [number for number in weights if _FEWEST_LAYERS <= number <= _MOST_LAYERS]
+    # What occurs twice or four times in each layer says so as well.
+    totals = {number: sum(weight for other, weight in weights.items() if other % number == 0) for number in candidates}
+    for number in sorted(candidates, key=lambda number: (-totals[number] * number**0.25, number)):
+        regular = [found for found in places.values() if len(found) == number and _is_regular(found, len(signatures))]
+        if regular:
+            return min(regular, key=lambda found: (_spread(found), found[0]))
+    return []
+
+
+def _gaps(found: Sequence[int]) -> list[int]:
+    return [b - a for a, b in pairwise(found)]
+
+
+def _is_regular(found: Sequence[int], count: int) -> bool:
+    gaps = _gaps(found)
+    average = sum(gaps) / len(gaps)
+    is_long = average >= _SHORTEST_LAYER and average * len(found) >= _LEAST_COVERED * count
+    return is_long and min(gaps) >= _LEAST_REGULAR * average
+
+
+def _spread(found: Sequence[int]) -> float:
+    gaps = _gaps(found)
+    return max(gaps) / (sum(gaps) / len(gaps))

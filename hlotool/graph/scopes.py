@@ -1,0 +1,125 @@
+"""Groups by the names that programs give to their parts: `op_name="layer_3/attention/dot_general"` is in `layer_3`, and there in `attention`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from hlotool.graph.groups import Group, make_group
+from hlotool.ir.model import Instruction
+from hlotool.shapes.metadata import decode_metadata
+
+__all__ = ["grouped_by_scope", "without_number"]
+
+Scope = tuple[str, ...]
+
+_NUMBER = re.compile(r"[0-9]+")
+_FEWEST = 3
+"""Smaller scopes are not worth a box of their own."""
+_FEWEST_LAYERS = 3
+_LONGEST_SCOPE = 24
+"""Parts of a scope; what is nested deeper is in the last one."""
+
+
+def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | Group]:
+    """The instructions, those of a common scope as a group. Groups whose names differ in a number only are layers, and become a group, too.
+
+    An instruction without a scope is where its users are, if they have a scope in common.
+    """
+    scopes = _scopes(instructions)
+    folders: dict[Scope, dict[Instruction | Scope, None]] = {(): {}}
+    sizes: dict[Scope, int] = {}
+    for x in instructions:
+        scope = scopes[x]
+        for depth in range(len(scope) + 1):
+            sizes[scope[:depth]] = sizes.get(scope[:depth], 0) + 1
+    for x in instructions:
+        scope = scopes[x]
+        while scope and sizes[scope] < _FEWEST:
+            scope = scope[:-1]
+        for depth in range(len(scope)):
+            folders.setdefault(scope[:depth], {})[scope[: depth + 1]] = None
+        folders.setdefault(scope, {})[x] = None
+    made: dict[Scope, Sequence[Instruction | Group]] = {}
+    # The innermost scopes first.
+    for scope in sorted(folders, key=len, reverse=True):
+        items = [item if isinstance(item, Instruction) else _group(item[len(scope) :], made.pop(item)) for item in folders[scope]]
+        made[scope] = _with_layers(items)
+    return _unwrapped(list(made[()]))
+
+
+def _scopes(instructions: Sequence[Instruction]) -> dict[Instruction, Scope]:
+    """The scope of each instruction: what precedes the last slash of its op_name, or what the scopes of its users have in common."""
+    decoded: dict[str, Scope] = {}
+    scopes: dict[Instruction, Scope] = {}
+    of_users: dict[Instruction, Scope] = {}
+    for x in reversed(instructions):
+        text = x.metadata_text
+        scope: Scope = ()
+        if text is not None and x.operands:
+            if text not in decoded:
+                decoded[text] = tuple(filter(None, decode_metadata(text).op_name.split("/")[:-1]))[:_LONGEST_SCOPE]
+            scope = decoded[text]
+        scopes[x] = scope = scope or of_users.get(x, ())
+        for operand in x.operands:
+            of_users[operand] = _common(of_users.get(operand, scope), scope)
+    return scopes
+
+
+def _common(a: Scope, b: Scope) -> Scope:
+    count = 0
+    for one, other in zip(a, b, strict=False):
+        if one != other:
+            break
+        count += 1
+    return a[:count]
+
+
+def _group(title: Scope, items: Sequence[Instruction | Group]) -> Group:
+    """A group of a scope; if all of it is in one scope inside, the group of that, with both names."""
+    name = "/".join(title)
+    if len(items) == 1 and isinstance(items[0], Group) and items[0].kind == "scope":
+        return make_group(f"{name}/{items[0].title}", "scope", items[0].items)
+    return make_group(name, "scope", items)
+
+
+def _unwrapped(items: list[Instruction | Group]) -> list[Instruction | Group]:
+    """The items, without a scope that nearly all of them are in."""
+    while True:
+        groups = [item for item in items if isinstance(item, Group)]
+        if len(groups) != 1 or groups[0].kind != "scope" or len(items) > len(groups[0].items):
+            return items
+        (group,) = groups
+        k = items.index(group)
+        items = [*items[:k], *group.items, *items[k + 1 :]]
+
+
+def without_number(title: str) -> str:
+    """The title with a star for each number.
+
+    >>> without_number("decoder_block_12/norm1")
+    'decoder_block_*/norm*'
+    """
+    return _NUMBER.sub("*", title)
+
+
+def _with_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction | Group]:
+    """The items, with those groups in one group whose names differ in a number only."""
+    alike: dict[str, list[Group]] = {}
+    for item in items:
+        if isinstance(item, Group) and item.kind == "scope":
+            alike.setdefault(without_number(item.title), []).append(item)
+    layers: dict[Group, Group] = {}
+    for title, groups in alike.items():
+        if "*" in title and _FEWEST_LAYERS <= len(groups) < len(items):
+            groups.sort(key=_numbers)
+            layers.update(dict.fromkeys(groups, make_group(f"{title}, {len(groups)} layers", "layers", groups)))
+    return list(dict.fromkeys(_layer_of(layers, item) for item in items)) if layers else items
+
+
+def _layer_of(layers: Mapping[Group, Group], item: Instruction | Group) -> Instruction | Group:
+    return layers.get(item, item) if isinstance(item, Group) else item
+
+
+def _numbers(group: Group) -> list[int]:
+    return [int(number[:18]) for number in _NUMBER.findall(group.title)]

@@ -1,0 +1,107 @@
+"""The instructions that options ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from hlotool.analysis.users import users
+from hlotool.errors import nearest
+from hlotool.graph.options import GraphError, GraphOptions
+from hlotool.ir.model import Computation, Instruction, Module
+
+__all__ = ["Selection", "select"]
+
+
+class Selection(NamedTuple):
+    """Some instructions of a computation, and those that the options name."""
+
+    computation: Computation
+    instructions: list[Instruction]
+    named: tuple[Instruction, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all instructions of the computation."""
+        return len(self.instructions) == len(self.computation.instructions)
+
+
+def select(module: Module, options: GraphOptions) -> Selection:
+    """What a picture of a module shows. Raises GraphError for names that do not exist, and if no path leads from one to the other.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> module = parse("ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT m = f32[] abs(n) }")
+    >>> [x.name for x in select(module, GraphOptions(around="m", depth=1)).instructions]
+    ['n', 'm']
+    """
+    if options.around is not None and options.path is not None:
+        raise GraphError("a picture shows either what is around an instruction or a path, not both")
+    computations = _searched(module, options.computation)
+    if options.around is not None:
+        computation, x = _instruction(computations, options.around)
+        return Selection(computation, _in_order(computation, _around(computation, x, options.depth)), (x,))
+    if options.path is not None:
+        computation, first = _instruction(computations, options.path[0])
+        _, last = _instruction([computation], options.path[1])
+        return Selection(computation, _in_order(computation, _between(computation, first, last)), (first, last))
+    return Selection(computations[0], computations[0].instructions, ())
+
+
+def _searched(module: Module, name: str | None) -> list[Computation]:
+    """The computation of that name, or all of them, the entry first."""
+    if name is None:
+        return [module.entry, *(computation for computation in module.computations if computation is not module.entry)]
+    wanted = name.removeprefix("%")
+    for computation in module.computations:
+        if computation.name == wanted:
+            return [computation]
+    raise GraphError(f"module '{module.name}' has no computation '{name}'" + _hint(wanted, (c.name for c in module.computations)))
+
+
+def _instruction(computations: list[Computation], name: str) -> tuple[Computation, Instruction]:
+    wanted = name.removeprefix("%")
+    for computation in computations:
+        for x in computation.instructions:
+            if x.name == wanted:
+                return computation, x
+    place = f"computation '{computations[0].name}'" if len(computations) == 1 else "the module"
+    raise GraphError(f"{place} has no instruction '{name}'" + _hint(wanted, (x.name for c in computations for x in c.instructions)))
+
+
+def _hint(name: str, names: Iterable[str]) -> str:
+    meant = nearest(name, names)
+    return f"; did you mean '{meant}'?" if meant else ""
+
+
+def _in_order(computation: Computation, chosen: set[Instruction]) -> list[Instruction]:
+    return [x for x in computation.instructions if x in chosen]
+
+
+def _around(computation: Computation, x: Instruction, depth: int) -> set[Instruction]:
+    """What is up to some steps away, along operands and users; the operands of users and the users of operands are not."""
+    found = {x}
+    for neighbors in (_operands(computation), users(computation)):
+        found |= _reached(x, neighbors, depth)
+    return found
+
+
+def _between(computation: Computation, first: Instruction, last: Instruction) -> set[Instruction]:
+    found = _reached(first, users(computation), None) & _reached(last, _operands(computation), None)
+    if found:
+        return found
+    if _reached(last, users(computation), None) & _reached(first, _operands(computation), None):
+        raise GraphError(f"'{last.name}' does not depend on '{first.name}', but the reverse is true: give '{last.name}' first")
+    raise GraphError(f"no path leads from '{first.name}' to '{last.name}': neither depends on the other")
+
+
+def _operands(computation: Computation) -> dict[Instruction, list[Instruction]]:
+    return {x: [*x.operands, *x.control_predecessors] for x in computation.instructions}
+
+
+def _reached(x: Instruction, neighbors: Mapping[Instruction, list[Instruction]], depth: int | None) -> set[Instruction]:
+    found, last = {x}, {x}
+    while last and (depth is None or depth > 0):
+        last = {other for one in last for other in neighbors.get(one, ())} - found
+        found |= last
+        depth = None if depth is None else depth - 1
+    return found

@@ -1,0 +1,237 @@
+"""What can be done at a place: fixes of findings, comments that suppress them, and refactorings.
+
+Actions are listed quickly, and their edits are made when one is chosen, if the editor can wait for that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from lsprotocol import types
+
+from hlotool.errors import Edit, EditError, HlotoolError
+from hlotool.ir.model import Computation, Instruction
+from hlotool.server.diagnostics import Finding, reported
+from hlotool.server.documents import Document, ModuleText
+from hlotool.server.formatting import changes_between, format_range
+from hlotool.server.refactoring import extract, inline
+from hlotool.verifier.explanations import has_fix
+from hlotool.verifier.fixing import with_fixes
+from hlotool.verifier.ignoring import ignore_edits
+from hlotool.workspace.lint_fixes import rewrite_edits
+from hlotool.workspace.rewriting import RewriteRequest, rewritten
+from hlotool.workspace.rules import Checks
+
+__all__ = ["FIX_ALL", "KINDS", "ActionRequest", "actions", "resolved"]
+
+FIX_ALL = "source.fixAll.hlotool"
+Kind = types.CodeActionKind
+KINDS = (Kind.QuickFix, Kind.RefactorInline, Kind.RefactorExtract, Kind.RefactorRewrite, FIX_ALL)
+"""The kinds of actions."""
+
+_DID_YOU_MEAN = re.compile(r"did you mean '(?P<word>[^']+)'\?")
+_QUOTED = re.compile(r"'(?P<word>[^']+)'")
+# Fixes are tried for so many findings of a selection.
+_MOST_FIXED = 20
+_DEAD = ("W001", "W003")
+
+
+class ActionRequest(NamedTuple):
+    """What actions are wanted for: the findings in the text, how it is checked, and whether edits can be made later."""
+
+    findings: Sequence[Finding]
+    checks: Checks | None
+    config: str | None = None
+    can_resolve: bool = False
+
+
+def actions(document: Document, area: types.Range, context: types.CodeActionContext, request: ActionRequest) -> list[types.CodeAction]:
+    """The actions for a range of a text."""
+    found = [action for make in (_fixes, _refactorings, _of_text) for action in make(document, area, request)]
+    if context.only is not None:
+        wanted = tuple(str(getattr(kind, "value", kind)) for kind in context.only)
+        found = [action for action in found if any(_is_of(_kind(action), kind) for kind in wanted)]
+    if request.can_resolve:
+        return found
+    complete = []
+    for action in found:
+        try:
+            action = resolved(document, action, request)
+        except HlotoolError:
+            continue
+        complete.append(action)
+    return complete
+
+
+def _kind(action: types.CodeAction) -> str:
+    return str(getattr(action.kind, "value", action.kind))
+
+
+def _is_of(kind: str, wanted: str) -> bool:
+    return kind == wanted or kind.startswith(f"{wanted}.") or not wanted
+
+
+# ---- findings ---------------------------------------------------------------------------------------------------------
+
+
+def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
+    low, high = document.lines.span(area)
+    near = [f for f in request.findings if _touches(f, low, high)][:_MOST_FIXED]
+    for finding in near:
+        (shown,) = reported(document, [finding])
+        for title, edits, is_safe in _edits_for(finding):
+            yield _action(document, title, Kind.QuickFix, finding.module, edits, [shown], is_preferred=is_safe)
+    for code in dict.fromkeys(f.diagnostic.code for f in near if f.diagnostic.code[0] != "S"):
+        finding = next(f for f in near if f.diagnostic.code == code)
+        edits = list(ignore_edits(finding.module.source, finding.module.module, [finding.diagnostic]))
+        # Errors of the parser cannot be suppressed, and hide what a comment would.
+        if not any(d.severity == "error" for d in finding.module.module.diagnostics):
+            yield _action(document, f"Suppress {code} in this line", Kind.QuickFix, finding.module, edits, reported(document, [finding]))
+
+
+def _touches(finding: Finding, low: int, high: int) -> bool:
+    start, end = finding.span
+    start, end = start + finding.module.start, end + finding.module.start
+    return start <= high and low <= end
+
+
+def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
+    """The title, the edits of the module's source and the safety of each fix of a finding."""
+    d, module = finding.diagnostic, finding.module
+    if d.fix is not None or has_fix(d.code):
+        for fixed in with_fixes(module.module, [d], rewrite_edits):
+            if fixed.fix is not None:
+                yield fixed.fix.title, fixed.fix.edits, fixed.fix.is_safe
+    meant = _DID_YOU_MEAN.search(d.hint or "")
+    if meant is not None and (edit := _replacement(finding, meant["word"])) is not None:
+        yield f"Change to '{meant['word']}'", [edit], True
+
+
+def _replacement(finding: Finding, word: str) -> Edit | None:
+    """The edit that replaces the word that a message quotes, where the finding is."""
+    text, (start, end) = finding.module.source.text, finding.span
+    line_end = text.find("\n", start)
+    for quoted in _QUOTED.finditer(finding.diagnostic.message):
+        wrong = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(quoted['word'])}(?![A-Za-z0-9_.\-])")
+        found = wrong.search(text, start, max(end, line_end if line_end >= 0 else len(text)))
+        if found is not None and quoted["word"] != word:
+            return Edit(found.start(), found.end(), word)
+    return None
+
+
+def _action(
+    document: Document,
+    title: str,
+    kind: str,
+    module: ModuleText,
+    edits: Iterable[Edit],
+    diagnostics: list[types.Diagnostic] | None = None,
+    *,
+    is_preferred: bool = False,
+) -> types.CodeAction:
+    changes = types.WorkspaceEdit(changes={document.uri: [document.edit(edit, module.start) for edit in edits]})
+    return types.CodeAction(title, kind, diagnostics, is_preferred or None, edit=changes)
+
+
+# ---- refactorings and whole texts -------------------------------------------------------------------------------------
+
+
+def _later(document: Document, title: str, kind: str, what: str, area: types.Range) -> types.CodeAction:
+    """An action whose edits are made when it is chosen."""
+    start, end = document.lines.span(area)
+    return types.CodeAction(title, kind, data={"uri": document.uri, "version": document.version, "what": what, "start": start, "end": end})
+
+
+def _refactorings(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
+    found = _instructions(document, *document.lines.span(area))
+    if found is None:
+        return
+    _, _, chosen = found
+    if len(chosen) == 1 and chosen[0].op.name == "call":
+        yield _later(document, f"Inline '{chosen[0].name}'", Kind.RefactorInline, "inline", area)
+    if area.start != area.end and any(x.op.name != "parameter" for x in chosen):
+        yield _later(document, "Extract into a computation", Kind.RefactorExtract, "extract", area)
+    yield _later(document, "Sort attributes as XLA does", Kind.RefactorRewrite, "sort", area)
+
+
+def _instructions(document: Document, start: int, end: int) -> tuple[ModuleText, Computation, list[Instruction]] | None:
+    """The instructions in a range, if there are any, and all are in one computation."""
+    module = document.module_at(start)
+    if module is None:
+        return None
+    if start == end:
+        found = module.instruction_at(start - module.start)
+        return (module, found[0], [found[1]]) if found is not None else None
+    # A selection of whole lines ends where the next one begins.
+    end -= document.text[end - 1 : end] == "\n"
+    pairs = list(module.instructions_between(start - module.start, end - module.start))
+    computations = {computation for computation, _ in pairs}
+    return (module, computations.pop(), [x for _, x in pairs]) if len(computations) == 1 else None
+
+
+def _of_text(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
+    codes = {f.diagnostic.code for f in request.findings}
+    if not codes.isdisjoint(_DEAD):
+        yield _later(document, "Remove all dead code", Kind.RefactorRewrite, "dead", area)
+    if any(has_fix(code) for code in codes):
+        yield _later(document, "Fix all findings that can be fixed safely", FIX_ALL, "fix", area)
+
+
+def _inlined(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+    found = _instructions(document, start, end)
+    if found is None:
+        raise EditError("there is no call here")
+    module, _, chosen = found
+    yield from (document.edit(edit, module.start) for edit in inline(module, chosen[0]))
+
+
+def _extracted(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+    found = _instructions(document, start, end)
+    if found is None:
+        raise EditError("select instructions of one computation")
+    module, computation, chosen = found
+    yield from (document.edit(edit, module.start) for edit in extract(module, computation, chosen))
+
+
+def _sorted(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+    yield from format_range(document, document.lines.range(start, max(end, start + 1)), request.config)
+
+
+def _fixed(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+    if request.checks is not None:
+        after = rewritten(document.text, document.name, request.checks, RewriteRequest()).text
+        yield from (document.edit(edit) for edit in changes_between(document.text, after))
+
+
+def _without_dead_code(document: Document, start: int, end: int, request: ActionRequest) -> Iterator[types.TextEdit]:
+    if request.checks is not None:
+        codes = request.checks.selection.only(_DEAD)
+        after = rewritten(document.text, document.name, request.checks._replace(selection=codes), RewriteRequest()).text
+        yield from (document.edit(edit) for edit in changes_between(document.text, after))
+
+
+_MAKERS: dict[str, Callable[[Document, int, int, ActionRequest], Iterator[types.TextEdit]]] = {
+    "inline": _inlined,
+    "extract": _extracted,
+    "sort": _sorted,
+    "fix": _fixed,
+    "dead": _without_dead_code,
+}
+
+
+def resolved(document: Document | None, action: types.CodeAction, request: ActionRequest) -> types.CodeAction:
+    """An action with its edits. Raises EditError if they cannot be made, or if the text is another one by now."""
+    data: Any = action.data
+    if action.edit is not None or not isinstance(data, dict):
+        return action
+    make = _MAKERS.get(str(data.get("what")))
+    start, end = data.get("start"), data.get("end")
+    if document is None or make is None or not isinstance(start, int) or not isinstance(end, int) or data.get("version") != document.version:
+        raise EditError("the text has changed since")
+    edits = list(make(document, start, end, request))
+    if not edits:
+        raise EditError("there is nothing to change")
+    action.edit = types.WorkspaceEdit(changes={document.uri: edits})
+    return action

@@ -1,0 +1,119 @@
+"""What the parser and the verifier find in a text, as the protocol has it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from lsprotocol import types
+
+from hlotool.errors import Diagnostic, HlotoolError
+from hlotool.server.documents import Document, ModuleText
+from hlotool.verifier.engine import check
+from hlotool.verifier.explanations import page_of
+from hlotool.workspace.rules import Checks, RuleChoice
+from hlotool.workspace.settings import settings_for
+
+__all__ = ["Finding", "checks_for", "findings_in", "reported"]
+
+_SOURCE = "hlotool"
+_SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "info": types.DiagnosticSeverity.Information,
+}
+# Editors show what has such a tag faded out, or struck through.
+_TAGS = {
+    **dict.fromkeys(("W001", "W002", "W003", "W037", "W050", "C015"), types.DiagnosticTag.Unnecessary),
+    **dict.fromkeys(("W048", "W060"), types.DiagnosticTag.Deprecated),
+}
+_PLACE_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
+# Nobody reads more, and editors become slow.
+_MOST_FINDINGS = 1000
+
+
+class Finding(NamedTuple):
+    """A diagnostic and the module that it is about."""
+
+    diagnostic: Diagnostic
+    module: ModuleText
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Its offsets in the module's source."""
+        d, source = self.diagnostic, self.module.source
+        start = source.offset(d.line, d.column)
+        return start, max(start, source.offset(d.end_line, d.end_column))
+
+
+def checks_for(name: str, choice: RuleChoice, config: str | None = None) -> Checks:
+    """The rules and modes for a file: from its settings, and from the options of the server. Raises HlotoolError for wrong settings."""
+    return choice.checks_for(name, settings_for(Path(name).parent, config=config))
+
+
+def _never() -> bool:
+    return False
+
+
+def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], bool] = _never) -> list[Finding]:
+    """All findings in a text, in order; not all of them if the check is cancelled, which is noticed between modules.
+
+    >>> from hlotool.workspace.settings import Settings
+    >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
+    >>> [finding.diagnostic.code for finding in findings_in(document, RuleChoice().checks_for("m.hlo", Settings({}, None)))]
+    ['T003']
+    """
+    found = []
+    for module in document.modules:
+        if is_cancelled():
+            break
+        errors = module.errors
+        if is_cancelled():
+            break
+        for d in check(module.module, checks.modes, checks.selection, errors):
+            severity = checks.severities.get(d.code, d.severity)
+            found.append(Finding(d if severity == d.severity else replace(d, severity=severity), module))
+    return found
+
+
+def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
+    """Findings as the protocol has them: with notes as related information, tags, and links to pages about their subjects."""
+    shown = [_diagnostic(document, finding) for finding in findings[:_MOST_FINDINGS]]
+    if len(findings) > _MOST_FINDINGS:
+        message = f"{len(findings) - _MOST_FINDINGS:,} more findings are not shown; hlotool verify lists them all"
+        shown.append(types.Diagnostic(document.lines.range(0, 0), message, types.DiagnosticSeverity.Information, source=_SOURCE))
+    return shown
+
+
+def _diagnostic(document: Document, finding: Finding) -> types.Diagnostic:
+    d, module = finding.diagnostic, finding.module
+    related = list(_related(document, module, d))
+    notes = [note for note in d.notes if not _PLACE_IN_NOTE.search(note)]
+    return types.Diagnostic(
+        range=document.range(module, *finding.span),
+        message="\n".join([d.message, *([f"help: {d.hint}"] if d.hint else []), *notes]),
+        severity=_SEVERITIES[d.severity],
+        code=d.code,
+        code_description=types.CodeDescription(page_of(d.code)),
+        source=_SOURCE,
+        tags=[_TAGS[d.code]] if d.code in _TAGS else None,
+        related_information=related or None,
+        data=d.name,
+    )
+
+
+def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[types.DiagnosticRelatedInformation]:
+    for note in (d.message, *d.notes):
+        place = _PLACE_IN_NOTE.search(note)
+        if place is not None:
+            start = module.source.offset(int(place["line"]), int(place["column"]))
+            location = types.Location(document.uri, document.range(module, start, start))
+            yield types.DiagnosticRelatedInformation(location, note)
+
+
+def settings_failure(document: Document, error: HlotoolError) -> types.Diagnostic:
+    """The finding for a text that cannot be checked, since its settings are wrong."""
+    return types.Diagnostic(document.lines.range(0, 0), str(error), types.DiagnosticSeverity.Error, source=_SOURCE)

@@ -1,0 +1,321 @@
+"""Texts that are open in an editor: their modules, and where instructions and computations are in them.
+
+A Document is one version of a text and does not change. An edit makes the next version, which reads parts of lines that the last one has read
+by looking them up.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
+
+from lsprotocol import types
+
+from hlotool.analysis.callgraph import Call, callers
+from hlotool.analysis.users import users
+from hlotool.errors import Diagnostic, Edit, ParseError, Source
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.memo import Memo, cached_property
+from hlotool.server.positions import LineTable
+from hlotool.shapes.metadata import StackTables
+from hlotool.text.parse.fast_path import FastPath
+from hlotool.text.parse.parser import decoded, parse_source, parts_of, read_source
+from hlotool.text.source.trivia import skip_trivia
+
+__all__ = ["Document", "ModuleText", "path_of"]
+
+# What no text in UTF-8 has; one character takes the place of each, so that offsets stay.
+_UNREADABLE = re.compile("[\ud800-\udfff]")
+_UNREADABLE_AT_START = "\ufeff"
+# Reading a smaller text takes no time that anybody notices.
+_LEAST_SHIFTED = 300_000
+# Values of parts of texts that are no longer there pile up; after so many versions they are read anew.
+_MOST_VERSIONS = 200
+Node = TypeVar("Node", Instruction, Computation)
+_start_and_end = attrgetter("start", "end")
+
+
+def path_of(uri: str) -> str:
+    """The name of the file of a URI, or the URI itself if it is not that of a file.
+
+    >>> path_of("file:///tmp/a%20b.hlo"), path_of("untitled:Untitled-1")
+    ('/tmp/a b.hlo', 'untitled:Untitled-1')
+    """
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return uri
+    return url2pathname(parts.path) if parts.scheme == "file" and "\0" not in unquote(parts.path) else uri
+
+
+class Nested(NamedTuple):
+    """Instructions or computations by where they begin, each with the one that it is inside of, by number; -1 for none."""
+
+    starts: list[int]
+    nodes: list[Instruction | Computation]
+    parents: list[int]
+
+    def at(self, offset: int) -> Instruction | Computation | None:
+        """The innermost one at an offset."""
+        k = bisect_right(self.starts, offset) - 1
+        while k >= 0 and self.nodes[k].end <= offset:
+            k = self.parents[k]
+        return self.nodes[k] if k >= 0 else None
+
+
+def _nested(nodes: Iterable[Instruction | Computation]) -> Nested:
+    ordered = sorted((node for node in nodes if node.start >= 0), key=_start_and_end)
+    parents, stack = [], list[int]()
+    for k, node in enumerate(ordered):
+        while stack and ordered[stack[-1]].end <= node.start:
+            stack.pop()
+        parents.append(stack[-1] if stack else -1)
+        stack.append(k)
+    return Nested([node.start for node in ordered], ordered, parents)
+
+
+def _places(computation: Computation) -> dict[Instruction, int]:
+    """The positions of instructions in their computation."""
+    return {x: k for k, x in enumerate(computation.instructions)}
+
+
+class ModuleText:
+    """One module of a text. `start` is the offset at which its source begins; offsets in the module count from there."""
+
+    def __init__(self, source: Source, start: int, module: Module, path: FastPath | None) -> None:
+        self.source = source
+        self.start = start
+        self.module = module
+        self.path = path
+        self._instructions: Memo[Computation, Nested] = Memo(lambda computation: _nested(computation.instructions))
+        self.users: Memo[Computation, dict[Instruction, list[Instruction]]] = Memo(users)
+        self.places: Memo[Computation, dict[Instruction, int]] = Memo(_places)
+
+    @cached_property
+    def errors(self) -> list[Diagnostic]:
+        """What keeps the text from being read strictly."""
+        if not self.module.diagnostics:
+            return []
+        try:
+            parse_source(self.source)
+        except ParseError as error:
+            return error.diagnostics
+        return []
+
+    @cached_property
+    def computations(self) -> Nested:
+        """The computations that are in the text."""
+        return _nested(self.module.computations)
+
+    @cached_property
+    def callers(self) -> dict[Computation, list[Call]]:
+        """The calls of each computation that is called."""
+        return callers(self.module)
+
+    @cached_property
+    def stack_tables(self) -> StackTables | None:
+        """The decoded tables of stack frames."""
+        return self.module.stack_tables
+
+    def computation_at(self, offset: int) -> Computation | None:
+        """The innermost computation at an offset of the source."""
+        found = self.computations.at(offset)
+        return found if isinstance(found, Computation) else None
+
+    @cached_property
+    def has_nested(self) -> bool:
+        """Whether computations are inside of others."""
+        return any(parent >= 0 for parent in self.computations.parents)
+
+    def instruction_at(self, offset: int) -> tuple[Computation, Instruction] | None:
+        """The innermost instruction at an offset of the source, after its computation. Spaces before an instruction are not part of it."""
+        computation = self.computation_at(offset)
+        if computation is None:
+            return None
+        x = self._instructions[computation].at(offset)
+        if not isinstance(x, Instruction) or skip_trivia(self.source.text, x.start) > offset:
+            return None
+        return computation, x
+
+    def instructions_between(self, start: int, end: int) -> Iterator[tuple[Computation, Instruction]]:
+        """The instructions that are partly between two offsets of the source, after their computations."""
+        for computation in self.computations.nodes:
+            if isinstance(computation, Computation) and computation.start < end and computation.end > start:
+                nested = self._instructions[computation]
+                # Of instructions inside each other, the outer one may end after the inner one.
+                first = bisect_right(nested.starts, start)
+                while first and (nested.parents[first - 1] >= 0 or nested.nodes[first - 1].end > start):
+                    first -= 1
+                for k in range(first, bisect_right(nested.starts, end)):
+                    x = nested.nodes[k]
+                    if isinstance(x, Instruction) and x.start < end and x.end > start:
+                        yield computation, x
+
+
+class Hull(NamedTuple):
+    """The part of a text that edits have changed: from `start` up to `end`, which has `size` characters now."""
+
+    start: int
+    end: int
+    size: int
+
+    def then(self, start: int, end: int, size: int) -> Hull:
+        """The part that has changed after a further edit, which refers to the text as it is now.
+
+        >>> Hull(10, 12, 5).then(20, 21, 0)
+        Hull(start=10, end=18, size=10)
+        """
+        low, now = min(self.start, start), max(self.start + self.size, end)
+        return Hull(low, self.end + now - (self.start + self.size), now - low + size - (end - start))
+
+    def before(self, offset: int) -> int:
+        """The offset before the edits of an offset in the text as it is now."""
+        if offset < self.start:
+            return offset
+        now = self.start + self.size
+        return min(offset, self.end) if offset < now else offset - now + self.end
+
+    def now(self, offset: int) -> int:
+        """The offset after the edits of an offset in the text before them."""
+        if offset < self.start:
+            return offset
+        now = self.start + self.size
+        return min(offset, now) if offset < self.end else offset - self.end + now
+
+
+class Document:
+    """A version of a text, `version` as the client counts. `name` is that of its file, and `text` what the client has, as far as it can be read."""
+
+    def __init__(self, uri: str, text: str, version: int = 0, encoding: str = "utf-16", previous: Document | None = None) -> None:
+        self.uri = uri
+        self.name = path_of(uri)
+        self.version = version
+        self.encoding = encoding
+        if not text.isascii():
+            text = _UNREADABLE.sub("\ufffd", text)
+        self.text = " " + text[1:] if text.startswith(_UNREADABLE_AT_START) else text
+        self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
+        # The last version whose modules have been read, and what has changed since.
+        self._base: Document | None = None if previous is None else previous if previous.is_read else previous._base
+        self._hull: Hull | None = None
+        self._lock = threading.Lock()
+        self._modules: list[ModuleText] | None = None
+
+    @cached_property
+    def lines(self) -> LineTable:
+        """The lines of the text."""
+        return LineTable(self.text, self.encoding)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the modules of the text have been read."""
+        return self._modules is not None
+
+    def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
+        """The next version of the text, after the changes of a client, each of which refers to the text after the one before."""
+        document = self
+        for change in changes:
+            if not isinstance(change, types.TextDocumentContentChangePartial):
+                document = Document(self.uri, change.text, version, self.encoding, previous=document)
+                continue
+            start, end = document.lines.span(change.range)
+            before, text = document, document.text
+            document = Document(self.uri, text[:start] + change.text + text[end:], version, self.encoding, previous=before)
+            if before.is_read:
+                document._hull = Hull(start, end, len(change.text))
+            elif before._hull is not None:
+                document._hull = before._hull.then(start, end, len(change.text))
+        return document
+
+    @property
+    def modules(self) -> list[ModuleText]:
+        """The modules of the text, in order, read tolerantly when they are asked for first."""
+        with self._lock:
+            if self._modules is None:
+                self._modules = list(self._read())
+                self._base = None
+            return self._modules
+
+    @property
+    def view(self) -> Document:
+        """The text as it is shown while somebody types in it: a large one whose modules have not been read yet is the last one that has been.
+
+        Its positions are those of this version, its offsets are not: `place` converts them.
+        """
+        if self.is_read or self._base is None or self._hull is None or len(self.text) < _LEAST_SHIFTED:
+            return self
+        return _Shifted(self, self._base, self._hull)
+
+    def place(self, offset: int) -> int:
+        """The offset in this text of an offset in the version that it is a view of."""
+        return offset
+
+    def _read(self) -> Iterator[ModuleText]:
+        base = self._base if self.age else None
+        known = {} if base is None else {module.start: module for module in base.modules}
+        path = next((module.path for module in known.values() if module.path is not None), None)
+        for part in parts_of(decoded(self.text), self.name):
+            if part.is_separator or not part.source.text or part.source.text.isspace():
+                continue
+            old = known.get(part.start)
+            if old is not None and old.source.first_line == part.source.first_line and old.source.text == part.source.text:
+                yield old
+                continue
+            try:
+                module, path = read_source(part.source, strict=False, known=path)
+            except ParseError:
+                continue
+            yield ModuleText(part.source, part.start, module, path)
+
+    def module_at(self, offset: int) -> ModuleText | None:
+        """The module whose text an offset is in."""
+        for part in reversed(self.modules):
+            if part.start <= offset:
+                return part if offset <= part.start + len(part.source.text) else None
+        return None
+
+    def range(self, part: ModuleText, start: int, end: int) -> types.Range:
+        """The range between two offsets of a module's source."""
+        return self.lines.range(part.start + start, part.start + end)
+
+    def edit(self, edit: Edit, start: int = 0) -> types.TextEdit:
+        """An edit of the text, or of a module's source that begins at `start`, as the protocol has it."""
+        return types.TextEdit(self.lines.range(start + edit.start, start + edit.end), edit.text)
+
+
+class _Shifted(Document):
+    """A text with the positions of a later version."""
+
+    def __init__(self, now: Document, base: Document, hull: Hull) -> None:
+        super().__init__(now.uri, base.text, now.version, now.encoding)
+        self._modules = base.modules
+        self._shift = hull
+        self._now = now
+
+    @cached_property
+    def lines(self) -> LineTable:
+        """The lines of the later version, for offsets of this one."""
+        return _ShiftedLines(self._now.lines, self._shift)
+
+    def place(self, offset: int) -> int:
+        return self._shift.before(offset)
+
+
+class _ShiftedLines(LineTable):
+    """The lines of a text, for offsets of an earlier version."""
+
+    def __init__(self, now: LineTable, hull: Hull) -> None:
+        self._now = now
+        self._hull = hull
+
+    def position(self, offset: int) -> types.Position:
+        return self._now.position(self._hull.now(offset))
+
+    def offset(self, position: types.Position) -> int:
+        return self._hull.before(self._now.offset(position))

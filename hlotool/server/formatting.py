@@ -1,0 +1,90 @@
+"""Formatting of a text, of lines, and while typing, as the fewest edits of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from lsprotocol import types
+
+from hlotool.errors import Edit, HlotoolError
+from hlotool.server.documents import Document
+from hlotool.text.formatting.formatter import format_text
+from hlotool.text.formatting.style import FormatStyle
+from hlotool.workspace.settings import settings_for
+
+__all__ = ["changes_between", "format_document", "format_on_type", "format_range"]
+
+# Comparing more lines line by line takes longer than replacing them.
+_MOST_COMPARED = 5000
+
+
+def format_document(document: Document, config: str | None = None) -> list[types.TextEdit]:
+    """The edits that format a text; none if its syntax is wrong.
+
+    >>> [edit.new_text for edit in format_document(Document("file:///m.hlo", "ENTRY e {\\n  ROOT p = f32[ ] parameter(0)\\n}\\n"))]
+    ['  ROOT p = f32[] parameter(0)\\n']
+    """
+    return _formatted(document, None, config)
+
+
+def format_range(document: Document, area: types.Range, config: str | None = None) -> list[types.TextEdit]:
+    """The edits that format the lines of a range; a range that ends where a line begins does not include that line."""
+    start, end = document.lines.span(area)
+    first, last = _line(document, start), _line(document, max(start, end - 1))
+    return _formatted(document, (first, last), config)
+
+
+def format_on_type(document: Document, position: types.Position, typed: str, config: str | None = None) -> list[types.TextEdit]:
+    """The edits that format the line that has just been completed: the one before after a line break, else the one of the brace."""
+    line = _line(document, document.lines.offset(position)) - (typed == "\n")
+    return _formatted(document, (line, line), config) if line >= 1 else []
+
+
+def _line(document: Document, offset: int) -> int:
+    """The line of an offset as the formatter counts, for which only a line feed ends a line."""
+    return document.text.count("\n", 0, offset) + 1
+
+
+def _formatted(document: Document, lines: tuple[int, int] | None, config: str | None) -> list[types.TextEdit]:
+    try:
+        width = settings_for(Path(document.name).parent, config=config).get("fmt", "width")
+        after = format_text(document.text, FormatStyle(width), filename=document.name, lines=lines)
+    except (HlotoolError, ValueError):
+        # The diagnostics say what is wrong with the text.
+        return []
+    return [document.edit(edit) for edit in changes_between(document.text, after)]
+
+
+def changes_between(before: str, after: str) -> Iterator[Edit]:
+    """The edits of whole lines that make one text of another.
+
+    >>> list(changes_between("a\\nb\\nc\\n", "a\\nB\\nc\\n"))
+    [Edit(start=2, end=4, text='B\\n')]
+    """
+    if before == after:
+        return
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    first = next((k for k, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    last = 0
+    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
+        last += 1
+    at = sum(map(len, old[:first]))
+    old, new = old[first : len(old) - last], new[first : len(new) - last]
+    if len(old) == len(new):
+        # Lines have changed, but none has come or gone.
+        for a, b in zip(old, new, strict=True):
+            if a != b:
+                yield Edit(at, at + len(a), b)
+            at += len(a)
+        return
+    if len(old) + len(new) > _MOST_COMPARED:
+        yield Edit(at, at + sum(map(len, old)), "".join(new))
+        return
+    starts = [at]
+    for line in old:
+        starts.append(starts[-1] + len(line))
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield Edit(starts[first], starts[last], "".join(new[new_first:new_last]))

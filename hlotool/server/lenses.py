@@ -1,0 +1,89 @@
+"""Lines above computations: how often they are called, what a module costs, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from lsprotocol import types
+
+from hlotool.analysis.cost import module_cost
+from hlotool.differ.dumps import dump_name, sequences
+from hlotool.ir.model import Computation
+from hlotool.opdefs.inference import count
+from hlotool.server.documents import Document, ModuleText
+from hlotool.server.parts import name_span
+from hlotool.shapes.memory import format_bytes
+
+__all__ = ["DIFF", "RUN", "lenses", "previous_dump", "resolved"]
+
+RUN, DIFF = "hlotool.run", "hlotool.diff"
+"""The commands of lenses; their argument is the URI of a text."""
+
+# Editors show a lens without a command as text.
+_NO_COMMAND = ""
+
+
+def lenses(document: Document) -> list[types.CodeLens]:
+    """The lenses of all computations.
+
+    >>> text = "f { ROOT x = f32[] parameter(0) }\\nENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }"
+    >>> [lens.command.title if lens.command else lens.data for lens in lenses(Document("file:///m.hlo", text))]
+    ['called once', {'uri': 'file:///m.hlo', 'module': 0}, 'run']
+    """
+    found = []
+    for number, module in enumerate(document.modules):
+        for computation in module.module.computations:
+            span = name_span(module, computation)
+            if span is None:
+                continue
+            area = document.range(module, *span)
+            if computation is not module.module.entry:
+                found.append(types.CodeLens(area, types.Command(_called(module, computation), _NO_COMMAND)))
+                continue
+            # Costs are computed for the lens that is on the screen only.
+            found.append(types.CodeLens(area, data={"uri": document.uri, "module": number}))
+            if len(document.modules) == 1:
+                found += [types.CodeLens(area, command) for command in _commands(document)]
+    return found
+
+
+def _called(module: ModuleText, computation: Computation) -> str:
+    calls = len(module.callers.get(computation, ()))
+    return "never called" if not calls else "called once" if calls == 1 else f"called {calls:,} times"
+
+
+def _commands(document: Document) -> Iterator[types.Command]:
+    yield types.Command("run", RUN, arguments=[document.uri])
+    if previous_dump(document.name) is not None:
+        yield types.Command("diff with the dump before", DIFF, arguments=[document.uri])
+
+
+def previous_dump(name: str) -> str | None:
+    """The dump that XLA has written before a file, of the same module, in the same folder; None if there is none."""
+    dump = dump_name(name)
+    if dump is None:
+        return None
+    path = Path(name)
+    try:
+        neighbors = [str(other) for other in path.parent.iterdir() if other.name.startswith(f"{dump.dump}.") and dump_name(other.name) is not None]
+    except (OSError, ValueError):
+        return None
+    for sequence in sequences(neighbors):
+        if str(path) in sequence.files:
+            place = sequence.files.index(str(path))
+            return sequence.files[place - 1] if place else None
+    return None
+
+
+def resolved(document: Document | None, lens: types.CodeLens) -> types.CodeLens:
+    """A lens with its text: what a run of the module costs."""
+    data = lens.data if isinstance(lens.data, dict) else {}
+    number = data.get("module")
+    if document is None or not isinstance(number, int) or not 0 <= number < len(document.modules):
+        return types.CodeLens(lens.range, types.Command("", _NO_COMMAND))
+    module = document.modules[number].module
+    cost = module_cost(module)
+    instructions = count(sum(len(c.instructions) for c in module.computations), "instruction")
+    title = f"{instructions}, {count(cost.flops, 'operation')}, {format_bytes(cost.bytes_accessed)} read and written"
+    return types.CodeLens(lens.range, types.Command(title, _NO_COMMAND))

@@ -1,0 +1,221 @@
+"""What is at a place of a text: an instruction and which of its parts, or a computation. Places come from `text.locate`."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from lsprotocol import types
+
+from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import brief
+from hlotool.server.documents import Document, ModuleText
+from hlotool.text.locate.declarations import computation_name_span, signature_parameters
+from hlotool.text.locate.instruction import locate
+from hlotool.text.source.places import Place
+
+__all__ = ["Part", "Span", "Target", "name_span", "operand_span", "part_at", "references", "signature_text", "target_at"]
+
+Span = tuple[int, int]
+Target = Instruction | Computation
+_NAME, _SHAPE, _OPCODE = Place("name"), Place("shape"), Place("opcode")
+_PREDECESSORS = "control-predecessors"
+# Parameters in a signature.
+_MOST_SHOWN = 8
+# Attributes whose values are fields of an instruction.
+_TEXTS = ("metadata", "backend_config")
+
+
+class Part(NamedTuple):
+    """A part of a text.
+
+    `kind` is "name", "opcode", "shape", "operand", "attribute", "called" (a name in the value of an attribute), "instruction" (none of its
+    parts), "computation" (the name of one), or "parameter" (in a signature). `span` has offsets of the module's source. `target` is what a name
+    refers to, and `attribute` the name of an attribute.
+    """
+
+    kind: str
+    span: Span
+    module: ModuleText
+    computation: Computation
+    instruction: Instruction | None = None
+    target: Target | None = None
+    attribute: str | None = None
+
+
+def _is_in(offset: int, span: Span) -> bool:
+    """Whether an offset is in a span, or directly after it, where the cursor is when a word has been typed."""
+    return span[0] <= offset <= span[1]
+
+
+def part_at(document: Document, position: types.Position) -> Part | None:
+    """The part at a position; None where there is neither an instruction nor the header of a computation.
+
+    >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+    >>> part = part_at(document, types.Position(0, 55))
+    >>> part.kind, part.span, part.target
+    ('operand', (55, 56), <p = f32[] parameter>)
+    """
+    at = document.lines.offset(position)
+    module = document.module_at(at)
+    if module is None:
+        return None
+    offset = at - module.start
+    # After the last character of an instruction, the cursor is still at it.
+    found = module.instruction_at(offset) or (module.instruction_at(offset - 1) if offset else None)
+    if found is not None:
+        return _part_of(module, *found, offset)
+    computation = module.computation_at(offset)
+    return _part_of_header(module, computation, offset) if computation is not None else None
+
+
+def _part_of(module: ModuleText, computation: Computation, x: Instruction, offset: int) -> Part | None:
+    text = module.source.text
+    opcode, name = locate(text, x.start, x.end, _OPCODE), locate(text, x.start, x.end, _NAME)
+    if _is_in(offset, name) and name != opcode:
+        return Part("name", name, module, computation, x, x)
+    if _is_in(offset, opcode):
+        return Part("opcode", opcode, module, computation, x)
+    shape = locate(text, x.start, x.end, _SHAPE)
+    if _is_in(offset, shape):
+        return Part("shape", shape, module, computation, x)
+    number = _entry_at(text, x, "operand", len(x.operands), offset)
+    if number is not None:
+        span = operand_span(text, x, number)
+        return Part("operand", span, module, computation, x, x.operands[number])
+    for attribute in _attributes_of(x):
+        span = locate(text, x.start, x.end, Place(attribute))
+        if span == opcode or not _is_in(offset, span):
+            continue
+        for target, reference in _references_in(text, x, attribute):
+            if _is_in(offset, reference):
+                return Part("called", reference, module, computation, x, target, attribute)
+        return Part("attribute", span, module, computation, x, None, attribute)
+    span = locate(text, x.start, x.end, Place("instruction"))
+    return Part("instruction", span, module, computation, x) if _is_in(offset, span) else None
+
+
+def _attributes_of(x: Instruction) -> Iterator[str]:
+    yield from x.attributes
+    yield from (name for name, text in zip(_TEXTS, (x.metadata_text, x.backend_config), strict=True) if text is not None)
+    # An attribute with its default may be written, too.
+    yield from (name for name in x.op.attributes if name not in x.attributes)
+
+
+def _entry_at(text: str, x: Instruction, word: str, count: int, offset: int) -> int | None:
+    """The number of the operand at an offset: searched by bisection, since tuples have thousands."""
+    if not count:
+        return None
+    number = max(0, bisect_right(range(count), offset, key=lambda k: locate(text, x.start, x.end, Place(word, number=k))[0]) - 1)
+    return number if _is_in(offset, locate(text, x.start, x.end, Place(word, number=number))) else None
+
+
+def operand_span(text: str, x: Instruction, number: int) -> Span:
+    """The name of an operand, without the shape before it; or all of an operand that is an instruction itself."""
+    start, end = locate(text, x.start, x.end, Place("operand", number=number))
+    return _last_name(text, (start, end), x.operands[number].name)
+
+
+def _last_name(text: str, span: Span, name: str) -> Span:
+    """The name at the end of a span, if it is this one."""
+    start, end = span
+    return (end - len(name), end) if end - len(name) >= start and text.startswith(name, end - len(name)) else span
+
+
+def _references_in(text: str, x: Instruction, attribute: str) -> Iterator[tuple[Target, Span]]:
+    """The computations or instructions that the value of an attribute names, and where."""
+    value = x.attributes.get(attribute)
+    if isinstance(value, Computation):
+        # An inline body is not a name.
+        if value.start < 0 or text[value.start - 1 : value.start] != "{":
+            yield value, _last_name(text, locate(text, x.start, x.end, Place(attribute, is_value=True)), value.name)
+    elif isinstance(value, tuple):
+        for k, entry in enumerate(value):
+            if isinstance(entry, Computation | Instruction):
+                span = locate(text, x.start, x.end, Place(attribute, path=(str(k),)))
+                yield entry, _last_name(text, span, entry.name)
+
+
+def _part_of_header(module: ModuleText, computation: Computation, offset: int) -> Part | None:
+    text = module.source.text
+    span = computation_name_span(text, computation)
+    if span is None:
+        return None
+    if _is_in(offset, span):
+        return Part("computation", span, module, computation, None, computation)
+    for name, reference in _signature(text, computation):
+        if _is_in(offset, reference):
+            target = next((x for x in computation.parameters if x.name == name), None)
+            return Part("parameter", reference, module, computation, target, target)
+    return None
+
+
+def _signature(text: str, computation: Computation) -> Sequence[tuple[str, Span]]:
+    """The names of parameters in the signature of a computation, and where."""
+    found = []
+    for start, name, _ in signature_parameters(text, computation) or ():
+        first = start + text.startswith("%", start)
+        found.append((name, (first, first + len(name))))
+    return found
+
+
+def name_span(module: ModuleText, target: Target) -> Span | None:
+    """Where an instruction or a computation has its name, without the percent sign; None if it has none in the text."""
+    text = module.source.text
+    if isinstance(target, Computation):
+        return computation_name_span(text, target)
+    if target.start < 0:
+        return None
+    start, end = locate(text, target.start, target.end, _NAME)
+    return (end - len(target.name), end) if text[start:end].removeprefix("%") == target.name else None
+
+
+def target_at(document: Document, position: types.Position) -> Part | None:
+    """The part at a position, if it is a name that refers to something."""
+    part = part_at(document, position)
+    return part if part is not None and part.target is not None else None
+
+
+def references(module: ModuleText, target: Target) -> Iterator[Span]:
+    """Where an instruction or a computation is named, apart from its definition: as an operand, in attributes, in a signature.
+
+    >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, p) }")
+    >>> part = part_at(document, types.Position(0, 10))
+    >>> list(references(part.module, part.target))
+    [(52, 53), (55, 56)]
+    """
+    text = module.source.text
+    if isinstance(target, Computation):
+        for _, x in module.callers.get(target, ()):
+            if x.start >= 0:
+                for name in x.op.calls:
+                    yield from (span for entry, span in _references_in(text, x, name) if entry is target and text[slice(*span)] == target.name)
+        return
+    computation = next((c for c in module.module.computations if c.start <= target.start < c.end and target in c.instructions), None)
+    if computation is None:
+        return
+    if target.op.name == "parameter":
+        yield from (span for name, span in _signature(text, computation) if name == target.name)
+    for x in computation.instructions:
+        if x.start < 0:
+            continue
+        if target in x.operands:
+            spans = (operand_span(text, x, number) for number, operand in enumerate(x.operands) if operand is target)
+            yield from (span for span in spans if text[slice(*span)] == target.name)
+        if _PREDECESSORS in x.attributes and target in x.attributes[_PREDECESSORS]:
+            yield from (span for entry, span in _references_in(text, x, _PREDECESSORS) if entry is target)
+
+
+def signature_text(computation: Computation) -> str:
+    """The parameters and the result of a computation, shortened if there are many.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> signature_text(parse("ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }").entry)
+    '(p: f32[2]) -> f32[2]'
+    """
+    parameters = computation.parameters
+    shown = [f"{p.name}: {brief(p.shape)}" for p in parameters[:_MOST_SHOWN]]
+    if len(parameters) > _MOST_SHOWN:
+        shown.append(f"{len(parameters) - _MOST_SHOWN} more")
+    return f"({', '.join(shown)}) -> {brief(computation.root.shape)}"

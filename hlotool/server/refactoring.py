@@ -1,0 +1,238 @@
+"""Refactorings: changes that a Rewriter makes in a copy of a module, as edits of the lines that they change.
+
+The edits are kept only if the text with them is read as the changed module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+
+from hlotool.errors import Edit, EditError, ParseError, Source
+from hlotool.ir.edit import Rewriter
+from hlotool.ir.equal import differences
+from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_caller, says_nothing_else
+from hlotool.server.documents import ModuleText
+from hlotool.server.formatting import changes_between
+from hlotool.text.formatting.spelling import options_like
+from hlotool.text.locate.declarations import is_marked_root
+from hlotool.text.parse.parser import parse_source
+from hlotool.text.print.instruction import InstructionWriter
+from hlotool.text.print.printer import ModulePrinter
+from hlotool.text.source.trivia import skip_trivia
+from hlotool.verifier.fixes.lints import removed_lines
+from hlotool.verifier.fixing import apply_edits
+
+__all__ = ["extract", "inline"]
+
+Copies = Mapping[Instruction, Instruction]
+"""The instructions of a copy of a module by those of the module."""
+
+
+def inline(module: ModuleText, x: Instruction) -> list[Edit]:
+    """The edits that replace a call by the instructions of the computation that it calls. Raises EditError if that cannot be done.
+
+    >>> from hlotool.server.documents import Document
+    >>> text = "f {\\n  y = f32[] parameter(0)\\n  ROOT z = f32[] negate(y)\\n}\\n"
+    >>> text += "ENTRY e {\\n  p = f32[] parameter(0)\\n  ROOT c = f32[] call(p), to_apply=f\\n}\\n"
+    >>> module = Document("file:///m.hlo", text).modules[0]
+    >>> print(apply_edits(text, inline(module, module.module.entry.root)), end="")
+    ENTRY e {
+      p = f32[] parameter(0)
+      ROOT z = f32[] negate(p)
+    }
+    """
+
+    def change(rewriter: Rewriter, copies: Copies) -> None:
+        call = copies[x]
+        body = call.called[0]
+        if rewriter.module.is_scheduled or not says_nothing_else(call) or not can_replace_caller(call, body):
+            raise EditError(f"'{x.name}' cannot be inlined: it says more than which computation it calls, or the module is scheduled")
+        replace_caller(rewriter, call, body, copy_body(rewriter, body, call.operands, call))
+
+    return _edits(module, change)
+
+
+def extract(module: ModuleText, computation: Computation, chosen: Sequence[Instruction]) -> list[Edit]:
+    """The edits that move instructions into a computation of their own, which they call. Raises EditError if that cannot be done."""
+    inside = [x for x in computation.instructions if x in chosen and x.op.name != "parameter"]
+    if not inside:
+        raise EditError("there are no instructions to extract")
+    if any(x.control_predecessors for x in computation.instructions):
+        raise EditError("instructions with control predecessors cannot be extracted")
+
+    def change(rewriter: Rewriter, copies: Copies) -> None:
+        _extract(rewriter, [copies[x] for x in inside])
+
+    return _edits(module, change)
+
+
+def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
+    moved = set(inside)
+    inputs = list(dict.fromkeys(operand for x in inside for operand in x.operands if operand not in moved))
+    results = [x for x in inside if rewriter.is_root(x) or not moved.issuperset(rewriter.users(x))]
+    if not results:
+        raise EditError("nothing uses the result of what is to be extracted")
+    body = rewriter.add_computation("extracted")
+    copies = {
+        x: rewriter.insert("parameter", into=body, name=f"{x.name}.in", shape=x.shape, immediate=number, origin=x) for number, x in enumerate(inputs)
+    }
+    for x in inside:
+        copies[x] = rewriter.insert_copy(x, [copies[operand] for operand in x.operands], into=body, name=f"{x.name}.in")
+    root = copies[results[0]] if len(results) == 1 else rewriter.insert("tuple", [copies[x] for x in results], into=body)
+    rewriter.set_root(root)
+    call = rewriter.insert("call", inputs, after=inside[-1], shape=root.shape, attributes={"to_apply": body})
+    news = [call]
+    if len(results) > 1:
+        news = []
+        for k, x in enumerate(results):
+            after = news[-1] if news else call
+            news.append(rewriter.insert("get-tuple-element", [call], after=after, shape=x.shape, attributes={"index": k}))
+    for x, new in zip(results, news, strict=True):
+        rewriter.replace_all_uses(x, new)
+    for x in reversed(inside):
+        name = x.name
+        rewriter.erase(x)
+        if x in results:
+            rewriter.rename(news[results.index(x)], name)
+
+
+# ---- from a changed module to edits -----------------------------------------------------------------------------------
+
+
+def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> list[Edit]:
+    """The edits of a module's source that make the change. Raises EditError if the text cannot be written that way."""
+    before = module.module
+    if any(d.severity == "error" for d in before.diagnostics):
+        raise EditError("the text has errors; correct them first")
+    after = copy(before)
+    copies = dict(zip(before.all_instructions(), after.all_instructions(), strict=True))
+    computations = dict(zip(before.computations, after.computations, strict=True))
+    with Rewriter(after) as rewriter:
+        change(rewriter, copies)
+    edits = list(_Lines(module, after, computations, copies).edits())
+    text = apply_edits(module.source.text, edits)
+    try:
+        read = parse_source(Source(text))
+    except ParseError as error:
+        raise EditError(f"the result cannot be written: {error}") from None
+    difference = next(differences(after, read), None)
+    if difference is not None:
+        raise EditError(f"the result cannot be written: {difference}")
+    return edits
+
+
+class _Lines:
+    """Writes the lines that have changed. Instructions that have not are copied, with their comments."""
+
+    def __init__(self, module: ModuleText, after: Module, computations: Mapping[Computation, Computation], copies: Copies) -> None:
+        self.module = module
+        self.text = module.source.text
+        self.after = after
+        self.computations = computations
+        self.originals = {new: old for old, new in copies.items()}
+
+    def edits(self) -> Iterator[Edit]:
+        """The edits of all computations."""
+        kept = set(self.after.computations)
+        olds = {new: old for old, new in self.computations.items()}
+        for old, new in self.computations.items():
+            if new not in kept:
+                removal = list(removed_lines(self.text, old.start, old.end))
+                if not removal:
+                    raise EditError(f"computation '{old.name}' has comments, or is not on lines of its own")
+                yield from removal
+            elif old.start >= 0:
+                yield from self._changed(old, new)
+        for k, new in enumerate(self.after.computations):
+            if new not in olds:
+                following = next((olds[c] for c in self.after.computations[k + 1 :] if c in olds), None)
+                yield self._inserted(new, following)
+
+    def _inserted(self, new: Computation, following: Computation | None) -> Edit:
+        """A computation that is new, before the one that comes after it."""
+        if following is None or following.start < 0:
+            raise EditError("there is no place for a new computation")
+        first = following.instructions[0]
+        options = replace(options_like(self.text, first), print_program_shape="->" in self.text[following.start : first.start])
+        start = self.text.rfind("\n", 0, skip_trivia(self.text, following.start)) + 1
+        text = ModulePrinter(self.after, options).computation(new, 0, nested=False)
+        end = "\r\n" if self.text[start - 2 : start] == "\r\n" else "\n"
+        return Edit(start, start, text.replace("\n", end) + end + end)
+
+    def _changed(self, old: Computation, new: Computation) -> Iterator[Edit]:
+        same = [self.originals.get(x) for x in new.instructions]
+        if same == old.instructions and self.originals.get(new.root) is old.root and all(map(self._is_same, old.instructions, new.instructions)):
+            return
+        chunks, kept = self._chunks(old), set(same)
+        first = min(start for start, _ in chunks.values())
+        last = max(end for _, end in chunks.values())
+        lines, at = [], 0
+        for x in new.instructions:
+            original = self.originals.get(x)
+            is_kept = original is not None and original in chunks
+            # The comments before what is gone stay before what takes its place.
+            while at < len(old.instructions) and (is_kept or old.instructions[at] not in kept) and old.instructions[at] is not original:
+                lines.append(self._comments(old.instructions[at], chunks) if old.instructions[at] not in kept else "")
+                at += 1
+            if original is not None and is_kept:
+                at += 1
+                lines.append(self._kept(original, x, chunks[original], is_root=x is new.root))
+            else:
+                lines.append(self._new(old, x, is_root=x is new.root))
+        for edit in changes_between(self.text[first:last], "".join(lines)):
+            yield Edit(edit.start + first, edit.end + first, edit.text)
+
+    def _is_same(self, old: Instruction, new: Instruction) -> bool:
+        """Whether an instruction is written as before: it is, and so is all that it names, except that a root may not be one any more."""
+        if (old.name, old.op, old.shape, old.metadata_text) != (new.name, new.op, new.shape, new.metadata_text):
+            return False
+        return self._names_of(old) == self._names_of(new) and old.attributes.keys() == new.attributes.keys()
+
+    @staticmethod
+    def _names_of(x: Instruction) -> list[str]:
+        return [*(y.name for y in x.operands), *(c.name for c in x.called), *(y.name for y in x.control_predecessors)]
+
+    def _chunks(self, computation: Computation) -> dict[Instruction, tuple[int, int]]:
+        """The lines of each instruction, after the comments before it."""
+        chunks: dict[Instruction, tuple[int, int]] = {}
+        end = -1
+        for x in computation.instructions:
+            start = skip_trivia(self.text, x.start)
+            line = self.text.rfind("\n", 0, start) + 1
+            stop = x.end if self.text[x.end - 1 : x.end] == "\n" else self.text.find("\n", x.end) + 1
+            if x.start < 0 or self.text[line:start].strip() or self.text[x.end : stop].strip() or line < end:
+                raise EditError(f"'{x.name}' is not on a line of its own; format the text first")
+            chunks[x] = (line if end < 0 else end, stop)
+            end = stop
+        return chunks
+
+    def _comments(self, x: Instruction, chunks: Mapping[Instruction, tuple[int, int]]) -> str:
+        before = self.text[chunks[x][0] : skip_trivia(self.text, x.start)]
+        return before[: before.rfind("\n") + 1] if before.strip() else ""
+
+    def _kept(self, old: Instruction, new: Instruction, chunk: tuple[int, int], *, is_root: bool) -> str:
+        start = skip_trivia(self.text, old.start)
+        before = self.text[chunk[0] : start]
+        if not self._is_same(old, new):
+            written = self._printed(old, new)
+            ending = "\r\n" if self.text[chunk[1] - 2 : chunk[1]] == "\r\n" else "\n"
+            return f"{before}{'ROOT ' * is_root}{written}{ending}"
+        rest = self.text[start : chunk[1]]
+        if is_marked_root(self.text, old):
+            rest = rest.removeprefix("ROOT").lstrip(" \t")
+        return f"{before}{'ROOT ' * is_root}{rest}"
+
+    def _new(self, owner: Computation, x: Instruction, *, is_root: bool) -> str:
+        like = owner.instructions[0]
+        start = skip_trivia(self.text, like.start)
+        line = self.text.rfind("\n", 0, start) + 1
+        options = options_like(self.text, next((y for y in owner.instructions if y.operands), like))
+        written = InstructionWriter.with_own_names(self.after, options).write(x, is_root=is_root, level=0)
+        ending = "\r\n" if self.text[like.end - 2 : like.end] == "\r\n" else "\n"
+        return f"{self.text[line:start]}{written}{ending}"
+
+    def _printed(self, like: Instruction, x: Instruction) -> str:
+        return InstructionWriter.with_own_names(self.after, options_like(self.text, like)).write(x, is_root=False, level=0)

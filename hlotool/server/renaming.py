@@ -1,0 +1,84 @@
+"""Renames instructions and computations, with all their uses."""
+
+from __future__ import annotations
+
+import re
+
+from lsprotocol import types
+
+from hlotool.errors import EditError
+from hlotool.ir.model import Computation, Instruction
+from hlotool.ir.names import is_legal_name
+from hlotool.server.documents import Document
+from hlotool.server.parts import Part, name_span, references, target_at
+from hlotool.text.parse.patterns import patterns
+
+__all__ = ["prepare_rename", "rename"]
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+
+
+def prepare_rename(document: Document, position: types.Position) -> types.PrepareRenamePlaceholder | None:
+    """The name at a position that can be changed; None if there is none."""
+    part = target_at(document, position)
+    if part is None or part.target is None or name_span(part.module, part.target) is None:
+        return None
+    return types.PrepareRenamePlaceholder(document.range(part.module, *part.span), part.target.name)
+
+
+def rename(document: Document, position: types.Position, new_name: str) -> types.WorkspaceEdit:
+    """The edits that give the instruction or the computation at a position another name. Raises EditError if it cannot have that.
+
+    >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, p) }")
+    >>> edits = rename(document, types.Position(0, 10), "x").changes["file:///m.hlo"]
+    >>> [(str(edit.range), edit.new_text) for edit in edits]
+    [('0:10-0:11', 'x'), ('0:52-0:53', 'x'), ('0:55-0:56', 'x')]
+    """
+    part = target_at(document, position)
+    own = name_span(part.module, part.target) if part is not None and part.target is not None else None
+    if part is None or part.target is None or own is None:
+        raise EditError("there is no name here that could be changed")
+    # A percent sign is not part of a name.
+    name = new_name.strip().removeprefix("%")
+    spans = list(dict.fromkeys([own, *references(part.module, part.target)]))
+    _check(part, part.target, name, spans)
+    edits = [types.TextEdit(document.range(part.module, *span), name) for span in sorted(spans)]
+    return types.WorkspaceEdit(changes={document.uri: edits})
+
+
+def _check(part: Part, target: Instruction | Computation, name: str, spans: list[tuple[int, int]]) -> None:
+    """Raises EditError if the target cannot have this name."""
+    text = part.module.source.text
+    is_bare = any(text[start - 1 : start] != "%" for start, _ in spans)
+    if _WORD.fullmatch(name) is None:
+        raise EditError(f"'{name}' is not a name: names have letters, digits, and '_', '.' and '-', and do not begin with a digit")
+    if not is_legal_name(name) or (is_bare and name in patterns().reserved):
+        raise EditError(f"'{name}' cannot be a name, since it has a meaning of its own")
+    if name == target.name:
+        return
+    if isinstance(target, Computation):
+        is_taken = any(c.name == name for c in part.module.module.computations)
+        where = "another computation"
+    else:
+        is_taken = any(x.name == name for x in part.computation.instructions)
+        where = f"another instruction of '{part.computation.name}'"
+    if is_taken:
+        raise EditError(f"{where} is called '{name}' already")
+    if any(d.severity == "error" for d in part.module.module.diagnostics):
+        # What could not be read may use the name.
+        _refuse_unread(part, target)
+
+
+def _refuse_unread(part: Part, target: Instruction | Computation) -> None:
+    """Raises EditError if lines that could not be read name the target."""
+    text, start, end = part.module.source.text, 0, len(part.module.source.text)
+    if isinstance(target, Instruction):
+        start, end = part.computation.start, part.computation.end
+    word = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(target.name)}(?![A-Za-z0-9_.\-])")
+    known = {span[0] for span in (name_span(part.module, target), *references(part.module, target)) if span is not None}
+    unread = [d for d in part.module.module.diagnostics if d.severity == "error"]
+    lines = {d.line for d in unread}
+    for match in word.finditer(text, start, end):
+        if match.start() not in known and part.module.source.line_column(match.start())[0] in lines:
+            line = part.module.source.line_column(match.start())[0]
+            raise EditError(f"'{target.name}' is named in line {line}, which cannot be read; correct it first")

@@ -1,0 +1,372 @@
+"""The server: a table from the requests of the protocol to functions, over pygls.
+
+Requests are answered in the order in which they come. Checks run in a thread, some time after the last edit, and are dropped when an edit overtakes
+them, so that nobody has to wait for them while typing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from time import perf_counter
+from typing import Any, NamedTuple, TypeVar
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol.json_rpc import JsonRPCNotification
+
+from hlotool.errors import HlotoolError
+from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
+from hlotool.server.commands import COMMANDS, execute
+from hlotool.server.documents import Document
+from hlotool.server.session import ClientOptions, Session
+
+__all__ = ["HloServer", "serve"]
+
+Answer = TypeVar("Answer")
+# Seconds between the last edit and the check of a text; longer if a check takes longer.
+_SHORTEST_DELAY = 0.2
+_LONGEST_DELAY = 2.0
+# Seconds after the last edit.
+_IDLE = 3.0
+_GARBAGE = "garbage"
+
+
+class RequestFailedError(JsonRpcException):
+    """What a client asks for cannot be done; its message says why."""
+
+    CODE = types.LSPErrorCodes.RequestFailed.value
+
+
+class HloProtocol(LanguageServerProtocol):
+    """The protocol of pygls with texts of our own: theirs take 100 ms for an edit of a large one."""
+
+    _server: HloServer
+
+    def structure_message(self, data: Any) -> Any:
+        """A message as an object. A request that is not valid is answered with an error, since its sender would wait forever."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and isinstance(data.get("id"), str | int):
+                self._send_response(data["id"], None, error.to_response_error())
+            return JsonRPCNotification(method="$/notValid", jsonrpc=self.VERSION, params=None)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        """Takes in a text that has been opened."""
+        item = params.text_document
+        self._server.check_later(self._server.session.open(item.uri, item.text, item.version), at_once=True)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        """Takes in an edit."""
+        item = params.text_document
+        document = self._server.session.change(item.uri, params.content_changes, item.version)
+        if document is not None:
+            self._server.check_later(document)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        """Forgets a text, and what has been reported about it."""
+        self._server.session.close(params.text_document.uri)
+        if self._server.pushes:
+            self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
+
+
+class HloServer(LanguageServer):
+    """A language server for HLO. `pushes` says whether it reports diagnostics by itself: it does if the client does not ask for them."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__("hlotool", version, protocol_cls=HloProtocol)
+        self.session = Session()
+        self.pushes = True
+        self.is_done = False
+        self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._delay = _SHORTEST_DELAY
+        _register(self)
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Tells the client of an error outside of requests, as a line in its log."""
+        self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"hlotool: {type(error).__name__}: {error}"))
+
+    # ---- checks -------------------------------------------------------------------------------------------------------
+
+    def check_later(self, document: Document, *, at_once: bool = False) -> None:
+        """Checks a text and reports the findings, unless an edit comes before. Garbage is collected when nobody types."""
+        loop = asyncio.get_running_loop()
+        self._start_timer(_GARBAGE, loop.call_later(_IDLE, gc.collect))
+        if self.pushes:
+            self._start_timer(document.uri, loop.call_later(0.0 if at_once else self._delay, self._check, document))
+
+    def _start_timer(self, name: str, timer: asyncio.TimerHandle) -> None:
+        """Notes a timer, and cancels the last one of this name."""
+        last = self._timers.get(name)
+        if last is not None:
+            last.cancel()
+        self._timers[name] = timer
+
+    def _check(self, document: Document) -> None:
+        self._timers.pop(document.uri, None)
+        loop = asyncio.get_running_loop()
+
+        def publish(check: Future[list[types.Diagnostic]]) -> None:
+            loop.call_soon_threadsafe(self._publish, document, check)
+
+        self._checks.submit(self._timed, document).add_done_callback(publish)
+
+    async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
+        """What a function says about a text, asked in the thread of the checks, since it needs the findings."""
+        return await asyncio.wrap_future(self._checks.submit(function, document))
+
+    def _timed(self, document: Document) -> list[types.Diagnostic]:
+        if not self.session.is_current(document):
+            return []
+        start = perf_counter()
+        found = self.session.diagnostics(document)
+        self._delay = min(_LONGEST_DELAY, max(_SHORTEST_DELAY, 2 * (perf_counter() - start)))
+        return found
+
+    def _publish(self, document: Document, check: Future[list[types.Diagnostic]]) -> None:
+        error = check.exception()
+        if error is not None and self.session.is_current(document):
+            self.report_server_error(error if isinstance(error, Exception) else RuntimeError(str(error)), None)
+        elif self.session.is_current(document):
+            self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, check.result(), document.version))
+
+    def check_all(self) -> None:
+        """Reads settings files again, and checks all open texts."""
+        self.session.forget_settings()
+        for document in self.session.documents.values():
+            self.check_later(document)
+        refresh = getattr(self.client_capabilities.workspace, "diagnostics", None)
+        if not self.pushes and refresh is not None and refresh.refresh_support:
+            self.workspace_diagnostic_refresh(None)
+
+    def shutdown(self) -> None:
+        """Ends the server."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._checks.shutdown(wait=False, cancel_futures=True)
+        super().shutdown()  # type: ignore[no-untyped-call]
+
+
+# ---- the table --------------------------------------------------------------------------------------------------------
+
+
+class Request(NamedTuple):
+    """A request about a text: its method, the function that answers it, and what the server tells of it.
+
+    What is only shown comes from the view of a text, which is there at once; what changes the text waits until it has been read.
+    """
+
+    method: str
+    answer: Callable[[Session, Document, Any], Any]
+    options: Any = None
+
+
+_REQUESTS: tuple[Request, ...] = (
+    Request(types.TEXT_DOCUMENT_FORMATTING, lambda s, d, p: formatting.format_document(d, s.options.config)),
+    Request(types.TEXT_DOCUMENT_RANGE_FORMATTING, lambda s, d, p: formatting.format_range(d, p.range, s.options.config)),
+    Request(
+        types.TEXT_DOCUMENT_ON_TYPE_FORMATTING,
+        lambda s, d, p: formatting.format_on_type(d, p.position, p.ch, s.options.config),
+        types.DocumentOnTypeFormattingOptions("\n", ["}"]),
+    ),
+    Request(types.TEXT_DOCUMENT_DEFINITION, lambda s, d, p: navigation.definition(d.view, p.position)),
+    Request(
+        types.TEXT_DOCUMENT_REFERENCES,
+        lambda s, d, p: navigation.reference_locations(d.view, p.position, include_declaration=p.context.include_declaration),
+    ),
+    Request(types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, lambda s, d, p: navigation.highlights(d.view, p.position)),
+    Request(types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY, lambda s, d, p: _listed(navigation.call_item(d.view, p.position))),
+    Request(types.TEXT_DOCUMENT_DOCUMENT_LINK, lambda s, d, p: navigation.links(d.view), types.DocumentLinkOptions()),
+    Request(types.TEXT_DOCUMENT_PREPARE_RENAME, lambda s, d, p: renaming.prepare_rename(d, p.position)),
+    Request(
+        types.TEXT_DOCUMENT_RENAME,
+        lambda s, d, p: renaming.rename(d, p.position, p.new_name),
+        types.RenameOptions(prepare_provider=True),
+    ),
+    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: hover.hover(d.view, p.position)),
+    Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d.view)),
+    Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d.view)),
+    Request(
+        types.TEXT_DOCUMENT_COMPLETION,
+        lambda s, d, p: completion.complete(d, p.position, with_snippets=s.with_snippets),
+        types.CompletionOptions(trigger_characters=["%", "(", ",", "=", "{", "[", " "], resolve_provider=True),
+    ),
+    Request(
+        types.TEXT_DOCUMENT_SIGNATURE_HELP,
+        lambda s, d, p: signatures.signature(d, p.position),
+        types.SignatureHelpOptions(trigger_characters=["(", ","]),
+    ),
+    Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d.view, p.range)),
+    Request(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lambda s, d, p: tokens.tokens(d), tokens.LEGEND),
+    Request(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_RANGE, lambda s, d, p: tokens.tokens(d, p.range), tokens.LEGEND),
+    Request(types.TEXT_DOCUMENT_CODE_LENS, lambda s, d, p: lenses.lenses(d.view), types.CodeLensOptions(resolve_provider=True)),
+    Request(types.TEXT_DOCUMENT_SELECTION_RANGE, lambda s, d, p: symbols.selection_ranges(d.view, p.positions)),
+)
+"""The requests about a text that is open."""
+
+
+def _listed(value: Any) -> list[Any] | None:
+    return None if value is None else [value]
+
+
+def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with its exceptions as errors of the protocol, without traceback."""
+
+    def answer(*arguments: Any) -> Any:
+        try:
+            return function(*arguments)
+        except JsonRpcException:
+            raise
+        except HlotoolError as error:
+            raise RequestFailedError(str(error)) from None
+        except Exception as error:
+            raise JsonRpcException(f"a bug in hlotool: {type(error).__name__}: {error}") from None
+
+    return answer
+
+
+def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
+    """As `_guarded`, for a function that waits for something."""
+
+    async def answer(*arguments: Any) -> Any:
+        try:
+            return await function(*arguments)
+        except (JsonRpcException, asyncio.CancelledError):
+            raise
+        except HlotoolError as error:
+            raise RequestFailedError(str(error)) from None
+        except Exception as error:
+            raise JsonRpcException(f"a bug in hlotool: {type(error).__name__}: {error}") from None
+
+    return answer
+
+
+def _about_text(server: HloServer, request: Request) -> Callable[[Any], Any]:
+    def answer(params: Any) -> Any:
+        document = server.session.documents.get(params.text_document.uri)
+        return None if document is None else request.answer(server.session, document, params)
+
+    return answer
+
+
+def _register(server: HloServer) -> None:
+    """Registers all requests with pygls."""
+    for request in _REQUESTS:
+        server.feature(request.method, request.options)(_guarded(_about_text(server, request)))
+    for method, function, options in _other_requests(server):
+        server.feature(method, options)(_guarded_coroutine(function) if asyncio.iscoroutinefunction(function) else _guarded(function))
+    for name in COMMANDS:
+        server.command(name)(_command(server, name))
+
+
+def _command(server: HloServer, name: str) -> Callable[..., Any]:
+    async def run(*arguments: Any) -> str:
+        document = server.session.documents.get(str(arguments[0])) if arguments else None
+        if document is None:
+            raise HlotoolError("the text is not open")
+        output = await execute(document, name)
+        server.window_log_message(types.LogMessageParams(types.MessageType.Info, output))
+        return output
+
+    return _guarded_coroutine(run)
+
+
+def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any], Any]]:
+    """The requests and notifications that are not about one text."""
+    session = server.session
+
+    def initialize(params: types.InitializeParams) -> None:
+        session.adapt(params.capabilities)
+        session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
+        text_document = params.capabilities.text_document
+        server.pushes = text_document is None or text_document.diagnostic is None
+        try:
+            session.options = ClientOptions.of(params.initialization_options)
+        except HlotoolError as error:
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"hlotool: {error}"))
+
+    async def diagnostic(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+        document = session.documents.get(params.text_document.uri)
+        if document is None:
+            return types.RelatedFullDocumentDiagnosticReport(items=[])
+        return types.RelatedFullDocumentDiagnosticReport(items=await server.in_thread(session.diagnostics, document))
+
+    async def code_actions(params: types.CodeActionParams) -> list[types.CodeAction] | None:
+        document = session.documents.get(params.text_document.uri)
+        if document is None:
+            return None
+        request = await server.in_thread(session.action_request, document)
+        return actions.actions(document, params.range, params.context, request)
+
+    async def resolve_action(action: types.CodeAction) -> types.CodeAction:
+        document = of_data(action.data)
+        request = actions.ActionRequest([], None) if document is None else await server.in_thread(session.action_request, document)
+        return actions.resolved(document, action, request)
+
+    def resolve_lens(lens: types.CodeLens) -> types.CodeLens:
+        return lenses.resolved(of_data(lens.data), lens)
+
+    def of_data(data: Any) -> Document | None:
+        return session.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
+
+    def of_item(params: Any) -> Document | None:
+        document = session.documents.get(params.item.uri)
+        return None if document is None else document.view
+
+    def incoming(params: types.CallHierarchyIncomingCallsParams) -> Any:
+        document = of_item(params)
+        return None if document is None else navigation.incoming_calls(document, params.item)
+
+    def outgoing(params: types.CallHierarchyOutgoingCallsParams) -> Any:
+        document = of_item(params)
+        return None if document is None else navigation.outgoing_calls(document, params.item)
+
+    def settings_changed(params: Any) -> None:
+        server.check_all()
+
+    def shut_down(params: Any) -> None:
+        server.is_done = True
+
+    yield types.INITIALIZE, initialize, None
+    pull = types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="hlotool")
+    yield types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, pull
+    yield types.TEXT_DOCUMENT_CODE_ACTION, code_actions, types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
+    yield types.CODE_ACTION_RESOLVE, resolve_action, None
+    yield types.CODE_LENS_RESOLVE, resolve_lens, None
+    yield types.COMPLETION_ITEM_RESOLVE, completion.described, None
+    yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
+    yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
+    yield types.WORKSPACE_SYMBOL, lambda params: symbols.workspace_symbols([d.view for d in session.documents.values()], params.query), None
+    yield types.WORKSPACE_DID_CHANGE_CONFIGURATION, settings_changed, None
+    yield types.WORKSPACE_DID_CHANGE_WATCHED_FILES, settings_changed, None
+    yield types.TEXT_DOCUMENT_DID_SAVE, settings_changed, None
+    yield types.SHUTDOWN, shut_down, None
+
+
+def serve(version: str, port: int | None = None) -> bool:
+    """Serves one client over standard input and output, or over a port of this computer, until it disconnects; whether it has said goodbye."""
+    log = logging.getLogger("pygls")
+    # Tracebacks of pygls are not for users; what goes wrong is in the answers.
+    if not os.environ.get("HLOTOOL_DEBUG"):
+        log.addHandler(logging.NullHandler())
+        log.propagate = False
+    # A collection would keep somebody who types waiting, and what edits leave is freed without.
+    gc.disable()
+    server = HloServer(version)
+    if port is None:
+        # pygls closes its streams, but the process has more to say when it ends.
+        server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+    else:
+        server.start_tcp("127.0.0.1", port)
+    return server.is_done

@@ -1,0 +1,125 @@
+"""What a server knows between requests: open texts, options of the client, and the findings of the last checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lsprotocol import types
+
+from hlotool.errors import HlotoolError
+from hlotool.server.actions import ActionRequest
+from hlotool.server.diagnostics import Finding, checks_for, findings_in, reported, settings_failure
+from hlotool.server.documents import Document
+from hlotool.workspace.presets import PRESETS
+from hlotool.workspace.rules import RuleChoice
+from hlotool.workspace.settings import forget_settings
+
+__all__ = ["ClientOptions", "Session"]
+
+
+class ClientOptions(NamedTuple):
+    """The options that a client gives: rules, which precede those of settings files, and a settings file to use for all texts."""
+
+    choice: RuleChoice = RuleChoice()
+    config: str | None = None
+
+    @classmethod
+    def of(cls, values: Any) -> ClientOptions:
+        """The options in what a client sends when it connects. Raises HlotoolError if a rule or a preset does not exist.
+
+        >>> ClientOptions.of({"ignore": ["W001"], "preset": "strict"}).choice.ignore
+        ('W001',)
+        """
+        if not isinstance(values, Mapping):
+            return cls()
+        names = {key: tuple(map(str, values.get(key) or ())) for key in ("select", "extendSelect", "ignore")}
+        preset, config = values.get("preset"), values.get("config")
+        if preset is not None and preset not in PRESETS:
+            raise HlotoolError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
+        choice = RuleChoice(names["select"], names["extendSelect"], names["ignore"], preset)
+        choice.validate()
+        return cls(choice, None if config is None else str(config))
+
+
+class Session:
+    """The state of a server with one client.
+
+    `with_snippets` and `can_resolve` say whether the client can fill in places of completions, and wait for the edits of actions.
+    """
+
+    def __init__(self, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
+        self.encoding = encoding
+        self.with_snippets = False
+        self.can_resolve = False
+        self.options = ClientOptions()
+        self.documents: dict[str, Document] = {}
+        self._checked: dict[str, tuple[Document, list[Finding]]] = {}
+
+    def adapt(self, capabilities: types.ClientCapabilities) -> None:
+        """Notes what a client can do."""
+        text_document = capabilities.text_document or types.TextDocumentClientCapabilities()
+        completion, action = text_document.completion, text_document.code_action
+        item = completion.completion_item if completion is not None else None
+        self.with_snippets = item is not None and bool(item.snippet_support)
+        resolve = action.resolve_support if action is not None else None
+        self.can_resolve = resolve is not None and "edit" in resolve.properties
+
+    # ---- texts --------------------------------------------------------------------------------------------------------
+
+    def open(self, uri: str, text: str, version: int) -> Document:
+        """Takes in a text that has been opened."""
+        self.documents[uri] = document = Document(uri, text, version, self.encoding)
+        return document
+
+    def change(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent], version: int) -> Document | None:
+        """Takes in an edit; None for a text that is not open."""
+        document = self.documents.get(uri)
+        if document is None:
+            return None
+        self.documents[uri] = document = document.changed(changes, version)
+        return document
+
+    def close(self, uri: str) -> None:
+        """Forgets a text."""
+        self.documents.pop(uri, None)
+        self._checked.pop(uri, None)
+
+    def is_current(self, document: Document) -> bool:
+        """Whether a version of a text is the latest, and the text is still open."""
+        return self.documents.get(document.uri) is document
+
+    # ---- checks -------------------------------------------------------------------------------------------------------
+
+    def forget_settings(self) -> None:
+        """Settings files are read again, and texts are checked again when they are asked for."""
+        forget_settings()
+        self._checked.clear()
+
+    def known_findings(self, document: Document) -> list[Finding] | None:
+        """The findings in a version of a text, if it has been checked."""
+        checked = self._checked.get(document.uri)
+        return checked[1] if checked is not None and checked[0] is document else None
+
+    def findings(self, document: Document, is_cancelled: Callable[[], bool] | None = None) -> list[Finding]:
+        """The findings in a text. Raises HlotoolError if the settings of the text are wrong."""
+        known = self.known_findings(document)
+        if known is not None:
+            return known
+        is_overtaken = is_cancelled or (lambda: not self.is_current(document))
+        found = findings_in(document, checks_for(document.name, self.options.choice, self.options.config), is_overtaken)
+        if not is_overtaken() and self.is_current(document):
+            self._checked[document.uri] = document, found
+        return found
+
+    def action_request(self, document: Document) -> ActionRequest:
+        """What actions need to know about a text, which has been checked or is checked now."""
+        checks = checks_for(document.name, self.options.choice, self.options.config)
+        return ActionRequest(self.findings(document), checks, self.options.config, self.can_resolve)
+
+    def diagnostics(self, document: Document) -> list[types.Diagnostic]:
+        """The findings in a text as the protocol has them."""
+        try:
+            return reported(document, self.findings(document))
+        except HlotoolError as error:
+            return [settings_failure(document, error)]

@@ -1,0 +1,126 @@
+"""The major mode for Emacs: the tables of contexts and places, put into a template with the lexer that runs them."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+from hlotool.shapes.strings import TRIVIA
+from hlotool.syntax.contexts import Rule, contexts
+from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE
+from hlotool.syntax.kinds import KINDS
+from hlotool.syntax.places import Place, places
+from hlotool.syntax.regexes import EMACS, Class, Delimited, Group, Node, delimited, parse
+
+__all__ = ["emacs_mode"]
+
+_TEMPLATE = "hlo-mode.el.template"
+_TRIVIA = parse(TRIVIA)[0][0]
+_CONDITIONS = {"?=": "yes", "?!": "not"}
+
+
+def emacs_mode() -> str:
+    """The text of `hlo-mode.el`."""
+    template = (files("hlotool.syntax") / _TEMPLATE).read_text(encoding="utf-8")
+    body = next(number for number, place in enumerate(places()) if place.context == "body" and place.kind == "punctuation")
+    values = {
+        "faces": "\n".join(_face(name, kind.summary, kind.emacs) for name, kind in KINDS.items()),
+        "places": "\n   ".join(["[", *map(_place, places())]) + "]",
+        "body": str(body),
+        "names": _quoted("\\(?:" + "\\|".join(map(_name, FILE_NAMES)) + "\\)\\'"),
+        "first_line": _quoted(EMACS.of(FIRST_LINE)),
+    }
+    return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), template)
+
+
+def _face(name: str, summary: str, inherited: str) -> str:
+    face = "((t))" if inherited == "default" else f"((t :inherit font-lock-{inherited}-face))"
+    return f"(defface hlo-{name}-face '{face} {_quoted(f'Face of {summary}.')})"
+
+
+def _name(pattern: str) -> str:
+    """A pattern of file names as a regular expression."""
+    return ".*".join(re.escape(piece) for piece in pattern.split("*")).removeprefix(".*")
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n").replace("\t", r"\t").replace("\r", r"\r")
+    return f'"{escaped}"'
+
+
+def _place(place: Place) -> str:
+    rules = "\n     ".join(map(_rule, contexts()[place.context].rules))
+    close = f"({_alternatives(place.close)}) {place.kind}" if place.close else "nil nil"
+    return f"[({rules})\n    {close} {contexts()[place.context].default or 'nil'}]"
+
+
+def _rule(rule: Rule) -> str:
+    if len(rule.kinds) == 1:
+        parts = f"({rule.kinds[0]} {_alternatives(rule.pattern)})"
+    else:
+        (sequence,) = parse(rule.pattern)
+        parts = " ".join(f"({kind} {_written(node)})" for node, kind in zip(sequence, rule.kinds, strict=True))
+    numbers = list(places())
+    inside = numbers.index(Place(rule.inside, rule.close, rule.kinds[-1])) if rule.inside else "nil"
+    following = numbers.index(Place(rule.then, is_once=True)) if rule.then else "nil"
+    return f"[({parts}) {inside} {following}]"
+
+
+def _alternatives(pattern: str) -> str:
+    """The alternatives of a pattern, each a list of steps."""
+    parts = delimited(pattern)
+    if not parts:
+        return " ".join(map(_steps, parse(pattern)))
+    return " ".join(map(_delimited, parts))
+
+
+def _delimited(part: Delimited) -> str:
+    opening, content, close = map(EMACS.write, part)
+    if not close:
+        rest = rf"\(?:{content}\)*"
+        return f"({_quoted(opening)} {_quoted(rest)})"
+    return f"({_quoted(opening)} (until {_quoted(close)} {_quoted(content)}))"
+
+
+def _written(node: Node) -> str:
+    return " ".join(map(_steps, node.alternatives)) if isinstance(node, Group) else _steps((node,))
+
+
+def _refused_character(node: Node) -> str | None:
+    """For the condition that a character of a set does not follow: the set of all others."""
+    if isinstance(node, Group) and node.opening == "?!" and len(node.alternatives) == 1 and len(node.alternatives[0]) == 1:
+        (inner,) = node.alternatives[0]
+        if isinstance(inner, Class) and not inner.negated:
+            return EMACS.write(((inner._replace(negated=True),),))
+    return None
+
+
+def _steps(sequence: tuple[Node, ...]) -> str:
+    """Regular expressions, and the conditions between them, which Emacs's regular expressions cannot state."""
+    steps: list[str] = []
+    matched: list[Node] = []
+
+    def flush() -> None:
+        if matched:
+            steps.append(_quoted(EMACS.write((tuple(matched),))))
+            matched.clear()
+
+    # A group around everything has no effect.
+    while len(sequence) == 1 and isinstance(sequence[0], Group) and sequence[0].opening == "?:" and len(sequence[0].alternatives) == 1:
+        sequence = sequence[0].alternatives[0]
+    for node in sequence:
+        if node == _TRIVIA:
+            flush()
+            steps.append("trivia")
+        elif matched and (refused := _refused_character(node)) is not None:
+            # One regular expression, since a step is not tried again in another way: `s1` must not match the first half of `s16`.
+            expression = rf"\({EMACS.write((tuple(matched),))}\)\(?:{refused}\|\'\)"
+            steps.append(f"(before {_quoted(expression)})")
+            matched.clear()
+        elif isinstance(node, Group) and node.opening in _CONDITIONS:
+            flush()
+            steps.append(f"({_CONDITIONS[node.opening]} {_written(node)})")
+        else:
+            matched.append(node)
+    flush()
+    return f"({' '.join(steps)})"

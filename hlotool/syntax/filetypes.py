@@ -1,0 +1,24 @@
+"""Which files hold HLO, by name and by first line; for editors and highlighters."""
+
+from __future__ import annotations
+
+__all__ = ["ALIASES", "FILE_NAMES", "FIRST_LINE", "LANGUAGE", "NAME", "suffixes"]
+
+NAME = "HLO"
+LANGUAGE = "hlo"
+ALIASES = ("hlo", "xla-hlo")
+
+FILE_NAMES = ("*.hlo", "*.hlo.txt", "*.before_optimizations.txt", "*after_optimizations.txt")
+"""Names of files that are HLO whatever their first line. XLA dumps other things as `*after_optimizations-*.txt`."""
+
+FIRST_LINE = "HloModule[ ,]"
+"""How other files begin if they are HLO, such as the dumps between passes."""
+
+
+def suffixes() -> list[str]:
+    """The file names that are a suffix after a dot, without the dot.
+
+    >>> suffixes()
+    ['hlo', 'hlo.txt', 'before_optimizations.txt']
+    """
+    return [name.removeprefix("*.") for name in FILE_NAMES if name.startswith("*.")]

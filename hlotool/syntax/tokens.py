@@ -1,0 +1,140 @@
+"""The tokens of a text and their kinds, as the parser sees them: what every highlighter has to agree with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, cast
+
+from hlotool.collection import no_garbage_collection
+from hlotool.syntax.kinds import KIND_OF_NAME, kind_of_terminal
+from hlotool.text.parse.driver import shared_parser, tokens_with_callbacks
+from hlotool.text.parse.lexer import ACTIVE
+from hlotool.text.parse.parser import form_of, parts_of
+from hlotool.text.parse.session import LexerSession
+
+__all__ = ["Token", "tokens"]
+
+_NAMES = frozenset({"IDENT", "PERCENT_NAME", "COLON_NAME"})
+# Inside a raw dictionary, single quotes and comments have no meaning.
+_RAW_PIECE = re.compile(r'(?P<string>"(?:[^"\\]++|\\.)*+")|[^\s"]++|"', re.DOTALL)
+
+
+class Token(NamedTuple):
+    """A token by its offsets, and its kind, one of `KINDS`."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens and comments of a text, in order.
+
+    The text may hold several modules, and it may have errors: what the parser skips after an error is read by terminals alone.
+
+    >>> text = "ROOT p = f32[] parameter(0)"
+    >>> [(text[start:end], kind) for start, end, kind in tokens(text)][:4]
+    [('ROOT', 'keyword'), ('p', 'instruction'), ('=', 'operator'), ('f32', 'type')]
+    """
+    found: list[Token] = []
+    with no_garbage_collection():
+        for part in parts_of(text, "<string>"):
+            here = _loose(part.source.text, 0, len(part.source.text)) if part.is_separator else _tokens_of_module(part.source.text)
+            found += [Token(part.start + start, part.start + end, kind) for start, end, kind in here]
+    return found
+
+
+class _Session(LexerSession):
+    """The state of one run: the kinds of the names read so far, by offset."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(None, text)
+        self.kinds: dict[int, str] = {}
+
+
+def _tokens_of_module(text: str) -> Iterator[Token]:
+    session = _Session(text)
+    kind_of, end = kind_of_terminal(), 0
+    for start, token_end, terminal in tokens_with_callbacks(session, form_of(text), _callback):
+        # Comments; after an error, also what the parser has skipped.
+        yield from _loose(text, end, start)
+        end = token_end
+        # The kind of a name is known when its rule is complete, some tokens later.
+        yield from _pieces(text, start, end, terminal, session.kinds.get(start, kind_of[terminal]))
+    yield from _loose(text, end, len(text))
+
+
+def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterator[Token]:
+    """The token, or its parts where people see more than one: `dimensions=` is a name and an operator."""
+    if terminal == "RAW_DICT":
+        for piece in _RAW_PIECE.finditer(text, start, end):
+            yield Token(*piece.span(), "string" if piece["string"] else kind)
+    elif terminal == "RAW_VALUE":
+        yield from _loose(text, start, end)
+    elif kind == "attribute" or terminal == "COLON_NAME":
+        yield Token(start, end - 1, kind)
+        yield Token(end - 1, end, "operator")
+    else:
+        yield Token(start, end, kind)
+
+
+@lru_cache(maxsize=1)
+def _any_terminal() -> re.Pattern[str]:
+    """Every terminal, as a group of its name, in the order in which the parser's lexer tries them."""
+    terminals = shared_parser().grammar.terminals
+    return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in terminals.items() if name != "WHITESPACE"))
+
+
+def _loose(text: str, start: int, end: int) -> Iterator[Token]:
+    """The tokens of a piece of text in no particular state of the parser: comments, text that is not HLO, values of unknown attributes."""
+    if not text[start:end].strip():
+        return
+    kind_of = kind_of_terminal()
+    for match in _any_terminal().finditer(text, start, end):
+        terminal = str(match.lastgroup)
+        yield from _pieces(text, *match.span(), terminal, kind_of[terminal])
+
+
+# ---- the callbacks of rules, which see which rule a name belongs to ----------------------------------------------------
+
+
+def _callback(rule: Any) -> Callable[[list[Any]], Any]:
+    name = str(rule.alias or rule.origin.name)
+    if name == "name":
+        return _first
+    if name in KIND_OF_NAME:
+        return partial(_record, KIND_OF_NAME[name])
+    # Lark makes helper rules for repetitions: `__names_star_0` is a part of `names`.
+    return _names_in if name.startswith("__names_") else _nothing
+
+
+def _is_name(child: Any) -> bool:
+    """Whether a child of a rule is the token of a name; the other tokens of its rule are not asked for."""
+    return getattr(child, "type", None) in _NAMES
+
+
+def _first(children: list[Any]) -> Any:
+    return children[0]
+
+
+def _nothing(children: list[Any]) -> None:
+    return None
+
+
+def _names_in(children: list[Any]) -> list[Any]:
+    """The names of a repetition; the list of the first child grows in place, since the rule is reduced once for each name."""
+    names: list[Any] = children.pop(0) if isinstance(children[0], list) else []
+    names += [child for child in children if _is_name(child)]
+    return names
+
+
+def _record(kind: str, children: list[Any]) -> None:
+    kinds = cast("_Session", ACTIVE.session).kinds
+    for child in children:
+        for token in child if isinstance(child, list) else (child,):
+            if _is_name(token):
+                kinds[token.start_pos] = kind

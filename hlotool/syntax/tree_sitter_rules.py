@@ -1,0 +1,112 @@
+"""The rules of the grammar, as tree-sitter wants them: without helper rules for repetitions, and without rules that match nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from hlotool.text.parse.driver import shared_parser
+
+__all__ = ["Alternatives", "Item", "rules"]
+
+_STARTS = ("module", "headerless", "single_instruction")
+# Tokens of the fast path, which reads whole lines, and of literals that are read as text.
+_LEFT_OUT = ("FAST_", "LITERAL_TEXT")
+
+
+class Item(NamedTuple):
+    """A part of a rule: the name of a rule or a terminal, or the alternatives of a repetition."""
+
+    name: str
+    is_optional: bool = False
+    repeated: Alternatives = ()
+
+
+Expansion = tuple[Item, ...]
+Alternatives = tuple[Expansion, ...]
+
+
+def rules() -> dict[str, Alternatives]:
+    """The alternatives of each rule, in the order of the grammar. An alternative with a name of its own is a rule of its own.
+
+    >>> [[item.name for item in expansion] for expansion in rules()["name"]]
+    [['IDENT'], ['PERCENT_NAME'], ['COLON_NAME']]
+    """
+    found: dict[str, list[Expansion]] = {}
+    for rule in shared_parser().grammar.callbacks:
+        names = [str(symbol.name) for symbol in rule.expansion]
+        # An opening brace is that of a layout only before a number or a colon.
+        if any(name.startswith(_LEFT_OUT) for name in names) or names[:2] == ["LAYOUT_OPEN", "RBRACE"]:
+            continue
+        origin, expansion = str(rule.origin.name), tuple(map(Item, names))
+        if rule.alias:
+            found.setdefault(str(rule.alias), []).append(expansion)
+            expansion = (Item(str(rule.alias)),)
+        if expansion not in found.setdefault(origin, []):
+            found[origin].append(expansion)
+    return _reachable(_without_empty(_without_helpers(found)))
+
+
+def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
+    """Alternatives of which one is the other without a part become one, with an optional part."""
+    kept = list(alternatives)
+    merged = True
+    while merged:
+        merged = False
+        for longer in kept:
+            for at, item in enumerate(longer):
+                shorter = longer[:at] + longer[at + 1 :]
+                if shorter and not item.is_optional and shorter in kept:
+                    kept[kept.index(longer)] = (*longer[:at], item._replace(is_optional=True), *longer[at + 1 :])
+                    kept.remove(shorter)
+                    merged = True
+                    break
+            if merged:
+                break
+    return tuple(kept)
+
+
+def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternatives]:
+    """Lark writes a repetition of `x` as a rule `h: x | h x`."""
+    helpers = {
+        name: _merged(expansion for expansion in alternatives if expansion[0].name != name)
+        for name, alternatives in found.items()
+        if name.startswith("__")
+    }
+
+    def resolved(expansion: Expansion) -> Expansion:
+        # What is repeated may have repetitions in it, one level deep.
+        return tuple(
+            item._replace(name="", repeated=tuple(map(resolved, helpers[item.name]))) if item.name in helpers else item for item in expansion
+        )
+
+    return {name: tuple(map(resolved, _merged(alternatives))) for name, alternatives in found.items() if name not in helpers}
+
+
+def _without_empty(found: dict[str, Alternatives]) -> dict[str, Alternatives]:
+    """A rule that may match nothing never does; where it is used, it is optional."""
+    empty = {name for name, alternatives in found.items() if () in alternatives}
+
+    def marked(expansion: Expansion) -> Expansion:
+        return tuple(Item(item.name, item.is_optional or item.name in empty, tuple(map(marked, item.repeated))) for item in expansion)
+
+    return {name: tuple(marked(expansion) for expansion in alternatives if expansion) for name, alternatives in found.items()}
+
+
+def _reachable(found: dict[str, Alternatives]) -> dict[str, Alternatives]:
+    waiting, reached = list(_STARTS), set(_STARTS)
+    while waiting:
+        for expansion in found[waiting.pop()]:
+            for name in _names(expansion):
+                if name in found and name not in reached:
+                    reached.add(name)
+                    waiting.append(name)
+    return {name: alternatives for name, alternatives in found.items() if name in reached}
+
+
+def _names(expansion: Expansion) -> Iterable[str]:
+    for item in expansion:
+        if item.name:
+            yield item.name
+        for inner in item.repeated:
+            yield from _names(inner)

@@ -1,0 +1,30 @@
+"""How a text spells its instructions, as options of the printer, for new lines that look like those around them."""
+
+from __future__ import annotations
+
+from hlotool.ir.model import Instruction
+from hlotool.text.locate.instruction import locate
+from hlotool.text.print.options import PrintOptions
+from hlotool.text.source.places import Place
+
+__all__ = ["options_like"]
+
+
+def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) -> PrintOptions:
+    """Options for printing as the text spells `x`: with percent signs, layouts, shapes of operands and index marks, or without.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> text = "ENTRY e { ROOT p = f32[2] parameter(0) }"
+    >>> options = options_like(text, parse(text).entry.root)
+    >>> options.print_percent, options.include_layout_in_shapes
+    (False, False)
+    """
+    name, shape = (locate(text, x.start, x.end, Place(word)) for word in ("name", "shape"))
+    operand = locate(text, x.start, x.end, Place("operand", number=0)) if x.operands else (0, 0)
+    return PrintOptions(
+        print_percent=text.startswith("%", name[0]),
+        include_layout_in_shapes="{" in text[slice(*shape)],
+        print_operand_shape=" " in text[slice(*operand)],
+        print_operand_index_annotation_interval=5 if "/*index=" in text else 0,
+        print_result_shape=print_result_shape,
+    )

@@ -1,0 +1,61 @@
+"""Explanations of rules and opcodes as Markdown: for pages, terminals that ask for it, and editors."""
+
+from __future__ import annotations
+
+from hlotool.verifier.explanations import OpExplanation, RuleExplanation
+
+__all__ = ["need_in_words", "needs_in_words", "op_markdown", "operands_in_words", "plain", "rule_markdown"]
+
+
+def needs_in_words(rule: RuleExplanation) -> str:
+    """The options that the bad example of a rule needs, in parentheses; empty if it needs none."""
+    return f" (with {rule.needs})" if rule.needs else ""
+
+
+def operands_in_words(op: OpExplanation) -> str:
+    """The names of an opcode's operands."""
+    names = ", ".join(op.operands)
+    if not op.is_variadic:
+        return names or "none"
+    return f"{names}, and any number of others" if names else "any number"
+
+
+def need_in_words(default: str | None) -> str:
+    """Whether an attribute is required, or its default."""
+    return "required" if default is None else "optional" if default == "left out" else f"default {default}" if default else 'default ""'
+
+
+def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
+    """A section about a rule, with a heading; `note` is appended to it."""
+    state = "reported by default" if rule.is_default else "reported on demand"
+    lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", plain(rule.summary)]
+    for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
+        if text:
+            lines += ["", f"**{heading}:** {plain(text)}"]
+    for heading, text in ((f"Bad{needs_in_words(rule)}", rule.bad), ("Good", rule.good)):
+        if text:
+            lines += ["", f"**{heading}:**", "", "```hlo", text.rstrip("\n"), "```"]
+    if rule.fix:
+        lines += ["", f"**Fix:** {rule.fix} (`{'--fix' if rule.fix_is_safe else '--fix --unsafe-fixes'}`)"]
+    lines += ["", "**Configure:**", "", *(f"- `{setting}`: {plain(effect)}" for setting, effect in rule.configure)]
+    return "\n".join(lines) + "\n" + note
+
+
+def op_markdown(op: OpExplanation) -> str:
+    """A section about an opcode, with a heading."""
+    lines = [f"## {op.opcode}", "", plain(op.summary)]
+    if op.details:
+        lines += ["", plain(op.details)]
+    if op.example:
+        lines += ["", "```hlo", *op.example.splitlines(), "```"]
+    lines += ["", f"Operands: {operands_in_words(op)}. The result shape {'is inferred' if op.infers else 'must be written'}."]
+    if op.attributes:
+        lines += ["", "| attribute | value | |", "|---|---|---|"]
+        lines += [f"| `{name}` | {plain(values)} | {need_in_words(default)} |" for name, values, default in op.attributes]
+    return "\n".join(lines) + "\n"
+
+
+def plain(text: str) -> str:
+    """The text with the special characters of Markdown escaped, except in code between backticks."""
+    parts = text.split("`")
+    return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))

@@ -1,0 +1,77 @@
+"""After any edits, the server knows of a text what it knows when the text is opened."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from fuzz_server import edited_at_random, random_change, sample_texts
+from lsprotocol import types
+
+from hlotool.server import documents, hover, navigation, symbols
+from hlotool.server.documents import Document
+from hlotool.text.source.files import read_text
+
+_SEQUENCES = 80
+_CORPUS = os.environ.get("HLOTOOL_CORPUS")
+
+
+@pytest.mark.parametrize("first", range(0, _SEQUENCES, 20))
+@pytest.mark.parametrize("least_shifted", [0, 300_000])
+def test_samples_edited_at_random(first: int, least_shifted: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_LEAST_SHIFTED", least_shifted)
+    texts = sample_texts()
+    for seed in range(first, first + 20):
+        assert edited_at_random(texts, seed, edits=5) == 5
+
+
+def test_positions_before_a_text_has_been_read() -> None:
+    """Characters that no edit has touched are where they are in the text as it is now."""
+    chance = random.Random(1)
+    for _ in range(200):
+        base = Document("file:///m.hlo", chance.choice(sample_texts()))
+        assert base.modules
+        now = base
+        for version in range(chance.randrange(1, 6)):
+            change = random_change(now, chance)
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                now = now.changed([change], version)
+        hull = now._hull
+        if hull is None:
+            continue
+        for offset in range(len(base.text)):
+            if not hull.start <= offset < hull.end:
+                assert now.text[hull.now(offset)] == base.text[offset]
+                assert hull.before(hull.now(offset)) == offset
+
+
+def test_a_large_text_is_shown_before_it_has_been_read() -> None:
+    body = "".join(f"f{k} {{\n  p = f32[4] parameter(0)\n  ROOT n = f32[4] negate(p)\n}}\n\n" for k in range(6000))
+    text = f"HloModule m\n\n{body}ENTRY e {{\n  x = f32[4] parameter(0)\n  ROOT c = f32[4] call(x), to_apply=f5\n}}\n"
+    document = Document("file:///m.hlo", text)
+    assert len(document.modules) == 1
+    line = text.count("\n", 0, text.index("f5 {"))
+    start, end = types.Position(line, 2), types.Position(line + 1, 0)
+    changed = document.changed([types.TextDocumentContentChangePartial(types.Range(start, end), " (\n\n\n")], 2)
+    assert not changed.is_read
+    view = changed.view
+    last = text.count("\n") + 2
+    called = navigation.definition(view, types.Position(last - 2, 36))
+    assert called is not None
+    assert called.range == types.Range(types.Position(line, 0), types.Position(line, 2))
+    shown = hover.hover(view, types.Position(last - 3, 2))
+    assert shown is not None
+    assert shown.range == types.Range(types.Position(last - 3, 2), types.Position(last - 3, 3))
+    assert symbols.document_symbols(view)[-1].range.start.line == last - 4
+    assert not changed.is_read
+
+
+if _CORPUS:
+
+    @pytest.mark.parametrize("path", sorted(Path(_CORPUS).rglob("*.hlo.xz"))[:20], ids=lambda path: path.name)
+    def test_dumps_edited_at_random(path: Path) -> None:
+        text = read_text(path)
+        if len(text) < 1_000_000:
+            assert edited_at_random([text], 0, edits=3) == 3

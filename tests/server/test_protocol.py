@@ -1,0 +1,338 @@
+"""The server as editors see it: a process that is spoken to over its standard input."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lsp_client import Client, RequestError
+
+URI = "file:///m.hlo"
+FIX_ALL = "source.fixAll.hlotool"
+TEXT = """HloModule m
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[4,8] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[4] reduce(x, zero), dimensions={1}, to_apply=add
+  dead = f32[4] negate(s)
+  ROOT r = f32[4] exponential(s)
+}
+"""
+AT_S = {"line": 11, "character": 2}
+AT_OPCODE = {"line": 11, "character": 14}
+AT_ADD = {"line": 11, "character": 56}
+EVERYTHING = {"start": {"line": 0, "character": 0}, "end": {"line": 15, "character": 0}}
+LINE = {"start": {"line": 12, "character": 4}, "end": {"line": 12, "character": 4}}
+NAME_OF_DEAD = {"start": {"line": 12, "character": 2}, "end": {"line": 12, "character": 6}}
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with Client() as client:
+        client.open(URI, TEXT)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def able() -> Iterator[Client]:
+    """A client that can do more than the other one."""
+    text_document = {"diagnostic": {}, "codeAction": {"resolveSupport": {"properties": ["edit"]}}}
+    with Client(capabilities={"textDocument": text_document, "general": {"positionEncodings": ["utf-8"]}}) as client:
+        yield client
+
+
+def test_findings_are_pushed_with_tags_and_links(client: Client) -> None:
+    uri = "file:///pushed.hlo"
+    client.open(uri, TEXT, version=7)
+    (finding,) = client.diagnostics(uri, 7)
+    assert finding["code"] == "W001"
+    assert finding["tags"] == [1]
+    assert finding["codeDescription"]["href"].startswith("https://")
+    client.change(uri, 8, {"range": NAME_OF_DEAD, "text": "x"})
+    (finding,) = client.diagnostics(uri, 8)
+    assert finding["code"] == "S003"
+    assert finding["relatedInformation"][0]["location"]["range"]["start"] == {"line": 9, "character": 2}
+    client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    assert client.diagnostics(uri, None) == []
+
+
+def test_findings_are_pulled(able: Client) -> None:
+    able.open(URI, TEXT)
+    report = able.about("diagnostic", URI)
+    assert [finding["code"] for finding in report["items"]] == ["W001"]
+    assert report["kind"] == "full"
+    assert able.about("diagnostic", "file:///unknown.hlo")["items"] == []
+    assert able.notifications.empty()
+
+
+REQUESTS: list[tuple[str, dict[str, Any], Any]] = [
+    ("hover", {"position": AT_S}, lambda r: "reduce" in r["contents"]["value"]),
+    ("definition", {"position": AT_ADD}, lambda r: r["range"]["start"] == {"line": 2, "character": 0}),
+    ("references", {"position": AT_S, "context": {"includeDeclaration": True}}, lambda r: len(r) == 3),
+    ("references", {"position": AT_S, "context": {"includeDeclaration": False}}, lambda r: len(r) == 2),
+    ("documentHighlight", {"position": AT_S}, lambda r: [h["kind"] for h in r] == [3, 2, 2]),
+    ("documentSymbol", {}, lambda r: [(s["name"], len(s["children"])) for s in r] == [("add", 3), ("e", 5)]),
+    ("foldingRange", {}, lambda r: [(f["startLine"], f["endLine"]) for f in r] == [(2, 5), (8, 13)]),
+    ("selectionRange", {"positions": [AT_S, AT_ADD]}, lambda r: len(r) == 2 and "parent" in r[0]),
+    ("prepareRename", {"position": AT_S}, lambda r: r["placeholder"] == "s"),
+    ("rename", {"position": AT_S, "newName": "total"}, lambda r: len(r["changes"][URI]) == 3),
+    ("formatting", {"options": {"tabSize": 2, "insertSpaces": True}}, lambda r: r == []),
+    ("rangeFormatting", {"range": LINE, "options": {"tabSize": 2, "insertSpaces": True}}, lambda r: r == []),
+    ("onTypeFormatting", {"position": AT_S, "ch": "\n", "options": {"tabSize": 2, "insertSpaces": True}}, lambda r: r == []),
+    ("completion", {"position": AT_OPCODE}, lambda r: "reduce" in {item["label"] for item in r["items"]}),
+    ("signatureHelp", {"position": {"line": 11, "character": 22}}, lambda r: r["signatures"][0]["label"].startswith("reduce(")),
+    ("inlayHint", {"range": EVERYTHING}, lambda r: r == []),
+    ("semanticTokens/full", {}, lambda r: len(r["data"]) > 100),
+    ("semanticTokens/range", {"range": LINE}, lambda r: len(r["data"]) == 0 or len(r["data"]) % 5 == 0),
+    ("codeLens", {}, lambda r: r[0]["command"]["title"] == "called once"),
+    ("documentLink", {}, lambda r: r == []),
+    ("codeAction", {"range": LINE, "context": {"diagnostics": []}}, lambda r: "Suppress W001 in this line" in {a["title"] for a in r}),
+    (
+        "codeAction",
+        {"range": LINE, "context": {"diagnostics": [], "only": ["source.fixAll"]}},
+        lambda r: [a["kind"] for a in r] == [FIX_ALL],
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "holds"), REQUESTS, ids=[f"{k}-{row[0]}" for k, row in enumerate(REQUESTS)])
+def test_requests_about_a_text(client: Client, method: str, params: dict[str, Any], holds: Any) -> None:
+    answer = client.about(method, URI, **params)
+    assert holds(answer), answer
+
+
+@pytest.mark.parametrize(("method", "params"), [row[:2] for row in REQUESTS], ids=[f"{k}-{row[0]}" for k, row in enumerate(REQUESTS)])
+def test_requests_about_an_unknown_text_have_no_answer(client: Client, method: str, params: dict[str, Any]) -> None:
+    assert client.about(method, "file:///unknown.hlo", **params) is None
+
+
+def test_calls(client: Client) -> None:
+    (item,) = client.about("prepareCallHierarchy", URI, position=AT_ADD)
+    assert item["name"] == "add"
+    (call,) = client.request("callHierarchy/incomingCalls", {"item": item})
+    assert call["from"]["name"] == "e"
+    (called,) = client.request("callHierarchy/outgoingCalls", {"item": call["from"]})
+    assert called["to"]["name"] == "add"
+
+
+def test_workspace_symbols(client: Client) -> None:
+    assert {symbol["name"] for symbol in client.request("workspace/symbol", {"query": "dea"})} == {"dead"}
+
+
+def test_what_is_resolved_later(client: Client) -> None:
+    lens = next(lens for lens in client.about("codeLens", URI) if "command" not in lens)
+    assert "8 instructions" in client.request("codeLens/resolve", lens)["command"]["title"]
+    items = client.about("completion", URI, position=AT_OPCODE)["items"]
+    item = next(item for item in items if item["label"] == "reduce")
+    assert "Combines" in client.request("completionItem/resolve", item)["documentation"]["value"]
+
+
+def test_edits_of_actions_are_made_later(able: Client) -> None:
+    uri = "file:///later.hlo"
+    able.open(uri, TEXT)
+    found = able.about("codeAction", uri, range=LINE, context={"diagnostics": []})
+    action = next(action for action in found if action["title"] == "Remove all dead code")
+    assert "edit" not in action
+    edits = able.request("codeAction/resolve", action)["edit"]["changes"][uri]
+    assert edits == [{"range": {"start": {"line": 12, "character": 0}, "end": {"line": 13, "character": 0}}, "newText": ""}]
+    able.change(uri, 2, {"text": TEXT})
+    with pytest.raises(RequestError, match="has changed"):
+        able.request("codeAction/resolve", action)
+
+
+def test_a_rename_that_cannot_be_says_why(client: Client) -> None:
+    with pytest.raises(RequestError, match="is called 'zero' already"):
+        client.about("rename", URI, position=AT_S, newName="zero")
+
+
+def test_a_module_is_run(client: Client) -> None:
+    output = client.request("workspace/executeCommand", {"command": "hlotool.run", "arguments": [URI]})
+    assert "f32[4]" in output
+    with pytest.raises(RequestError, match="not open"):
+        client.request("workspace/executeCommand", {"command": "hlotool.run", "arguments": ["file:///unknown.hlo"]})
+
+
+def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) -> None:
+    before, after = (tmp_path / f"module_0001.f.000{k}.p.after_{name}.txt" for k, name in ((1, "dce"), (2, "cse")))
+    before.write_text(TEXT.replace("exponential", "sine"), encoding="utf-8")
+    after.write_text(TEXT, encoding="utf-8")
+    client.open(after.as_uri(), TEXT)
+    titles = [lens["command"]["title"] for lens in client.about("codeLens", after.as_uri()) if "command" in lens]
+    assert "diff with the dump before" in titles
+    output = client.request("workspace/executeCommand", {"command": "hlotool.diff", "arguments": [after.as_uri()]})
+    assert "sine" in output
+    assert "exponential" in output
+
+
+def test_sources_are_linked(client: Client, tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("", encoding="utf-8")
+    text = TEXT.replace("exponential(s)", 'exponential(s), metadata={source_file="model.py" source_line=3}')
+    uri = (tmp_path / "m.hlo").as_uri()
+    client.open(uri, text)
+    (link,) = client.about("documentLink", uri)
+    assert link["target"] == f"{(tmp_path / 'model.py').as_uri()}#L3"
+
+
+def test_settings_files_and_options_choose_rules(tmp_path: Path) -> None:
+    uri = (tmp_path / "m.hlo").as_uri()
+    settings = tmp_path / "hlotool.toml"
+    settings.write_text('[lint]\nextend-select = ["W016"]\n', encoding="utf-8")
+    with Client(options={"ignore": ["W001"]}) as client:
+        client.open(uri, TEXT)
+        assert {finding["code"] for finding in client.diagnostics(uri, 1)} == {"W016"}
+        settings.write_text("", encoding="utf-8")
+        client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": settings.as_uri(), "type": 2}]})
+        assert client.diagnostics(uri, 1) == []
+        settings.write_text("lint = 3", encoding="utf-8")
+        client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+        (finding,) = client.diagnostics(uri, 1)
+        assert "hlotool.toml" in finding["message"]
+        with pytest.raises(RequestError, match=r"hlotool\.toml"):
+            client.about("codeAction", uri, range=LINE, context={"diagnostics": []})
+
+
+def test_wrong_options_are_told() -> None:
+    with Client(options={"preset": "strictest"}) as client:
+        assert "no preset 'strictest'" in client.notifications.get(timeout=client.timeout)["params"]["message"]
+
+
+TEXTS = {
+    "empty": "",
+    "blank": " \n\n",
+    "binary": "\0\1\2\0HloModule\0",
+    "carriage returns": TEXT.replace("\n", "\r\n"),
+    "old carriage returns": TEXT.replace("\n", "\r"),
+    "not ASCII": TEXT.replace("sum", "é😀"),
+    "half typed": TEXT[:200],
+    "surrogates": TEXT[:100] + "\ud800" + TEXT[100:],
+    "marked order": "\ufeff" + TEXT,
+    "several modules": TEXT + "// -----\n" + TEXT,
+    "one instruction": "f32[2] add(f32[2] x, f32[2] y)",
+    "another format": '{"name": "module"}',
+    "nested": "ENTRY e { ROOT c = f32[] call(), to_apply=" + "{ ROOT c = f32[] call(), to_apply=" * 300,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_any_text_and_any_place_has_an_answer(client: Client, name: str) -> None:
+    uri = f"file:///{name.replace(' ', '_')}.hlo"
+    client.open(uri, TEXTS[name])
+    positions = [{"line": line, "character": column} for line, column in ((0, 0), (0, 99999), (3, 7), (11, 20), (99999, 0))]
+    for method, params, _ in REQUESTS:
+        for position in positions:
+            changed = {key: position if key == "position" else value for key, value in params.items()}
+            if method == "rename":
+                # Not everything can be renamed, but there is an answer.
+                with suppress(RequestError):
+                    client.about(method, uri, **changed)
+            else:
+                client.about(method, uri, **changed)
+    client.change(uri, 2, {"range": {"start": positions[1], "end": positions[4]}, "text": "x"})
+    client.about("documentSymbol", uri)
+
+
+BELOW = {"textDocument": {"uri": URI}, "position": {"line": -1, "character": 0}}
+NO_NUMBER = {"textDocument": {"uri": URI}, "position": {"line": "a", "character": 0}}
+WRONG: list[Any] = [
+    {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": {}},
+    {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": BELOW},
+    {"jsonrpc": "2.0", "id": 900, "method": "textDocument/hover", "params": NO_NUMBER},
+    {"jsonrpc": "2.0", "id": 900, "method": "no/such/method", "params": {}},
+    {"jsonrpc": "2.0", "id": 900, "method": "workspace/executeCommand", "params": {"command": "nothing"}},
+    {"jsonrpc": "2.0", "id": 900, "method": "codeLens/resolve", "params": {"range": LINE, "data": {"uri": 3, "module": "x"}}},
+]
+
+
+@pytest.mark.parametrize("message", WRONG[:-1], ids=[str(row["method"]) + str(k) for k, row in enumerate(WRONG[:-1])])
+def test_a_request_that_is_not_valid_gets_an_error(client: Client, message: Any) -> None:
+    client.send(message)
+    answer = client.answers.get(timeout=client.timeout)
+    assert answer["id"] == 900
+    assert answer["error"]["code"] < 0
+    assert "Traceback" not in str(answer)
+
+
+def test_what_is_no_message_is_survived() -> None:
+    with Client() as client:
+        for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000, b'{"jsonrpc": "1.0"}'):
+            client.send_bytes(body)
+        client.notify("no/such/notification", {})
+        client.notify("textDocument/didChange", {"textDocument": {"uri": "file:///unknown.hlo", "version": 1}, "contentChanges": []})
+        client.notify("textDocument/didChange", {"textDocument": 3})
+        client.notify("$/cancelRequest", {"id": 12345})
+        client.send(WRONG[-1])
+        assert client.answers.get(timeout=client.timeout)["result"]["command"]["title"] == ""
+        client.open(URI, TEXT)
+        assert client.about("hover", URI, position=AT_S) is not None
+
+
+def test_edits_overtake_checks(client: Client) -> None:
+    """Only the last of many versions is reported, and requests are answered meanwhile."""
+    uri = "file:///overtaken.hlo"
+    client.open(uri, TEXT)
+    client.diagnostics(uri, 1)
+    for version in range(2, 60):
+        client.change(uri, version, {"range": {"start": AT_S, "end": AT_S}, "text": "x"})
+        if version % 20 == 0:
+            assert client.about("documentSymbol", uri)
+    message = client.notifications.get(timeout=client.timeout)
+    while message["params"].get("uri") != uri:
+        message = client.notifications.get(timeout=client.timeout)
+    assert message["params"]["version"] == 59
+    assert [finding["code"] for finding in message["params"]["diagnostics"]] == ["S002"]
+
+
+def test_positions_in_another_encoding(able: Client) -> None:
+    uri = "file:///encoded.hlo"
+    assert able.capabilities["positionEncoding"] == "utf-8"
+    able.open(uri, TEXT.replace("  s = f32[4] reduce", "  /* é😀 */ s = f32[4] reduce"))
+    found = able.about("definition", uri, position={"line": 13, "character": 30})
+    assert found["range"]["start"] == {"line": 11, "character": 15}
+
+
+def test_an_editor_that_leaves_ends_the_server() -> None:
+    assert Client().leave() == 1
+
+
+def test_over_a_port() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-m", "hlotool", "lsp", "--tcp", str(port)])
+    try:
+        for _ in range(200):
+            try:
+                connection = socket.create_connection(("127.0.0.1", port), timeout=20)
+                break
+            except OSError:
+                time.sleep(0.05)
+        with connection:
+            body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
+            connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            assert connection.recv(100).startswith(b"Content-Length")
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_without_pygls_the_command_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "pygls.py").write_text("raise ModuleNotFoundError('no pygls', name='pygls')", encoding="utf-8")
+    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from hlotool.cli.main import run; sys.exit(run(['lsp']))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 2
+    assert "pip install 'hlotool[lsp]'" in result.stderr
+    assert "Traceback" not in result.stderr

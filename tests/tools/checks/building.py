@@ -1,0 +1,78 @@
+"""Cases of modules as code of builders: what the code makes is printed like the module, and the code does nothing else."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from case_files import Case
+
+import hlotool
+from checks.common import Mismatch, same
+from hlotool.ir.model import Module
+from hlotool.text.parse.parser import parse
+
+__all__ = ["check_rebuilt", "only_builds", "rebuilt", "run_code"]
+
+# All that a module holds, in its own order and in XLA's.
+_PRINTS = (
+    hlotool.PrintOptions(),
+    hlotool.PrintOptions(print_operand_shape=True, print_name_after_closing_brace=True, syntax_sugar_async_ops=False),
+    hlotool.PrintOptions(lossless=False),
+)
+_NODES = (
+    ast.Module, ast.Import, ast.ImportFrom, ast.alias, ast.Assign, ast.Expr, ast.With, ast.withitem, ast.NamedExpr, ast.Call, ast.keyword,
+    ast.Attribute, ast.Name, ast.Load, ast.Store, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp, ast.USub,
+)  # fmt: skip
+_FUNCTIONS = {"float", "complex"}
+
+
+def run_code(code: str) -> Module:
+    """The module that the code makes."""
+    namespace: dict[str, Any] = {}
+    exec(compile(code, "<code>", "exec"), namespace)
+    made: Module = namespace["module"]
+    return made
+
+
+def only_builds(code: str) -> str | None:
+    """What code does that is not to call methods of builders; None if there is nothing."""
+    tree = ast.parse(code)
+    known = set(_FUNCTIONS)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.alias):
+            known.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            known.add(node.id)
+    for node in ast.walk(tree):
+        if not isinstance(node, _NODES):
+            return f"line {getattr(node, 'lineno', 0)}: {type(node).__name__}"
+        name = getattr(node, "id", getattr(node, "attr", "a"))
+        if name.startswith("_") or (isinstance(node, ast.Name) and name not in known):
+            return f"line {getattr(node, 'lineno', 0)}: the name {name}"
+        if isinstance(node, ast.ImportFrom) and node.module != "base64" and not str(node.module).startswith("hlotool."):
+            return f"imports {node.module}"
+        if isinstance(node, ast.Import) and [alias.name for alias in node.names] != ["hlotool"]:
+            return "an import"
+    return None
+
+
+def check_rebuilt(module: Module) -> None:
+    """Demands that the code of a module makes it again, and leaves the module as it is."""
+    before = [hlotool.to_text(module, options) for options in _PRINTS]
+    code = hlotool.to_python(module)
+    other = only_builds(code)
+    if other is not None:
+        raise Mismatch(f"the code does more than build: {other}")
+    made = run_code(code)
+    for options, text in zip(_PRINTS, before, strict=True):
+        for what, other_module in (("the module that the code makes", made), ("the module after it was written as code", module)):
+            found = hlotool.to_text(other_module, options)
+            same(text, found, what)
+            if text != found:
+                raise Mismatch(f"{what} has other blanks at its end")
+
+
+def rebuilt(path: Path, case: Case) -> None:
+    check_rebuilt(parse(case.text, str(path)))

@@ -1,0 +1,157 @@
+"""Edits texts at random, and compares what the language server knows after each edit with what it knows of the same text opened anew.
+
+`python tests/tools/fuzz_server.py [--count 2000] [--seed 0] [FILE...]`; without files, the samples are edited. Every few edits, requests of all kinds
+are made at random places, which must answer without exception.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import resource
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from lsprotocol import types
+
+from hlotool.errors import HlotoolError
+from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
+from hlotool.server.diagnostics import findings_in, reported
+from hlotool.server.documents import Document
+from hlotool.text.source.files import read_text
+from hlotool.workspace.rules import RuleChoice
+from hlotool.workspace.settings import Settings
+
+__all__ = ["Difference", "edited_at_random", "sample_texts"]
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+_CHECKS = RuleChoice(extend_select=("W",)).checks_for("m.hlo", Settings({}, None))
+_PIECES = (
+    "", " ", "\n", "\r\n", "\r", "x", "%", "(", ")", "{", "}", "[", "]", ",", "=", '"', "/*", "*/", "//", "é", "😀", "\0", "ROOT ", "ENTRY e {",
+    "f32[4]", "add(p, p)", "p", ", to_apply=add", ", metadata={op_name=\"a\"}", "// -----\n", "HloModule m\n", "}\n\nf {\n", "constant({1,2})",
+    "  x = f32[] parameter(0)\n", "// hlotool: ignore[W001]", "\ud800", "\ufeff",
+)  # fmt: skip
+_LONGEST_DELETION = 30
+
+
+class Difference(AssertionError):
+    """A text about which the server knows something else after edits than when it is opened."""
+
+
+def sample_texts() -> list[str]:
+    """The texts of the samples that are not long."""
+    return [text for path in sorted(SAMPLES.glob("*.hlo")) if len(text := path.read_text(encoding="utf-8")) < 6000]
+
+
+def random_change(document: Document, chance: random.Random) -> types.TextDocumentContentChangeEvent:
+    """An edit: something typed, deleted, replaced, or a line that is moved."""
+    text = document.text
+    start = chance.randrange(len(text) + 1)
+    end, new = start, chance.choice(_PIECES)
+    kind = chance.random()
+    if kind < 0.3:
+        end, new = min(len(text), start + chance.randrange(_LONGEST_DELETION)), ""
+    elif kind < 0.5:
+        end = min(len(text), start + chance.randrange(4))
+    elif kind < 0.6:
+        # A line again, somewhere else.
+        low = text.rfind("\n", 0, start) + 1
+        new = text[low : text.find("\n", start) + 1]
+        start = end = text.rfind("\n", 0, chance.randrange(len(text) + 1)) + 1
+    elif kind < 0.62:
+        return types.TextDocumentContentChangeWholeDocument(text[: len(text) // 2])
+    return types.TextDocumentContentChangePartial(document.lines.range(start, end), new)
+
+
+def known(document: Document) -> tuple[list[types.Diagnostic], list[types.DocumentSymbol]]:
+    """What is compared."""
+    return reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
+
+
+def random_place(document: Document, chance: random.Random) -> tuple[types.Position, types.Range]:
+    place = chance.randrange(len(document.text) + 1)
+    area = document.lines.range(place, min(len(document.text), place + chance.randrange(200)))
+    return document.lines.position(place), area
+
+
+def ask_view(document: Document, chance: random.Random) -> None:
+    """All requests that are answered before the text has been read."""
+    position, area = random_place(document, chance)
+    completion.complete(document, position, with_snippets=True)
+    signatures.signature(document, position)
+    tokens.tokens(document)
+    view = document.view
+    hover.hover(view, position)
+    navigation.definition(view, position)
+    navigation.reference_locations(view, position)
+    navigation.highlights(view, position)
+    navigation.links(view)
+    item = navigation.call_item(view, position)
+    if item is not None:
+        navigation.incoming_calls(view, item)
+        navigation.outgoing_calls(view, item)
+    hints.hints(view, area)
+    lenses.lenses(view)
+    symbols.document_symbols(view)
+    symbols.folding_ranges(view)
+    symbols.selection_ranges(view, [position])
+    symbols.workspace_symbols([view], "a")
+
+
+def ask_everything(document: Document, chance: random.Random) -> None:
+    """All requests at a random place."""
+    ask_view(document, chance)
+    position, area = random_place(document, chance)
+    formatting.format_range(document, area)
+    formatting.format_on_type(document, position, "\n")
+    renaming.prepare_rename(document, position)
+    request = actions.ActionRequest(findings_in(document, _CHECKS), _CHECKS)
+    actions.actions(document, area, types.CodeActionContext([]), request)
+    try:
+        renaming.rename(document, position, "new")
+    except HlotoolError:
+        # Not everything can be renamed.
+        return
+
+
+def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
+    """Edits one of the texts; returns the number of edits. Raises Difference."""
+    chance = random.Random(seed)
+    document = Document("file:///m.hlo", chance.choice(texts))
+    for version in range(1, edits + 1):
+        changes = [random_change(document, chance)]
+        document = document.changed(changes, version)
+        if chance.random() < 0.3:
+            # The next edit comes before the text has been read.
+            ask_view(document, chance)
+            continue
+        fresh = Document("file:///m.hlo", document.text)
+        if known(document) != known(fresh):
+            raise Difference(f"seed {seed}, edit {version}: after edits the server knows something else of\n{document.text}")
+        if chance.random() < 0.3:
+            ask_everything(document, chance)
+    return edits
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--edits", type=int, default=12)
+    options = parser.parse_args()
+    texts = [read_text(file) for file in options.files] or sample_texts()
+    start, edits, sizes = time.perf_counter(), 0, []
+    for seed in range(options.seed, options.seed + options.count):
+        edits += edited_at_random(texts, seed, options.edits)
+        if seed % 100 == 99:
+            sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    taken = time.perf_counter() - start
+    print(
+        f"{options.count} sequences, {edits} edits in {taken:.0f} s, no difference; largest memory in MB: {', '.join(f'{size:.0f}' for size in sizes)}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+;; Prints the faces of a text, a line `start end face' for each token: emacs -Q --batch -l highlight_emacs.el MODE TEXT.  -*- lexical-binding: t -*-
+(load (expand-file-name (pop command-line-args-left)) nil t)
+(mapc #'byte-compile '(hlo--steps hlo--any hlo--until hlo--parts hlo--scan hlo--fontify))
+(setq hlo-longest-line most-positive-fixnum
+      gc-cons-threshold (* 256 1024 1024))
+(let ((coding-system-for-read 'utf-8-unix))
+  (find-file (pop command-line-args-left)))
+(hlo-mode)
+(unless (getenv "HLOTOOL_CHUNK") (font-lock-ensure))
+(when (getenv "HLOTOOL_CHUNK")
+  ;; As while scrolling, and from the end.
+  (font-lock-set-defaults)
+  (let* ((size (string-to-number (getenv "HLOTOOL_CHUNK"))) (start (- (point-max) size)))
+    (while (> (+ start size) (point-min))
+      (font-lock-fontify-region (max start (point-min)) (+ start size))
+      (setq start (- start size)))))
+(let ((start (point-min)) end)
+  (while (< start (point-max))
+    (setq end (next-single-property-change start 'face nil (point-max)))
+    (when (get-text-property start 'face)
+      (princ (format "%d %d %s\n" (1- start) (1- end) (get-text-property start 'face))))
+    (setq start end)))

@@ -1,0 +1,138 @@
+"""A client of the language server protocol: sends plain JSON to `hlotool lsp`, over its standard input, and reads the answers."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+__all__ = ["Client", "RequestError"]
+
+Json = Any
+_CAPABILITIES: Json = {"textDocument": {"publishDiagnostics": {"relatedInformation": True, "tagSupport": {"valueSet": [1, 2]}}}}
+
+
+class RequestError(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, error: Json) -> None:
+        super().__init__(error["message"])
+        self.code = error["code"]
+
+
+class Client:
+    """A connection to a server of its own. Every wait ends after `timeout` seconds, with queue.Empty."""
+
+    def __init__(self, timeout: float = 60.0, capabilities: Json = _CAPABILITIES, options: Json = None, folder: Path | None = None) -> None:
+        self.timeout = timeout
+        command = [sys.executable, "-m", "hlotool", "lsp"]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
+        self.answers: queue.Queue[Json] = queue.Queue()
+        self.notifications: queue.Queue[Json] = queue.Queue()
+        self.count = 0
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        params = {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options}
+        self.capabilities = self.request("initialize", params)["capabilities"]
+        self.notify("initialized", {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            assert self.close() == ""
+            return
+        self.process.kill()
+        self._finish()
+
+    def close(self) -> str:
+        """Ends the server and returns what it has written to its standard error."""
+        self.request("shutdown", None)
+        self.notify("exit", None)
+        code, said = self._finish()
+        assert code == 0
+        return said
+
+    def leave(self) -> int:
+        """Closes the connection without a word, and returns the exit code of the server."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        return self._finish()[0]
+
+    def _finish(self) -> tuple[int, str]:
+        """The exit code of the server, and what it has written to its standard error."""
+        code = self.process.wait(self.timeout)
+        self.reader.join(self.timeout)
+        assert self.process.stderr is not None
+        said = self.process.stderr.read().decode()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        return code, said
+
+    def _read(self) -> None:
+        stream = self.process.stdout
+        assert stream is not None
+        while line := stream.readline():
+            if not line.startswith(b"Content-Length:"):
+                continue
+            size = int(line.split(b":")[1])
+            while stream.readline().strip():
+                pass
+            message = json.loads(stream.read(size))
+            if "method" not in message:
+                self.answers.put(message)
+            else:
+                self.notifications.put(message)
+
+    def send(self, message: Json) -> None:
+        """Sends any value as a message."""
+        self.send_bytes(json.dumps(message).encode())
+
+    def send_bytes(self, body: bytes) -> None:
+        """Sends bytes as the body of a message."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.process.stdin.flush()
+
+    def notify(self, method: str, params: Json) -> None:
+        self.send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def request(self, method: str, params: Json) -> Json:
+        """The result of a request. Raises RequestError for an error."""
+        self.count += 1
+        message = {"jsonrpc": "2.0", "id": self.count, "method": method, "params": params}
+        if params is None:
+            del message["params"]
+        self.send(message)
+        answer = self.answers.get(timeout=self.timeout)
+        assert answer["id"] == self.count
+        if "error" in answer:
+            raise RequestError(answer["error"])
+        return answer["result"]
+
+    # ---- texts --------------------------------------------------------------------------------------------------------
+
+    def open(self, uri: str, text: str, version: int = 1) -> None:
+        self.notify("textDocument/didOpen", {"textDocument": {"uri": uri, "languageId": "hlo", "version": version, "text": text}})
+
+    def change(self, uri: str, version: int, *changes: Json) -> None:
+        self.notify("textDocument/didChange", {"textDocument": {"uri": uri, "version": version}, "contentChanges": list(changes)})
+
+    def about(self, method: str, uri: str, **params: Json) -> Json:
+        """The result of a request about a text: `textDocument/` and the method."""
+        return self.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
+
+    def diagnostics(self, uri: str, version: int | None) -> Json:
+        """The diagnostics that the server publishes for a version of a text; after it has been closed, for none."""
+        while True:
+            message = self.notifications.get(timeout=self.timeout)
+            params = message.get("params") or {}
+            if message["method"] == "textDocument/publishDiagnostics" and params["uri"] == uri and params.get("version") == version:
+                return params["diagnostics"]

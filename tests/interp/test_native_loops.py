@@ -60,6 +60,24 @@ def test_products_of_views_are_left_to_numpy(view):
     assert not sources
 
 
+WIDER = """wider { a = f64[] parameter(0) b = f64[] parameter(1) ROOT c = f64[] add(a, b) }
+ENTRY e { x = f32[2] parameter(0) i = s32[8] parameter(1) y = f32[8] parameter(2) zero = f32[] constant(0) ROOT r = RESULT, to_apply=wider }"""
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "f32[] reduce(y, zero), dimensions={0}",
+        "f32[2] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1",
+    ],
+)
+def test_reducers_of_wider_numbers_round_at_the_end(result):
+    """Scatters may have them; a reduce whose result is narrower is an error."""
+    module = looped(hlotool.parse(WIDER.replace("RESULT", result)))
+    with compiled_loops(with_numba=False):
+        assert disagreement(str(module), inputs=6) is None
+
+
 NESTED = """HloModule nested
 few { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(INNER) ROOT c = pred[] compare(i, n), direction=LT }
 inner { s = (s32[], s32[3]) parameter(0) i = s32[] get-tuple-element(s), index=0 one = s32[] constant(1) next = s32[] add(i, one)
@@ -78,7 +96,11 @@ def nested(outer: int, inner: int) -> hlotool.ir.model.Module:
 
 
 def test_a_loop_is_compiled_while_it_runs():
-    with compiled_loops(with_numba=True) as sources, patch.object(loops, "_SECONDS", 1e-6), patch.object(loops, "_SECONDS_PER_OPERATION", 0.0):
+    with (
+        compiled_loops(with_numba=True) as sources,
+        patch.object(loops, "_SECONDS", 1e-6),
+        patch.multiple(loops, _SECONDS_PER_OPERATION=0.0, _SECONDS_PER_PAIR=0.0),
+    ):
         compiled = hlotool.compile(nested(10_000, 20))
         assert compiled(np.zeros(3, np.int32)).tolist() == [1_900_000] * 3
         assert compiled(np.ones(3, np.int32)).tolist() == [1_900_001] * 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from itertools import product
 from unittest.mock import patch
 
@@ -13,7 +14,7 @@ from looped import compiled_loops
 
 import hlotool
 from hlotool.interp.dtypes import NUMPY_TYPES
-from hlotool.interp.plan.native import loops
+from hlotool.interp.plan.native import compiler, loops
 
 SIGNED, UNSIGNED, FLOATS = ("s8", "s16", "s32", "s64"), ("u8", "u16", "u32", "u64"), ("f32", "f64")
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
@@ -151,14 +152,30 @@ def check(name: str, *, is_native: bool) -> None:
         assert not wrong, f"{kind} {texts[k]}: {wrong[:5]}"
 
 
-def test_where_numba_does_not_help_nothing_changes(monkeypatch):
-    """Where it is not installed, or is for another NumPy; and where it cannot compile a loop."""
+def failing(error: type[Exception]) -> Callable[[object], object]:
+    def fail(argument: object) -> object:
+        raise error(f"cannot do this for {argument}")
+
+    return fail
+
+
+def test_without_numba_nothing_changes(monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setitem(sys.modules, "numba", None)
     check("pred", is_native=True)
-    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("error", [ImportError, AttributeError, SystemError])
+def test_where_numba_is_for_another_numpy_nothing_changes(error, monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
-    monkeypatch.setattr("numba.typeof", lambda value: numba.types.unicode_type)
+    monkeypatch.setattr(compiler, "import_module", failing(error))
+    check("pred", is_native=True)
+
+
+@pytest.mark.parametrize("type_of", [lambda value: numba.types.unicode_type, failing(RecursionError)])
+def test_where_numba_cannot_compile_a_loop_nothing_changes(type_of, monkeypatch):
+    monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
+    monkeypatch.setattr("numba.typeof", type_of)
     check("pred", is_native=True)
 
 

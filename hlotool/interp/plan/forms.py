@@ -166,8 +166,10 @@ def reduction_of(operation: Operation) -> Reduction | None:
     if x.opcode != "reduce" or len(operation.operands) != 2 or len(operation.results) != 1:
         return None
     source, init, result = (*operation.reads, *operation.results)
-    monoid = monoid_of(x.attributes["to_apply"])
-    if monoid is None or init.constant is None or not init.shape.element_type == source.shape.element_type == result.shape.element_type:
+    reducer = x.attributes["to_apply"]
+    monoid = monoid_of(reducer)
+    types = {shape.element_type for shape in (source.shape, init.shape, result.shape, reducer.root.shape)}
+    if monoid is None or init.constant is None or len(types) != 1:
         return None
     if source.shape.dynamic or not _is_blockwise(source.shape.element_type):
         return None

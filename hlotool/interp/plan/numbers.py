@@ -116,8 +116,11 @@ def _of_remainder(ranges: Sequence[_Range], bits: int) -> _Range | None:
 
 
 def _of_quotient(ranges: Sequence[_Range], bits: int) -> _Range | None:
-    (low, high), (divisor, other) = ranges
-    return (-(-low // divisor) if low < 0 else low // divisor, high // divisor) if divisor == other > 1 else None
+    dividends, (divisor, other) = ranges
+    if not divisor == other > 1:
+        return None
+    low, high = [-(-number // divisor) if number < 0 else number // divisor for number in dividends]
+    return low, high
 
 
 def _of_and(ranges: Sequence[_Range], bits: int) -> _Range | None:

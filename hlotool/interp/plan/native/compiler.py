@@ -30,8 +30,8 @@ def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     """The function in machine code, for arguments of the types of these; None where there is no Numba, or none that can compile it."""
     try:
         numba = import_module("numba")
-    except ImportError:
-        # It is not installed, or is made for other versions of NumPy.
+    except Exception:
+        # It is not installed, or is made for other versions of NumPy, of which its parts notice the difference with errors of many types.
         return None
     # Its integers of 64 bits wrap by themselves.
     namespace = {**source.namespace, "int64": numba.int64, "wrapped": numba.njit(lambda number: number)}
@@ -40,7 +40,8 @@ def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     step = numba.njit(error_model="numpy")(namespace["loop"])
     try:
         step.compile(tuple(map(numba.typeof, arguments)))
-    except numba.core.errors.NumbaError:
+    except Exception:
+        # Besides errors of its own: it recurses over long functions, and LLVM's errors are plain ones of Python.
         return None
     result: Step = step
     return result

@@ -110,7 +110,8 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
     attributes, sizes = operation.instruction.attributes, operand.shape.dimensions
     if attributes.get("input_batching_dims") or len({variable.shape for variable in (operand, result)}) != 1 or result.is_scalar:
         raise CannotCompile
-    if updates.shape.element_type != operand.shape.element_type:
+    # A reducer of wider numbers is one that rounds.
+    if {updates.shape.element_type, attributes["to_apply"].root.shape.element_type} != {operand.shape.element_type}:
         raise CannotCompile
     window, inserted = attributes.get("update_window_dims", ()), attributes.get("inserted_window_dims", ())
     batch = [k for k in range(updates.shape.rank) if k not in window]

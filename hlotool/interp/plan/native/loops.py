@@ -26,8 +26,8 @@ from hlotool.opdefs.traits import REARRANGES
 
 __all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "needed_operations", "outside_of"]
 
-_MOST_COMPILED = 500
-"""The most operations of a loop that is compiled; the time grows faster than their number."""
+_MOST_COMPILED = 250
+"""The most operations of a loop that is compiled; the time grows with the square of their number."""
 _MOST_ELEMENTS = 1 << 10
 """The most elements of an array that is computed: for more, NumPy's functions take no longer."""
 _MOST_READ = 1 << 20
@@ -39,12 +39,12 @@ _MOST_WORK = 1 << 25
 _TOO_MUCH_WORK = 1 << 29
 """The number of elements after which a loop inside gives up, since it might never end; it cannot be interrupted."""
 _MOST_ITERATIONS = (1 << 63) - 1
-_SECONDS, _SECONDS_PER_OPERATION = 0.25, 0.003
-"""How long a loop has to run before it is compiled: about a third of what that takes."""
+_SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
+"""How long a loop has to run before it is compiled: about a third of what that takes, which is most for calls of NumPy's loops."""
 _HOT = 1 << 17
 """The number of iterations after which it is compiled in any case."""
 _SECONDS_TO_COMPILE = 10.0
-"""What must be left of the time for a run, so that the limit holds even if compiling takes longer than usual."""
+"""What must be left of the time for a run, besides that for compiling, so that the limit holds even if this takes longer than usual."""
 _GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
 
 Reached = tuple[bool, int, tuple[Any, ...]]
@@ -99,7 +99,7 @@ class NativeLoop:
 
     def __init__(self, loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves, count: int) -> None:
         self.outside = outside
-        self._threshold = _SECONDS + _SECONDS_PER_OPERATION * count
+        self._threshold = _SECONDS + _SECONDS_PER_OPERATION * count + _SECONDS_PER_PAIR * count**2
         self._loop = loop
         self._bindings = bindings
         self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
@@ -164,7 +164,7 @@ class NativeLoop:
         self._entered, self._counted = now, iterations
         if self._step is not None or not self._has_run_long():
             return self._step is not None
-        return run.deadline is None or run.deadline - now > _SECONDS_TO_COMPILE
+        return run.deadline is None or run.deadline - now > _SECONDS_TO_COMPILE + 3 * self._threshold
 
     def _has_run_long(self) -> bool:
         return self._seconds >= self._threshold or self._iterations >= _HOT

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hlotool.interp.array_reductions import SHORT_ROW
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.plan.forms import reduction_of
-from hlotool.interp.plan.graph import Operation, Variable
+from hlotool.interp.plan.graph import Operation, Variable, long_dimensions
 from hlotool.interp.plan.native.moves import is_contiguous
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, read, size_of
 from hlotool.interp.plan.numbers import NumberTemplate
@@ -31,9 +33,9 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
     is_exact = monoid.compares or NUMBERS[source.shape.element_type].kind != "float"
     if not is_exact and not is_contiguous(source, self.bindings):
         raise CannotCompile
-    if is_exact or (kept and axes == list(range(len(axes)))):
+    if is_exact or _reduces_first(source, axes):
         _write_columns(self, monoid, source, target, places)
-    elif axes == list(range(rank - len(axes), rank)) and (len(axes) > 1 or places.shape[1] <= SHORT_ROW):
+    elif _reduces_last(source, axes) and (axes != [rank - 1] or places.shape[1] <= SHORT_ROW):
         _write_rows(self, monoid, source, target, places)
     else:
         raise CannotCompile
@@ -41,6 +43,20 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
         self.write_value(f"{target}[k]", template, [read(source, f"{target}[k]"), self.name(init)])
     if result.is_scalar:
         self.writer.line(f"{self.name(result)} = {read(source, f'{target}[0]')}")
+
+
+def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
+    """Whether the axes are the first of the dimensions of more than one element, the only ones that make a difference to NumPy, but not all."""
+    dimensions = long_dimensions(source.shape)
+    kept = [k for k in dimensions if k not in axes]
+    return bool(kept) and dimensions[-len(kept) :] == tuple(kept)
+
+
+def _reduces_last(source: Variable, axes: Sequence[int]) -> bool:
+    """The same for the last of these dimensions, or all."""
+    dimensions = long_dimensions(source.shape)
+    kept = [k for k in dimensions if k not in axes]
+    return dimensions[: len(kept)] == tuple(kept)
 
 
 def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> NumberTemplate:

@@ -75,7 +75,7 @@ def test_wheel_holds_grammar_and_tables(wheel: Path) -> None:
 
 
 def test_pygments_finds_the_lexer(environment: Path, tmp_path: Path) -> None:
-    code = "from pygments import lexers as all; print(all.get_lexer_by_name('hlo').name, all.get_lexer_for_filename('m.cpu_after_optimizations.txt').name)"
+    code = "from pygments import lexers; print(lexers.get_lexer_by_name('hlo').name, lexers.get_lexer_for_filename('m.hlo').name)"
     assert run(environment / "python", "-c", code, cwd=tmp_path).stdout == "HLO HLO\n"
 
 

@@ -22,6 +22,7 @@ from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
 from checks.patched import patch_text, patched
+from checks.pictures import picture_text, pictured
 from checks.programs import equal_to_jax
 from checks.serving import answer_text, answered
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
@@ -134,6 +135,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "differ": compared,
     "patches": patched,
     "server": answered,
+    "graph": pictured,
 }
 """What the cases of each folder must do."""
 
@@ -145,5 +147,6 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "differ": difference_text,
     "patches": patch_text,
     "server": answer_text,
+    "graph": picture_text,
 }
 """What `--update` writes below `// output`."""

@@ -121,7 +121,7 @@ def _igraph() -> Any:
 
 
 def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The row of each item: below all its operands. What has no operands is directly above its first user."""
+    """The row of each item: below all its operands. What holds few edges together, such as a constant, is directly above its first user."""
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges:
@@ -131,7 +131,9 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     for k in range(count):
         rows[k] = max((rows[a] + 1 for a in operands[k]), default=0)
     for k in reversed(range(count)):
-        if users[k] and len(operands[k]) < len(users[k]):
+        # What only this item uses moves down with it.
+        held = sum(len(users[a]) > 1 for a in operands[k])
+        if held < len(users[k]):
             rows[k] = min(rows[b] for b in users[k]) - 1
     return rows
 

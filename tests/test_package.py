@@ -75,7 +75,7 @@ def test_wheel_holds_grammar_and_tables(wheel: Path) -> None:
 
 
 def test_pygments_finds_the_lexer(environment: Path, tmp_path: Path) -> None:
-    code = "from pygments.lexers import get_lexer_by_name as a, get_lexer_for_filename as b; print(a('hlo').name, b('m.cpu_after_optimizations.txt').name)"
+    code = "from pygments import lexers as x; print(x.get_lexer_by_name('hlo').name, x.get_lexer_for_filename('cpu_after_optimizations.txt').name)"
     assert run(environment / "python", "-c", code, cwd=tmp_path).stdout == "HLO HLO\n"
 
 

@@ -13,7 +13,7 @@
 
 (defgroup hlo nil "XLA's textual HLO." :group 'languages)
 
-(defcustom hlo-longest-line 20000
+(defcustom hlo-longest-line 5000
   "Text after this many characters of a line is not highlighted."
   :type 'natnum)
 
@@ -512,11 +512,15 @@
 ;; The text is read from the start of an instruction, so that what is drawn first appears at once, wherever it is.
 (defun hlo--fontify (limit)
   "Highlight the text from point to LIMIT, for `font-lock-keywords'."
-  (goto-char (line-end-position))
-  (re-search-backward hlo--sync nil 'move)
-  (save-match-data
-    (hlo--scan limit (hlo--places-here)
-               (lambda (start end kind) (put-text-property start end 'face (intern (format "hlo-%s-face" kind))))))
+  (when (> (- (point) (line-beginning-position)) hlo-longest-line)
+    (goto-char (min limit (line-beginning-position 2))))
+  (when (< (point) limit)
+    ;; Line by line, since a search tries every character of a long line.
+    (beginning-of-line)
+    (while (not (or (looking-at hlo--sync) (bobp))) (forward-line -1))
+    (save-match-data
+      (hlo--scan limit (hlo--places-here)
+                 (lambda (start end kind) (put-text-property start end 'face (intern (format "hlo-%s-face" kind)))))))
   (goto-char limit)
   nil)
 

@@ -107,8 +107,8 @@ _VALUES = {
 }
 
 
-def _statement() -> tuple[Rule, ...]:
-    """Where a text begins that is a single instruction, perhaps without a name: ROOT, a name before `=`, or a shape."""
+def _statements() -> tuple[Rule, ...]:
+    """What a text that is a single instruction begins with: ROOT, a name before `=`, or a shape."""
     return tuple(
         Rule(f"statement_{kind}", pattern, (kind,), "body", r"(?=\})")
         for kind, pattern in (
@@ -120,9 +120,14 @@ def _statement() -> tuple[Rule, ...]:
 
 
 def _tables() -> Rule:
-    """The tables of stack frames."""
-    names = "FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES"
-    return Rule("tables", "|".join(map(terminal, names)), ("keyword",), "tables", "(?=[A-Za-z_%])")
+    """The tables of stack frames, up to the first computation."""
+    return Rule(
+        "tables",
+        "|".join(map(terminal, ("FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES"))),
+        ("keyword",),
+        "tables",
+        "(?=[A-Za-z_%])",
+    )
 
 
 @lru_cache(maxsize=1)
@@ -147,7 +152,7 @@ def contexts() -> dict[str, Context]:
     return {
         "file": Context(
             (
-                *(comment, string, boolean, *keys, header, _tables(), *_statement(), keywords),
+                *(comment, string, boolean, *keys, header, _tables(), *_statements(), keywords),
                 *(*_names("computation"), arrow, *numbers, _brackets("LPAR", "signature"), layout, _brackets("LBRACE", "body"), list_, commas),
             )
         ),

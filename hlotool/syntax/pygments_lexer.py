@@ -31,6 +31,8 @@ class HloLexer(Lexer):
     aliases: ClassVar[list[str]] = list(ALIASES)
     filenames: ClassVar[list[str]] = list(FILE_NAMES)
     mimetypes: ClassVar[list[str]] = ["text/x-hlo"]
+    # More than that of plain text, which has `*.txt`.
+    priority = 0.1
     url = "https://openxla.org/xla/operation_semantics"
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:

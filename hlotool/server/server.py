@@ -88,7 +88,8 @@ class HloServer(LanguageServer):
         self.session = Session()
         self.pushes = True
         self.is_done = False
-        self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
+        # A check need not wait for the edits of an action, which may take long.
+        self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
         _register(self)

@@ -141,4 +141,4 @@ def test_dependencies_are_what_is_declared() -> None:
     names = {requirement.partition(">")[0] for requirement in project["dependencies"]}
     assert names == {"click", "lark", "ml_dtypes", "numpy", "rich"}
     extras = project["optional-dependencies"]
-    assert set(extras["zstd"]) <= set(extras["test"])
+    assert {*extras["zstd"], *extras["lsp"]} <= set(extras["test"])

@@ -36,6 +36,8 @@ _QUOTED = re.compile(r"'(?P<word>[^']+)'")
 # Fixes are tried for so many findings of a selection.
 _MOST_FIXED = 20
 _DEAD = ("W001", "W003")
+# The edits of refactorings of longer texts take seconds.
+_MOST_AT_ONCE = 100_000
 
 
 class ActionRequest(NamedTuple):
@@ -57,6 +59,9 @@ def actions(document: Document, area: types.Range, context: types.CodeActionCont
         return found
     complete = []
     for action in found:
+        if action.edit is None and context.only is None and len(document.text) > _MOST_AT_ONCE:
+            # Editors ask for actions whenever the cursor moves; those that cannot wait for edits get these when they ask for their kind.
+            continue
         try:
             action = resolved(document, action, request)
         except HlotoolError:

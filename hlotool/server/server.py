@@ -88,7 +88,8 @@ class HloServer(LanguageServer):
         self.session = Session()
         self.pushes = True
         self.is_done = False
-        self._checks = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
+        # A check need not wait for the edits of an action, which may take long.
+        self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
         _register(self)
@@ -164,21 +165,24 @@ class HloServer(LanguageServer):
 class Request(NamedTuple):
     """A request about a text: its method, the function that answers it, and what the server tells of it.
 
-    What is only shown comes from the view of a text, which is there at once; what changes the text waits until it has been read.
+    With `in_thread`, it may take long, and others are answered meanwhile. What is only shown comes from the view of a text, which is there at once;
+    what changes the text waits until it has been read.
     """
 
     method: str
     answer: Callable[[Session, Document, Any], Any]
     options: Any = None
+    in_thread: bool = False
 
 
 _REQUESTS: tuple[Request, ...] = (
-    Request(types.TEXT_DOCUMENT_FORMATTING, lambda s, d, p: formatting.format_document(d, s.options.config)),
-    Request(types.TEXT_DOCUMENT_RANGE_FORMATTING, lambda s, d, p: formatting.format_range(d, p.range, s.options.config)),
+    Request(types.TEXT_DOCUMENT_FORMATTING, lambda s, d, p: formatting.format_document(d, s.options.config), in_thread=True),
+    Request(types.TEXT_DOCUMENT_RANGE_FORMATTING, lambda s, d, p: formatting.format_range(d, p.range, s.options.config), in_thread=True),
     Request(
         types.TEXT_DOCUMENT_ON_TYPE_FORMATTING,
         lambda s, d, p: formatting.format_on_type(d, p.position, p.ch, s.options.config),
         types.DocumentOnTypeFormattingOptions("\n", ["}"]),
+        in_thread=True,
     ),
     Request(types.TEXT_DOCUMENT_DEFINITION, lambda s, d, p: navigation.definition(d.view, p.position)),
     Request(
@@ -260,10 +264,19 @@ def _about_text(server: HloServer, request: Request) -> Callable[[Any], Any]:
     return answer
 
 
+def _about_text_in_thread(server: HloServer, request: Request) -> Callable[[Any], Any]:
+    async def answer(params: Any) -> Any:
+        document = server.session.documents.get(params.text_document.uri)
+        return None if document is None else await server.in_thread(lambda d: request.answer(server.session, d, params), document)
+
+    return answer
+
+
 def _register(server: HloServer) -> None:
     """Registers all requests with pygls."""
     for request in _REQUESTS:
-        server.feature(request.method, request.options)(_guarded(_about_text(server, request)))
+        make, guard = (_about_text_in_thread, _guarded_coroutine) if request.in_thread else (_about_text, _guarded)
+        server.feature(request.method, request.options)(guard(make(server, request)))
     for method, function, options in _other_requests(server):
         server.feature(method, options)(_guarded_coroutine(function) if asyncio.iscoroutinefunction(function) else _guarded(function))
     for name in COMMANDS:
@@ -331,13 +344,13 @@ def _about_findings(server: HloServer) -> Iterator[Row]:
         document = session.documents.get(params.text_document.uri)
         if document is None:
             return None
-        request = await server.in_thread(session.action_request, document)
-        return actions.actions(document, params.range, params.context, request)
+        return await server.in_thread(lambda d: actions.actions(d, params.range, params.context, session.action_request(d)), document)
 
     async def resolve_action(action: types.CodeAction) -> types.CodeAction:
         document = session.document_of(action.data)
-        request = actions.ActionRequest([], None) if document is None else await server.in_thread(session.action_request, document)
-        return actions.resolved(document, action, request)
+        if document is None:
+            return actions.resolved(None, action, actions.ActionRequest([], None))
+        return await server.in_thread(lambda d: actions.resolved(d, action, session.action_request(d)), document)
 
     pull = types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="hlotool")
     yield types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, pull

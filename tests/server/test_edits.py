@@ -70,7 +70,7 @@ def test_a_large_text_is_shown_before_it_has_been_read() -> None:
 
 if _CORPUS:
 
-    @pytest.mark.parametrize("path", sorted(Path(_CORPUS).rglob("*.hlo.xz"))[:20], ids=lambda path: path.name)
+    @pytest.mark.parametrize("path", sorted((Path(_CORPUS) / "dumps").glob("*.hlo.xz")), ids=lambda path: path.name)
     def test_dumps_edited_at_random(path: Path) -> None:
         text = read_text(path)
         if len(text) < 1_000_000:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 from lsp_client import Client, RequestError
+
+from hlotool.text.source.files import read_text
 
 URI = "file:///m.hlo"
 FIX_ALL = "source.fixAll.hlotool"
@@ -336,3 +339,27 @@ def test_without_pygls_the_command_says_what_to_install(tmp_path: Path) -> None:
     assert result.returncode == 2
     assert "pip install 'hlotool[lsp]'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+DUMPS = sorted((Path(os.environ.get("HLOTOOL_CORPUS") or "/nonexistent") / "dumps").glob("*.hlo.xz"))
+
+if DUMPS:
+
+    @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name)
+    def test_requests_about_dumps(client: Client, path: Path) -> None:
+        text = read_text(path)
+        uri = f"file:///{path.name}"
+        client.open(uri, text)
+        assert client.about("documentSymbol", uri)
+        line = text.count("\n") * 2 // 3
+        position = {"line": line, "character": 4}
+        screen = {"start": position, "end": {"line": line + 60, "character": 0}}
+        for method, params, _ in REQUESTS:
+            if "only" in params.get("context", {}):
+                # All fixes of a dump are tried out, which takes minutes.
+                continue
+            places = {"position": position, "positions": [position], "range": screen}
+            with suppress(RequestError):
+                client.about(method, uri, **{key: places.get(key, value) for key, value in params.items()})
+        assert isinstance(client.diagnostics(uri, 1), list)
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})

@@ -74,6 +74,11 @@ def test_wheel_holds_grammar_and_tables(wheel: Path) -> None:
     assert "License-Expression: Apache-2.0" in metadata
 
 
+def test_pygments_finds_the_lexer(environment: Path, tmp_path: Path) -> None:
+    code = "from pygments import lexers; print(lexers.get_lexer_by_name('hlo').name, lexers.get_lexer_for_filename('m.hlo').name)"
+    assert run(environment / "python", "-c", code, cwd=tmp_path).stdout == "HLO HLO\n"
+
+
 def test_installed_command(environment: Path, tmp_path: Path) -> None:
     command = environment / "hlotool"
     assert run(command, "--version", cwd=tmp_path).stdout == f"hlotool {hlotool.__version__}\n"

@@ -7,7 +7,7 @@
 
 ;;; Commentary:
 
-;; Highlights HLO.  The tables below are the contexts of the text and the tokens of each, made from hlotool's grammar.
+;; Highlights HLO, formats it by `hlo-format', and shows findings by `compile'.  The tables below are the contexts of the text and the tokens of each, made from hlotool's grammar.
 
 ;;; Code:
 
@@ -16,6 +16,10 @@
 (defcustom hlo-longest-line 20000
   "Text after this many characters of a line is not highlighted."
   :type 'natnum)
+
+(defcustom hlo-format-on-save nil
+  "Whether to format a buffer when it is saved; needs the program hlotool."
+  :type 'boolean)
 
 (defface hlo-comment-face '((t :inherit font-lock-comment-face)) "Face of a comment.")
 (defface hlo-string-face '((t :inherit font-lock-string-face)) "Face of a string.")
@@ -552,6 +556,39 @@ STACK is a list of places; MARK is called with start, end and kind of a token."
            (t (forward-char)
               (when (aref place 3) (funcall mark start (point) (aref place 3))))))))))
 
+;; ---- hlotool --------------------------------------------------------------------
+
+(defun hlo-format (&rest options)
+  "Format the buffer; leave it as it is if that fails."
+  (interactive)
+  (let ((errors (make-temp-file "hlotool"))
+        (formatted (generate-new-buffer " *hlotool*"))
+        (name (or buffer-file-name "<buffer>"))
+        (coding-system-for-read 'utf-8-unix)
+        (coding-system-for-write 'utf-8-unix))
+    (unwind-protect
+        (if (zerop (apply #'call-process-region (point-min) (point-max) "hlotool" nil (list formatted errors) nil
+                          "fmt" "-q" "--stdin-filename" name (append options '("-"))))
+            (replace-buffer-contents formatted)
+          (message "hlotool fmt failed, nothing has changed; see M-x compile"))
+      (kill-buffer formatted)
+      (delete-file errors))))
+
+(defun hlo-format-region (start end)
+  "Format the instructions of the region."
+  (interactive "r")
+  (hlo-format "--range" (format "%d:%d" (line-number-at-pos start) (line-number-at-pos (max start (1- end))))))
+
+(defvar compilation-error-regexp-alist)
+(defvar compilation-error-regexp-alist-alist)
+
+(with-eval-after-load 'compile
+  (add-to-list 'compilation-error-regexp-alist-alist
+               '(hlotool "^\\([^:\n]+\\):\\([0-9]+\\):\\([0-9]+\\): \\(?:error\\|\\(warning\\)\\|\\(note\\)\\)\\[" 1 2 3 (4 . 5)))
+  (add-to-list 'compilation-error-regexp-alist 'hlotool))
+
+;; ---- the mode -------------------------------------------------------------------
+
 (defvar hlo-mode-syntax-table
   (let ((table (make-syntax-table)))
     (modify-syntax-entry ?/ ". 124b" table)
@@ -566,10 +603,12 @@ STACK is a list of places; MARK is called with start, end and kind of a token."
 (define-derived-mode hlo-mode prog-mode "HLO"
   "Major mode for XLA's textual HLO."
   (setq-local comment-start "// "
+              compile-command (concat "hlotool verify -q --color never --output-format concise " (shell-quote-argument (or buffer-file-name "-")))
               comment-start-skip "/[/*]+[ \t]*"
               font-lock-defaults '(((hlo--fontify)) t)
               font-lock-extend-region-functions nil
-              imenu-generic-expression '((nil "^\\(?:ENTRY[ \t]+\\)?%?\\([A-Za-z_][A-Za-z0-9_.-]*\\)[^\n=]*\\(?:(.*\\)?{$" 1))))
+              imenu-generic-expression '((nil "^\\(?:ENTRY[ \t]+\\)?%?\\([A-Za-z_][A-Za-z0-9_.-]*\\)[^\n=]*\\(?:(.*\\)?{$" 1)))
+  (when hlo-format-on-save (add-hook 'before-save-hook #'hlo-format nil t)))
 
 ;;;###autoload
 (add-to-list 'auto-mode-alist '("\\(?:\\.hlo\\|\\.hlo\\.txt\\|\\.before_optimizations\\.txt\\|after_optimizations\\.txt\\)\\'" . hlo-mode))

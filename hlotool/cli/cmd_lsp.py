@@ -27,7 +27,8 @@ Examples:
 
 \b
 Exit codes:
-  0 success; 1 the editor left without saying goodbye; 2 pygls is not installed, or the port is taken; 3 a bug in hlotool
+  0 success; 1 the editor left without saying goodbye; 2 pygls is missing, or
+  the port is taken; 3 a bug in hlotool
 """
 
 

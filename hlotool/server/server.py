@@ -282,8 +282,18 @@ def _command(server: HloServer, name: str) -> Callable[..., Any]:
     return _guarded_coroutine(run)
 
 
-def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any], Any]]:
-    """The requests and notifications that are not about one text."""
+Row = tuple[str, Callable[..., Any], Any]
+"""A method of the protocol, the function that answers it, and what the server tells of it."""
+
+
+def _other_requests(server: HloServer) -> Iterator[Row]:
+    """The requests and notifications that are not about the text of one document, or that wait for its findings."""
+    yield from _connection(server)
+    yield from _about_findings(server)
+    yield from _about_items(server)
+
+
+def _connection(server: HloServer) -> Iterator[Row]:
     session = server.session
 
     def initialize(params: types.InitializeParams) -> None:
@@ -296,11 +306,26 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
         except HlotoolError as error:
             server.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"hlotool: {error}"))
 
-    async def diagnostic(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+    def settings_changed(params: Any) -> None:
+        server.check_all()
+
+    def shut_down(params: Any) -> None:
+        server.is_done = True
+
+    yield types.INITIALIZE, initialize, None
+    yield types.WORKSPACE_DID_CHANGE_CONFIGURATION, settings_changed, None
+    yield types.WORKSPACE_DID_CHANGE_WATCHED_FILES, settings_changed, None
+    yield types.TEXT_DOCUMENT_DID_SAVE, settings_changed, None
+    yield types.SHUTDOWN, shut_down, None
+
+
+def _about_findings(server: HloServer) -> Iterator[Row]:
+    session = server.session
+
+    async def diagnostic(params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport | None:
         document = session.documents.get(params.text_document.uri)
-        if document is None:
-            return types.RelatedFullDocumentDiagnosticReport(items=[])
-        return types.RelatedFullDocumentDiagnosticReport(items=await server.in_thread(session.diagnostics, document))
+        items = [] if document is None else await server.in_thread(session.diagnostics, document)
+        return types.RelatedFullDocumentDiagnosticReport(items=items)
 
     async def code_actions(params: types.CodeActionParams) -> list[types.CodeAction] | None:
         document = session.documents.get(params.text_document.uri)
@@ -310,15 +335,18 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
         return actions.actions(document, params.range, params.context, request)
 
     async def resolve_action(action: types.CodeAction) -> types.CodeAction:
-        document = of_data(action.data)
+        document = session.document_of(action.data)
         request = actions.ActionRequest([], None) if document is None else await server.in_thread(session.action_request, document)
         return actions.resolved(document, action, request)
 
-    def resolve_lens(lens: types.CodeLens) -> types.CodeLens:
-        return lenses.resolved(of_data(lens.data), lens)
+    pull = types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="hlotool")
+    yield types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, pull
+    yield types.TEXT_DOCUMENT_CODE_ACTION, code_actions, types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
+    yield types.CODE_ACTION_RESOLVE, resolve_action, None
 
-    def of_data(data: Any) -> Document | None:
-        return session.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
+
+def _about_items(server: HloServer) -> Iterator[Row]:
+    session = server.session
 
     def of_item(params: Any) -> Document | None:
         document = session.documents.get(params.item.uri)
@@ -332,26 +360,14 @@ def _other_requests(server: HloServer) -> Iterator[tuple[str, Callable[..., Any]
         document = of_item(params)
         return None if document is None else navigation.outgoing_calls(document, params.item)
 
-    def settings_changed(params: Any) -> None:
-        server.check_all()
+    def found(params: types.WorkspaceSymbolParams) -> Any:
+        return symbols.workspace_symbols([document.view for document in session.documents.values()], params.query)
 
-    def shut_down(params: Any) -> None:
-        server.is_done = True
-
-    yield types.INITIALIZE, initialize, None
-    pull = types.DiagnosticOptions(inter_file_dependencies=False, workspace_diagnostics=False, identifier="hlotool")
-    yield types.TEXT_DOCUMENT_DIAGNOSTIC, diagnostic, pull
-    yield types.TEXT_DOCUMENT_CODE_ACTION, code_actions, types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
-    yield types.CODE_ACTION_RESOLVE, resolve_action, None
-    yield types.CODE_LENS_RESOLVE, resolve_lens, None
+    yield types.CODE_LENS_RESOLVE, lambda lens: lenses.resolved(session.document_of(lens.data), lens), None
     yield types.COMPLETION_ITEM_RESOLVE, completion.described, None
     yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
     yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
-    yield types.WORKSPACE_SYMBOL, lambda params: symbols.workspace_symbols([d.view for d in session.documents.values()], params.query), None
-    yield types.WORKSPACE_DID_CHANGE_CONFIGURATION, settings_changed, None
-    yield types.WORKSPACE_DID_CHANGE_WATCHED_FILES, settings_changed, None
-    yield types.TEXT_DOCUMENT_DID_SAVE, settings_changed, None
-    yield types.SHUTDOWN, shut_down, None
+    yield types.WORKSPACE_SYMBOL, found, None
 
 
 def serve(version: str, port: int | None = None) -> bool:

@@ -33,7 +33,12 @@ class ClientOptions(NamedTuple):
         """
         if not isinstance(values, Mapping):
             return cls()
-        names = {key: tuple(map(str, values.get(key) or ())) for key in ("select", "extendSelect", "ignore")}
+        names = {}
+        for key in ("select", "extendSelect", "ignore"):
+            value = values.get(key) or ()
+            if not isinstance(value, list | tuple) and value:
+                raise HlotoolError(f"'{key}' must be a list of rules, not {value!r}")
+            names[key] = tuple(map(str, value))
         preset, config = values.get("preset"), values.get("config")
         if preset is not None and preset not in PRESETS:
             raise HlotoolError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
@@ -88,6 +93,10 @@ class Session:
     def is_current(self, document: Document) -> bool:
         """Whether a version of a text is the latest, and the text is still open."""
         return self.documents.get(document.uri) is document
+
+    def document_of(self, data: Any) -> Document | None:
+        """The text that the data of an item names, which the client has sent back."""
+        return self.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
 
     # ---- checks -------------------------------------------------------------------------------------------------------
 

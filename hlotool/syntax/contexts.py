@@ -107,6 +107,24 @@ _VALUES = {
 }
 
 
+def _statement() -> tuple[Rule, ...]:
+    """Where a text begins that is a single instruction, perhaps without a name: ROOT, a name before `=`, or a shape."""
+    return tuple(
+        Rule(f"statement_{kind}", pattern, (kind,), "body", r"(?=\})")
+        for kind, pattern in (
+            ("keyword", terminal("ROOT")),
+            ("instruction", rf"(?:{terminal('PERCENT_NAME')}|{terminal('IDENT')})(?=[ \t]*+=)"),
+            ("type", f"{terminal('ELEMENT_TYPE')}|{terminal('BUFFER')}"),
+        )
+    )
+
+
+def _tables() -> Rule:
+    """The tables of stack frames."""
+    names = "FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES"
+    return Rule("tables", "|".join(map(terminal, names)), ("keyword",), "tables", "(?=[A-Za-z_%])")
+
+
 @lru_cache(maxsize=1)
 def contexts() -> dict[str, Context]:
     """All contexts by name."""
@@ -124,28 +142,12 @@ def contexts() -> dict[str, Context]:
     )
     values = (*shapes, *numbers, layout, list_, group, braces, commas)
     body = (comment, string, *literals, *keys, keywords, *shapes, opcode, types, *_names("instruction"), *values)
-    # A text that is a single instruction, perhaps without a name: it begins with ROOT, a name before `=`, or a shape.
-    statement = tuple(
-        Rule(f"statement_{kind}", pattern, (kind,), "body", r"(?=\})")
-        for kind, pattern in (
-            ("keyword", terminal("ROOT")),
-            ("instruction", rf"(?:{terminal('PERCENT_NAME')}|{terminal('IDENT')})(?=[ \t]*+=)"),
-            ("type", f"{terminal('ELEMENT_TYPE')}|{terminal('BUFFER')}"),
-        )
-    )
-    tables = Rule(
-        "tables",
-        "|".join(map(terminal, ("FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES"))),
-        ("keyword",),
-        "tables",
-        "(?=[A-Za-z_%])",
-    )
     header = _token("HLO_MODULE", then="module")
     arrow = Rule("arrow", terminal("ARROW"), ("operator",), then="result")
     return {
         "file": Context(
             (
-                *(comment, string, boolean, *keys, header, tables, *statement, keywords),
+                *(comment, string, boolean, *keys, header, _tables(), *_statement(), keywords),
                 *(*_names("computation"), arrow, *numbers, _brackets("LPAR", "signature"), layout, _brackets("LBRACE", "body"), list_, commas),
             )
         ),

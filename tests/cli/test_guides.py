@@ -19,6 +19,7 @@ import pytest
 from hlotool.cli.main import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
+EDITORS = ROOT / "editors"
 NAMES = (
     "comparing.md", "editors.md", "ci.md", "formatter-style.md", "hashing.md", "optimizing.md", "running.md", "verifying.md", "writing-a-rewrite.md",
 )  # fmt: skip
@@ -146,6 +147,7 @@ def test_options_in_recipes_exist():
     """Recipes for editors build command lines from parts."""
     known = {option for name in ("fmt", "verify") for parameter in command_of(name).params for option in parameter.opts}
     code = [text for language in ("vim", "lua", "elisp", "toml", "json") for text in blocks("editors.md", language)]
+    code += [(EDITORS / name).read_text(encoding="utf-8").replace("python -m", "") for name in ("vim/ftplugin/hlo.vim", "emacs/hlo-mode.el")]
     options = {option for text in code for option in re.findall(r"(?<![\w-])(--[a-z][a-z-]*|(?<=[\"' ])-[a-z](?=[\"' ]))", text)}
     assert {"--range", "--stdin-filename", "-q"} <= options
     assert options <= known
@@ -235,11 +237,7 @@ def recipe(language: str, part: str) -> str:
 
 
 def vim(tmp_path: Path) -> list[str]:
-    (tmp_path / "ftdetect").mkdir()
-    (tmp_path / "ftdetect" / "hlo.vim").write_text(recipe("vim", "BufNewFile"))
-    (tmp_path / "ftplugin").mkdir()
-    (tmp_path / "ftplugin" / "hlo.vim").write_text(recipe("vim", "s:Format"))
-    (tmp_path / "vimrc").write_text(f"set nocompatible\nset runtimepath^={tmp_path}\nfiletype plugin on\n")
+    (tmp_path / "vimrc").write_text("set nocompatible\n" + recipe("vim", "runtimepath").replace("~/src/hlotool/editors", str(EDITORS)))
     return ["vim", "-N", "-n", "-i", "NONE", "-u", str(tmp_path / "vimrc"), "-es", "--not-a-term"]
 
 
@@ -292,7 +290,7 @@ def try_recipe(editor, folder: Path, environment) -> None:
 def test_emacs(environment, tmp_path):
     if not works(["emacs", "--version"], r"GNU Emacs (2[6-9]|[3-9]\d)"):
         return
-    (tmp_path / "hlotool.el").write_text(recipe("elisp", "define-derived-mode"))
+    (tmp_path / "hlotool.el").write_text(recipe("elisp", "(require 'hlo-mode)").replace("~/src/hlotool/editors", str(EDITORS)))
     (tmp_path / "test.el").write_text("""
 (load (expand-file-name "hlotool.el"))
 (dolist (name '("good.hlo" "dump.txt" "broken.hlo" "crlf.hlo"))

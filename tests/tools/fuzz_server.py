@@ -148,9 +148,8 @@ def main() -> None:
         if seed % 100 == 99:
             sizes.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     taken = time.perf_counter() - start
-    print(
-        f"{options.count} sequences, {edits} edits in {taken:.0f} s, no difference; largest memory in MB: {', '.join(f'{size:.0f}' for size in sizes)}"
-    )
+    memory = ", ".join(f"{size:.0f}" for size in sizes)
+    print(f"{options.count} sequences, {edits} edits in {taken:.0f} s, no difference; largest memory in MB: {memory}")
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from checks.evaluation import evaluated, evaluated_on_devices
 from checks.formatting import formatted_or_none, formatted_well
 from checks.optimization import optimized, optimized_text
 from checks.patched import patch_text, patched
+from checks.pictures import picture_text, pictured
 from checks.programs import equal_to_jax
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
@@ -130,6 +131,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "optimizer": optimized,
     "differ": compared,
     "patches": patched,
+    "graph": pictured,
 }
 """What the cases of each folder must do."""
 
@@ -140,5 +142,6 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "optimizer": optimized_text,
     "differ": difference_text,
     "patches": patch_text,
+    "graph": picture_text,
 }
 """What `--update` writes below `// output`."""

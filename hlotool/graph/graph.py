@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, overload
+from typing import Literal, NamedTuple, overload
 
 from hlotool.errors import nearest
 from hlotool.graph.dot import dot
-from hlotool.graph.groups import make_group
+from hlotool.graph.groups import Group, make_group
 from hlotool.graph.mermaid import mermaid
 from hlotool.graph.options import COLORINGS, EXPANSIONS, FORMATS, GraphError, GraphOptions
 from hlotool.graph.outline import Outline
@@ -17,9 +17,9 @@ from hlotool.graph.picture import Picture, make_picture
 from hlotool.graph.png import png
 from hlotool.graph.selection import select
 from hlotool.graph.svg import svg
-from hlotool.ir.model import Module
+from hlotool.ir.model import Instruction, Module
 
-__all__ = ["to_graph"]
+__all__ = ["picture_of", "to_graph"]
 
 TextFormat = Literal["dot", "html", "mermaid", "svg"]
 
@@ -50,21 +50,39 @@ def to_graph(module: Module, format: str = "html", options: GraphOptions | None 
     """
     options = GraphOptions() if options is None else options
     _check("format", format, FORMATS)
+    if format == "html":
+        shown = _shown(module, options)
+        return page(module, shown.group, shown.outline, options, shown.named)
+    picture = picture_of(module, options)
+    return _STATIC[format](picture, paint(picture, module, options.color_by))
+
+
+def picture_of(module: Module, options: GraphOptions) -> Picture:
+    """The boxes and edges of a picture in any format but "html". Raises GraphError as `to_graph` does."""
+    shown = _shown(module, options)
+    return make_picture(shown.group, shown.outline, options.expand, shown.named)
+
+
+class _Shown(NamedTuple):
+    group: Group
+    outline: Outline
+    named: frozenset[Instruction]
+
+
+def _shown(module: Module, options: GraphOptions) -> _Shown:
+    """What a picture shows."""
     _check("coloring", options.color_by, COLORINGS)
     _check("expansion", options.expand, EXPANSIONS)
     selection = select(module, options)
     outline = Outline(with_constants=options.constants)
-    named = frozenset(selection.named)
+    name, instructions = selection.computation.name, selection.instructions
     if selection.is_whole:
         group = outline.group_of(selection.computation)
-    elif len(selection.instructions) <= _FEW:
-        group = make_group(selection.computation.name, "computation", outline.shown(selection.instructions))
+    elif len(instructions) <= _FEW:
+        group = make_group(name, "computation", outline.shown(instructions))
     else:
-        group = outline.group_of_some(selection.computation.name, selection.instructions)
-    if format == "html":
-        return page(module, group, outline, options, named)
-    picture = make_picture(group, outline, options.expand, named)
-    return _STATIC[format](picture, paint(picture, module, options.color_by))
+        group = outline.group_of_some(name, instructions)
+    return _Shown(group, outline, frozenset(selection.named))
 
 
 def _check(what: str, value: str, known: Mapping[str, str] | tuple[str, ...]) -> None:

@@ -4,7 +4,7 @@ const byId = id => document.getElementById(id);
 const canvas = byId("canvas"), context = canvas.getContext("2d"), search = byId("search"), colorChoice = byId("color");
 const structure = structureOf(data);
 const { instructions, groups } = data;
-const MOST_RESULTS = 100, MOST_ROWS = 30, MOST_CHILDREN = 5, DEEPEST = 6, LEAST_SHARE = 0.04, LEAST_OPEN = 0.04, TEXT_FROM = 0.42, LARGEST_SCALE = 3, READABLE = 0.5;
+const MOST_RESULTS = 100, MOST_OPCODES = 12, MOST_ROWS = 30, MOST_CHILDREN = 5, DEEPEST = 6, LEAST_SHARE = 0.04, MOST_LAYERS = 2, LEAST_OPEN = 0.012, TEXT_FROM = 0.42, LARGEST_SCALE = 3, READABLE = 0.5;
 let root = data.root, open = openAtFirst(structure, root, data.expand);
 let layout = null, scale = 1, shiftX = 0, shiftY = 0, selected = null, found = new Set(), colors = new Map(), isWaiting = false;
 
@@ -37,10 +37,11 @@ const shownShare = share => (100 * share).toFixed(share < 0.1 ? 1 : 0) + "%";
 const GROUP_COLOR = "#e6eaf0";
 const counted = (number, noun) => number.toLocaleString("en") + " " + noun + (number === 1 ? "" : "s");
 
-function mostFrequent(group, column) {
+// The values in a column, with their numbers, the most frequent first.
+function frequencies(members, column) {
   const counts = new Map();
-  for (const x of structure.members(group)) counts.set(instructions[column][x], (counts.get(instructions[column][x]) || 0) + 1);
-  return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+  for (const x of members) counts.set(instructions[column][x], (counts.get(instructions[column][x]) || 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]);
 }
 
 function updateColors() {
@@ -52,7 +53,7 @@ function updateColors() {
     const present = new Set(closed.filter(box => box.group < 0).map(box => instructions.family[box.instruction]));
     legend = data.families.filter((_, k) => present.has(k)).map(([name, color]) => [color, name]);
   } else if (mode === "source") {
-    const sourceOf = box => box.group >= 0 ? mostFrequent(box.group, "source") : instructions.source[box.instruction];
+    const sourceOf = box => box.group >= 0 ? (frequencies(structure.members(box.group), "source")[0] || [0])[0] : instructions.source[box.instruction];
     const present = new Map();
     for (const box of closed) {
       const source = sourceOf(box);
@@ -78,7 +79,11 @@ function updateColors() {
 
 // ---- drawing -------------------------------------------------------------------------------------------------------
 
-const style = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+let theme = {};
+function readTheme() {
+  const styles = getComputedStyle(document.documentElement);
+  theme = Object.fromEntries(["back", "text", "edge", "frame", "link"].map(name => [name, styles.getPropertyValue("--" + name).trim()]));
+}
 
 function redraw() {
   if (isWaiting) return;
@@ -93,7 +98,7 @@ function draw() {
     canvas.height = Math.round(height * ratio);
   }
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.fillStyle = style("--back");
+  context.fillStyle = theme.back;
   context.fillRect(0, 0, width, height);
   context.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * shiftX, ratio * shiftY);
   const view = { left: -shiftX / scale, top: -shiftY / scale, right: (width - shiftX) / scale, bottom: (height - shiftY) / scale };
@@ -112,7 +117,7 @@ function drawFrames(boxes) {
   for (const box of boxes) {
     if (box.width * scale < 4) continue;
     context.fillStyle = box.instruction >= 0 ? "rgba(130,80,223,0.06)" : "rgba(140,149,159,0.09)";
-    context.strokeStyle = box.instruction >= 0 ? "rgba(130,80,223,0.6)" : style("--frame");
+    context.strokeStyle = box.instruction >= 0 ? "rgba(130,80,223,0.6)" : theme.frame;
     context.beginPath();
     context.roundRect(box.x, box.y, box.width, box.height, 8);
     context.fill();
@@ -123,7 +128,7 @@ function drawFrames(boxes) {
 
 // Titles stay readable from afar as long as there is room for them.
 function drawTitles(boxes) {
-  context.fillStyle = style("--text");
+  context.fillStyle = theme.text;
   for (const box of boxes) {
     const size = Math.min(Math.max(11, 11 / scale), 60), title = linesOf(structure, box)[0];
     const room = box.width - 2 * data.metrics.padding - 20;
@@ -152,7 +157,7 @@ function drawEdges(edges) {
     [edge => !edge.isRouted && !edge.isControl, 0.16, []], [edge => edge.isRouted && !edge.isControl, 0.75, []], [edge => edge.isControl, 0.5, [4, 3]],
   ]) {
     context.globalAlpha = shown.length > 6000 ? alpha / 3 : alpha;
-    context.strokeStyle = style("--edge");
+    context.strokeStyle = theme.edge;
     context.lineWidth = width;
     context.setLineDash(dashes);
     context.beginPath();
@@ -224,7 +229,7 @@ function drawMarks(boxes) {
   for (const box of boxes) {
     const isFound = found.size && !box.isOpen && (box.group >= 0 ? structure.members(box.group).some(x => found.has(x)) : found.has(box.instruction));
     if (!isFound && box !== selected && !named.has(box.instruction)) continue;
-    context.strokeStyle = box === selected ? style("--link") : isFound ? "#bf3989" : "#cf222e";
+    context.strokeStyle = box === selected ? theme.link : isFound ? "#bf3989" : "#cf222e";
     context.strokeRect(box.x - 2, box.y - 2, box.width + 4, box.height + 4);
   }
 }
@@ -281,7 +286,7 @@ function update(keep) {
   const same = keep && byKey(keep.key);
   if (same) { shiftX = before.x - same.x * scale; shiftY = before.y - same.y * scale; }
   updateColors();
-  byId("title").textContent = data.module + (root === data.root ? "" : " \u203a " + groups.title[root]);
+  byId("computation").value = root;
   redraw();
 }
 
@@ -407,8 +412,8 @@ function actions(box) {
 }
 
 function groupDetails(box) {
-  const lines = groups.lines[box.group];
-  const text = [counted(structure.members(box.group).length, "instruction"), lines[2]].filter(Boolean).join(": ");
+  const members = structure.members(box.group), numbers = frequencies(members, "opcode").slice(0, MOST_OPCODES);
+  const text = counted(members.length, "instruction") + ": " + numbers.map(([opcode, number]) => number + " " + data.opcodes[opcode]).join(", ");
   const callers = structure.callers.get(box.group) || [];
   return [element("h3", "", groups.title[box.group]), element("p", "faint", text), actions(box), ...list("Called by", callers)];
 }
@@ -430,14 +435,14 @@ function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];
   const total = box.parent ? amountOf(box) : amountOfGroup(root);
-  const heaviest = (inside, share, depth, most) => {
+  const heaviest = (inside, share, depth, most, least) => {
     // A call that runs one computation is this computation.
     if (inside.length === 1 && inside[0] < 0) inside = groups.items[-1 - inside[0]];
     const sum = inside.reduce((sum, item) => sum + amount(item), 0) || 1;
     const rows = inside.map(item => ({ item, share: share * amount(item) / sum, depth }));
-    return rows.filter(row => row.share >= LEAST_SHARE * share).sort((a, b) => b.share - a.share).slice(0, most);
+    return rows.filter(row => row.share > least * share).sort((a, b) => b.share - a.share).slice(0, most);
   };
-  const nodes = [], stack = heaviest([...insideOf(structure, box)], 1, 0, MOST_CHILDREN).reverse();
+  const nodes = [], stack = heaviest([...insideOf(structure, box)], 1, 0, MOST_CHILDREN, LEAST_SHARE).reverse();
   while (stack.length && nodes.length < MOST_ROWS) {
     const row = stack.pop(), { item, share, depth } = row;
     const node = itemButton(item, share, share * total);
@@ -446,7 +451,8 @@ function showHeaviest() {
     const inside = insideOf(structure, { group: item < 0 ? -1 - item : -1, instruction: item });
     // Of layers, the largest ones say enough.
     const isLayers = item < 0 && groups.kind[-1 - item] === "layers";
-    if (depth < DEEPEST && share >= LEAST_OPEN) stack.push(...heaviest([...inside], share, depth + 1, isLayers ? 3 : MOST_CHILDREN).reverse());
+    if (depth < DEEPEST && share >= LEAST_OPEN) stack.push(...(isLayers
+      ? heaviest([...inside], share, depth + 1, MOST_LAYERS, 0) : heaviest([...inside], share, depth + 1, MOST_CHILDREN, LEAST_SHARE)).reverse());
   }
   const title = "Most " + measure() + " in " + linesOf(structure, box)[0] + (total ? ": " + shownAmount(total) : "");
   byId("heaviest").replaceChildren(...(nodes.length ? [element("h2", "", title), ...nodes] : []));
@@ -517,15 +523,19 @@ document.addEventListener("keydown", event => {
 });
 search.addEventListener("input", showResults);
 search.addEventListener("keydown", event => { if (event.key === "Enter" && found.size) reveal(found.values().next().value); });
+byId("computation").addEventListener("change", event => changeRoot(Number(event.target.value)));
 colorChoice.addEventListener("change", () => { updateColors(); showHeaviest(); redraw(); });
 byId("fit").onclick = fit;
 byId("expand").onclick = () => { open = openAtFirst(structure, root, "all"); update(null); fit(); };
 byId("collapse").onclick = () => { open = new Set(); selected = null; update(null); select(null); fit(); };
 new ResizeObserver(redraw).observe(canvas);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); redraw(); });
 
 // Links may say what to show: #color=bytes&open=all&search=dot&select=dot.1
 function start() {
+  readTheme();
+  byId("title").textContent = data.module;
+  byId("computation").append(...data.computations.map(group => new Option(groups.title[group], group)));
   const wanted = new URLSearchParams(location.hash.slice(1));
   colorChoice.value = wanted.get("color") || data.color;
   if (wanted.get("open")) open = openAtFirst(structure, root, wanted.get("open"));

@@ -135,7 +135,8 @@ function placeBoxes(structure, boxes) {
     const box = boxes[k], lines = linesOf(structure, box);
     const width = text => text.length * metrics.character + 2 * metrics.margin;
     if (!box.isOpen) {
-      box.width = Math.max(...lines.map(width));
+      // With room for the mark of what can be opened.
+      box.width = Math.max(...lines.map(width)) + (insideOf(structure, box).length ? 2 * metrics.character : 0);
       box.height = lines.length * metrics.line + metrics.margin;
       continue;
     }

@@ -160,13 +160,13 @@ class _Edges:
 def _shown(frame: Box) -> dict[Instruction, Box]:
     """The box in which each instruction of a computation is seen: its own, or that of a closed group."""
     shown: dict[Instruction, Box] = {}
-    stack: list[tuple[Instruction | Group, Box]] = [(child.item, child) for child in frame.children]
+    stack: list[tuple[Instruction | Group, Box]] = [(child.item, child) for child in reversed(frame.children)]
     while stack:
         item, box = stack.pop()
         if isinstance(item, Instruction):
             shown[item] = box
         elif box.is_open:
-            stack += [(child.item, child) for child in box.children]
+            stack += [(child.item, child) for child in reversed(box.children)]
         else:
-            stack += [(inner, box) for inner in item.items]
+            stack += [(inner, box) for inner in reversed(item.items)]
     return shown

@@ -9,6 +9,7 @@ from itertools import pairwise
 from hlotool.graph.groups import Group, instructions_of, is_leading, make_group
 from hlotool.graph.scopes import without_number
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.traits import CONTROL_FLOW
 
 __all__ = ["MOST_ITEMS", "divided"]
 
@@ -82,11 +83,25 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
         return _parts(items)
     length = (starts[-1] - starts[0]) // (len(starts) - 1)
     end = min(len(items), starts[-1] + length)
-    bounds = [*starts, end]
+    # Weights that stand before the first instruction of a layer belong to it.
+    bounds = [_with_weights(items, start) for start in (*starts, end)]
     count = len(starts)
     layers = [make_group(f"layer {k + 1} of {count}", "part", items[bounds[k] : bounds[k + 1]]) for k in range(count)]
-    before, after = items[: starts[0]], items[end:]
+    before, after = items[: bounds[0]], items[bounds[-1] :]
     return [*_remainder(_AROUND[0], before), make_group(f"{count} layers", "layers", layers), *_remainder(_AROUND[1], after)]
+
+
+def _with_weights(items: Sequence[Item], start: int) -> int:
+    """The position of the first of the weights directly before a position; the position itself if there is a weight, or the end."""
+    if start == len(items) or _is_weight(items[start]):
+        return start
+    while start > 0 and _is_weight(items[start - 1]):
+        start -= 1
+    return start
+
+
+def _is_weight(item: Item) -> bool:
+    return isinstance(item, Instruction) and not item.operands
 
 
 def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
@@ -107,7 +122,7 @@ def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
 def _title(run: Sequence[Instruction]) -> str:
     if not any(x.operands for x in run):
         return "parameters and constants"
-    lead = next((x for x in run if is_leading(x)), run[-1])
+    lead = next((x for x in run if CONTROL_FLOW in x.op.traits), next((x for x in run if is_leading(x)), run[-1]))
     return f"{lead.name} and {len(run) - 1} more"
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import hlotool
@@ -32,10 +33,28 @@ VIEWS = {
 LONGEST_SECONDS = 10
 
 
-def main(left: str, right: str, folder: str | None = None) -> int:
+def browser_on_path() -> str | None:
+    """The browser; None, with a message, if there is none."""
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         print(f"none of {', '.join(BROWSERS)} is on PATH")
+    return browser
+
+
+def open_page(browser: str, file: Path, picture: Path, fragment: str, size: str, options: Sequence[str]) -> tuple[list[str], float]:
+    """Opens a page and takes a picture of it: the messages of its script, and the seconds it took."""
+    with tempfile.TemporaryDirectory() as profile:
+        start = time.perf_counter()
+        places = [f"--user-data-dir={profile}", f"--window-size={size}", f"--screenshot={picture}", f"{file.as_uri()}{fragment}"]
+        log = subprocess.run([browser, *OPTIONS, *options, *places], capture_output=True, text=True, timeout=120, check=False).stderr
+        seconds = time.perf_counter() - start
+    messages = re.findall(r"CONSOLE.*", log)
+    return messages if picture.exists() else [*messages, f"there is no {picture}"], seconds
+
+
+def main(left: str, right: str, folder: str | None = None) -> int:
+    browser = browser_on_path()
+    if browser is None:
         return 2
     target = Path(folder or tempfile.mkdtemp(prefix="hlotool-page-"))
     target.mkdir(parents=True, exist_ok=True)
@@ -46,29 +65,10 @@ def main(left: str, right: str, folder: str | None = None) -> int:
     print(f"{file}: {len(text):,} characters")
     problems = []
     for name, (fragment, size, options) in VIEWS.items():
-        picture = target / f"{name}.png"
-        with tempfile.TemporaryDirectory() as profile:
-            start = time.perf_counter()
-            log = subprocess.run(
-                [
-                    browser,
-                    *OPTIONS,
-                    *options,
-                    f"--user-data-dir={profile}",
-                    f"--window-size={size}",
-                    f"--screenshot={picture}",
-                    f"{file.as_uri()}{fragment}",
-                ],
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            ).stderr
-            seconds = time.perf_counter() - start
-        errors = re.findall(r"CONSOLE.*", log)
-        print(f"{picture}: {seconds:.1f} s, with the start of the browser")
+        errors, seconds = open_page(browser, file, target / f"{name}.png", fragment, size, options)
+        print(f"{target / name}.png: {seconds:.1f} s, with the start of the browser")
         problems += errors
-        if seconds > LONGEST_SECONDS or not picture.exists():
+        if seconds > LONGEST_SECONDS:
             problems.append(f"{name} took {seconds:.1f} s")
     print("\n".join(problems))
     return 1 if problems else 0

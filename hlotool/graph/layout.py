@@ -20,6 +20,10 @@ _LONGEST_ROUTE = 8
 """Edges over more rows are drawn straight: so many bends would not help to follow them."""
 _ITERATIONS = 24
 _FEWEST_FOR_LIBRARY = 3
+_HALF_LANE = 0.125
+"""Half of the distance between two edges."""
+_STEPS = 64
+"""Positions are multiples of a fraction of 1, so that sums with halves are exact."""
 
 
 class Arrangement(NamedTuple):
@@ -109,8 +113,33 @@ def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangem
             routes[a, b] = between
     graph = _igraph().Graph(len(layers), links, directed=True)
     layout = graph.layout_sugiyama(layers=layers, maxiter=_ITERATIONS)
-    columns = [round(float(x), 2) for x, _ in layout.coords[: len(layers)]]
+    columns = _apart(layers, [float(x) for x, _ in layout.coords[: len(layers)]], count)
     return Arrangement(rows, columns[:count], {edge: [columns[k] for k in between] for edge, between in routes.items()})
+
+
+def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[float]:
+    """The columns with the items of a layer at least 1 apart, which igraph does not promise. Bends, which follow the items, may be closer."""
+    members: dict[int, list[int]] = {}
+    for k, layer in enumerate(layers):
+        members.setdefault(layer, []).append(k)
+    result = [0.0] * len(columns)
+    for found in members.values():
+        found.sort(key=lambda k: columns[k])
+        gaps = [(_half(a, count) + _half(b, count)) for a, b in pairwise(found)]
+        from_left = [columns[k] for k in found]
+        from_right = list(from_left)
+        for j, gap in enumerate(gaps, 1):
+            from_left[j] = max(from_left[j], from_left[j - 1] + gap)
+        for j in reversed(range(len(gaps))):
+            from_right[j] = min(from_right[j], from_right[j + 1] - gaps[j])
+        # Both keep the distances, and so does their average, which moves items in both directions. A fraction of a power of two is exact.
+        for k, a, b in zip(found, from_left, from_right, strict=True):
+            result[k] = round((a + b) / 2 * _STEPS) / _STEPS
+    return result
+
+
+def _half(k: int, count: int) -> float:
+    return 0.5 if k < count else _HALF_LANE
 
 
 def _igraph() -> Any:

@@ -84,8 +84,7 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
     length = (starts[-1] - starts[0]) // (len(starts) - 1)
     end = min(len(items), starts[-1] + length)
     # Weights that stand before the first instruction of a layer belong to it.
-    starts = [_with_weights(items, start) for start in starts]
-    bounds = [*starts, _with_weights(items, end) if end < len(items) else end]
+    bounds = [_with_weights(items, start) for start in (*starts, end)]
     count = len(starts)
     layers = [make_group(f"layer {k + 1} of {count}", "part", items[bounds[k] : bounds[k + 1]]) for k in range(count)]
     before, after = items[: bounds[0]], items[bounds[-1] :]
@@ -93,9 +92,16 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
 
 
 def _with_weights(items: Sequence[Item], start: int) -> int:
-    while start > 0 and isinstance(item := items[start - 1], Instruction) and not item.operands:
+    """The position of the first of the weights directly before a position; the position itself if there is a weight, or the end."""
+    if start == len(items) or _is_weight(items[start]):
+        return start
+    while start > 0 and _is_weight(items[start - 1]):
         start -= 1
     return start
+
+
+def _is_weight(item: Item) -> bool:
+    return isinstance(item, Instruction) and not item.operands
 
 
 def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:

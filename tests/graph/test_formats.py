@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import struct
 import sys
+from itertools import combinations, pairwise
+from random import Random
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +16,9 @@ import hlotool
 from hlotool.graph.colors import FAMILIES, HEAT
 from hlotool.graph.drawing import draw
 from hlotool.graph.graph import picture_of
+from hlotool.graph.layout import arrange
 from hlotool.graph.options import COLORINGS, GraphError, GraphOptions
+from hlotool.graph.placing import place
 
 TEXT = """HloModule m
 
@@ -94,10 +98,9 @@ def test_colors_by_flops(module):
     assert colors_of(module, "flops")["r"] == HEAT[-1]
 
 
-def test_colors_by_source(module):
-    colors = colors_of(
-        hlotool.parse(TEXT.replace("  ROOT s = f32[64] sine(a)", '  ROOT s = f32[64] sine(a), metadata={source_file="a.py"}')), "source"
-    )
+def test_colors_by_source():
+    text = TEXT.replace("ROOT s = f32[64] sine(a)", 'ROOT s = f32[64] sine(a), metadata={source_file="a.py"}')
+    colors = colors_of(hlotool.parse(text), "source")
     assert colors["s"] != colors["small"] != colors["r"] == colors["p"]
 
 
@@ -107,6 +110,42 @@ def test_legend_says_what_colors_mean(module, color_by):
     words = [element.text for element in root.findall("{http://www.w3.org/2000/svg}text")]
     expected = {"opcode": "elementwise", "bytes": "up to 768 B", "flops": "up to 64 flops", "source": "b.py"}
     assert expected[color_by] in words
+
+
+# ---- layouts --------------------------------------------------------------------------------------------------------
+
+
+def random_edges(random: Random, count: int) -> list[tuple[int, int]]:
+    """Edges of which most are short, as in modules, and some lead to the same item."""
+    edges = [(max(0, k - 1 - int(random.expovariate(0.3))), k) for k in range(1, count) for _ in range(random.choice([0, 1, 1, 2, 3]))]
+    return [*edges, *((random.randrange(count), random.randrange(count)) for _ in range(count // 8)), *((0, k) for k in range(1, count, 9))]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_items_of_a_row_are_apart(seed):
+    random = Random(seed)
+    count = random.choice([2, 5, 20, 60, 150])
+    edges = random_edges(random, count)
+    rows, columns, bends = arrange(count, edges)
+    for (row, x), (other_row, y) in pairwise(sorted(zip(rows, columns, strict=True))):
+        assert row != other_row or y - x > 0.999
+    for a, b in edges:
+        assert a == b or rows[min(a, b)] < rows[max(a, b)]
+    for (a, b), points in bends.items():
+        assert len(points) == rows[b] - rows[a] - 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_boxes_of_any_size_do_not_overlap(seed):
+    random = Random(seed)
+    count = random.choice([2, 5, 20, 60])
+    arrangement = arrange(count, random_edges(random, count))
+    sizes = [(random.choice([10.0, 80.0, 900.0]), random.choice([10.0, 400.0])) for _ in range(count)]
+    centers, width, height, _ = place(arrangement, sizes)
+    boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(centers, sizes, strict=True)]
+    assert all(left > -0.01 and top > -0.01 and right < width + 0.01 and bottom < height + 0.01 for left, top, right, bottom in boxes)
+    for a, b in combinations(boxes, 2):
+        assert a[0] >= b[2] or b[0] >= a[2] or a[1] >= b[3] or b[1] >= a[3]
 
 
 # ---- limits ---------------------------------------------------------------------------------------------------------
@@ -154,6 +193,16 @@ def test_deep_calls():
     assert len(page_data(hlotool.to_graph(module))["computations"]) == 3001
 
 
+def test_many_parameters():
+    """They have no operands, and occur as regularly as layers do."""
+    count = 600
+    shapes, names = ", ".join(["f32[]"] * count), ", ".join(f"p{k}" for k in range(count))
+    parameters = "".join(f"  p{k} = f32[] parameter({k})\n" for k in range(count))
+    data = page_data(hlotool.to_graph(hlotool.parse(f"ENTRY e {{\n{parameters}  ROOT t = ({shapes}) tuple({names})\n}}\n")))
+    assert len(data["instructions"]["name"]) == count + 1
+    assert max(map(len, data["groups"]["items"])) <= 160
+
+
 def test_around_many_users():
     text = "ENTRY e {\n  p = f32[] parameter(0)\n" + "".join(f"  x{k} = f32[] sine(p)\n" for k in range(500)) + "  ROOT r = f32[] abs(p)\n}\n"
     data = page_data(hlotool.to_graph(hlotool.parse(text), "html", GraphOptions(around="p", depth=1)))
@@ -172,7 +221,7 @@ def test_missing_library(monkeypatch, module, missing):
 
 def test_unknown_words():
     module = hlotool.parse(TEXT)
-    with pytest.raises(GraphError, match=r"there is no format 'svgz'; did you mean 'svg'\?"):
+    with pytest.raises(GraphError, match="there is no format 'svgz'; did you mean 'svg'?"):
         hlotool.to_graph(module, "svgz")
     with pytest.raises(GraphError, match="there is no expansion 'some'; there are auto, all, none"):
         hlotool.to_graph(module, "svg", GraphOptions(expand="some"))

@@ -134,6 +134,7 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "optimizer": optimized,
     "differ": compared,
     "patches": patched,
+    "server": answered,
     "graph": pictured,
 }
 """What the cases of each folder must do."""
@@ -145,6 +146,7 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "optimizer": optimized_text,
     "differ": difference_text,
     "patches": patch_text,
+    "server": answer_text,
     "graph": picture_text,
 }
 """What `--update` writes below `// output`."""

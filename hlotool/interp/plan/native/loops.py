@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from hlotool.interp.plan.native.compiler import NativeSource, Step, compiled, is
 from hlotool.interp.plan.native.operations import write_operation
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, size_of
 from hlotool.interp.plan.numbers import is_held
+from hlotool.interp.plan.products import product_form
 from hlotool.interp.plan.runtime import PlanRun
 from hlotool.interp.plan.writer import Writer
 from hlotool.ir.model import Instruction
@@ -338,8 +340,14 @@ def _work(loop: Loop) -> int:
             if isinstance(operation, Branches):
                 regions += operation.regions
             elif not operation.regions:
-                work += max(map(size_of, (*operation.reads, *operation.results)))
+                work += _work_of(operation)
     return work
+
+
+def _work_of(operation: Operation) -> int:
+    form = product_form(operation)
+    # A product of matrices reads each row once for each column.
+    return prod(form.lhs_sizes) * form.rhs_sizes[-1] if form is not None else max(map(size_of, (*operation.reads, *operation.results)))
 
 
 _WRITERS: dict[type, Callable[[_LoopWriter, Any], None]] = {Loop: _LoopWriter._write_loop, Branches: _LoopWriter._write_branches}

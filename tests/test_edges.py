@@ -165,7 +165,7 @@ USES = {
     "parse": lambda: len(hlotool.parse(TEXT).computations) == 3,
     "parse_all": lambda: len(hlotool.parse_all(TEXT + "\n// -----\n" + TEXT)) == 2,
     "parse_file": parse_file,
-    "GraphOptions": lambda: hlotool.to_graph(hlotool.parse(TEXT), "dot", hlotool.GraphOptions(around="r", depth=1)).startswith('digraph "e"'),
+    "GraphOptions": lambda: hlotool.to_graph(hlotool.parse(TEXT), "dot", hlotool.GraphOptions(around="r", expand="none")).count("label=") == 3,
     "to_graph": lambda: hlotool.to_graph(hlotool.parse(TEXT), "dot").startswith("digraph"),
     "to_html": lambda: hlotool.to_html(hlotool.parse(TEXT)).startswith("<pre") and ">sine<" in hlotool.parse(TEXT)._repr_html_(),
     "to_python": code,

@@ -36,7 +36,7 @@ Examples:
   hlotool graph module.hlo -o module.html --color-by bytes
   hlotool graph module.hlo -o neighbors.svg --around dot.12 --depth 3
   hlotool graph module.hlo -o path.png --path param_0 dot.12 --no-constants
-  hlotool graph module.hlo --format dot --computation body.4 | dot -Tpdf -o body.pdf
+  hlotool graph module.hlo --format dot --computation body | dot -Tpdf > b.pdf
   zcat module.hlo.gz | hlotool graph --format mermaid
 
 \b

@@ -4,7 +4,7 @@ const byId = id => document.getElementById(id);
 const canvas = byId("canvas"), context = canvas.getContext("2d"), search = byId("search"), colorChoice = byId("color");
 const structure = structureOf(data);
 const { instructions, groups } = data;
-const MOST_RESULTS = 100, MOST_OPCODES = 12, MOST_ROWS = 30, MOST_CHILDREN = 5, DEEPEST = 6, LEAST_SHARE = 0.04, MOST_LAYERS = 2, LEAST_OPEN = 0.012, TEXT_FROM = 0.42, LARGEST_SCALE = 3, READABLE = 0.5;
+const MOST_RESULTS = 100, MOST_OPCODES = 12, MOST_ROWS = 30, MOST_CHILDREN = 5, DEEPEST = 6, LEAST_SHARE = 0.04, LEAST_SHOWN = 0.01, MOST_LAYERS = 2, LEAST_OPEN = 0.012, TEXT_FROM = 0.42, LARGEST_SCALE = 3, READABLE = 0.5;
 let root = data.root, open = openAtFirst(structure, root, data.expand);
 let layout = null, scale = 1, shiftX = 0, shiftY = 0, selected = null, found = new Set(), colors = new Map(), isWaiting = false;
 
@@ -440,7 +440,7 @@ function showHeaviest() {
     if (inside.length === 1 && inside[0] < 0) inside = groups.items[-1 - inside[0]];
     const sum = inside.reduce((sum, item) => sum + amount(item), 0) || 1;
     const rows = inside.map(item => ({ item, share: share * amount(item) / sum, depth }));
-    return rows.filter(row => row.share > least * share).sort((a, b) => b.share - a.share).slice(0, most);
+    return rows.filter(row => row.share > least * share && row.share >= (least ? LEAST_SHOWN : 0)).sort((a, b) => b.share - a.share).slice(0, most);
   };
   const nodes = [], stack = heaviest([...insideOf(structure, box)], 1, 0, MOST_CHILDREN, LEAST_SHARE).reverse();
   while (stack.length && nodes.length < MOST_ROWS) {

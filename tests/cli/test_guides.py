@@ -21,7 +21,8 @@ from hlotool.cli.main import COMMANDS
 ROOT = Path(__file__).resolve().parents[2]
 EDITORS = ROOT / "editors"
 NAMES = (
-    "comparing.md", "editors.md", "ci.md", "formatter-style.md", "hashing.md", "optimizing.md", "running.md", "verifying.md", "writing-a-rewrite.md",
+    "comparing.md", "editors.md", "ci.md", "formatter-style.md", "graph.md", "hashing.md", "optimizing.md", "running.md", "verifying.md",
+    "writing-a-rewrite.md",
 )  # fmt: skip
 TEXTS = {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in NAMES}
 BLOCK = re.compile(r"^```(\w+)\n((?s:.*?))^```$", re.MULTILINE)
@@ -129,7 +130,7 @@ def command_lines(name: str) -> list[str]:
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
-    line = r"\bhlotool ((?:apply|diff|fmt|verify|print|python|run|opt|canon|hash)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
+    line = r"\bhlotool ((?:apply|diff|fmt|verify|print|python|run|opt|canon|hash|graph)\b(?:[^\n|;&<>\"']|\"[^\"\n]*\"|'[^'\n]*')*)"
     return [words.strip() for part in code for words in re.findall(line, part)]
 
 

@@ -94,9 +94,11 @@ class GivenNames(NameTable):
     """
 
     def take(self, name: str) -> str:
-        """Returns the name, and marks it as in use."""
-        self.add(name)
+        """Returns the name, which stays free."""
         return name
+
+    def release(self, name: str) -> None:
+        """All names are free."""
 
 
 class _Uniquifier:

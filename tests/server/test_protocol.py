@@ -11,8 +11,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
+from graph_readers import page_data
 from lsp_client import Client, RequestError
 
 from hlotool.text.source.files import read_text
@@ -179,6 +182,46 @@ def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) 
     output = client.request("workspace/executeCommand", {"command": "hlotool.diff", "arguments": [after.as_uri()]})
     assert "sine" in output
     assert "exponential" in output
+
+
+def graph(client: Client, *arguments: Any, command: str = "graph") -> Any:
+    return client.request("workspace/executeCommand", {"command": f"hlotool.{command}", "arguments": list(arguments)})
+
+
+def test_a_computation_is_shown_as_a_picture(client: Client) -> None:
+    uri = "file:///several.hlo"
+    client.open(uri, f"{TEXT}// -----\n{TEXT.replace('HloModule m', 'HloModule n')}")
+    page = graph(client, uri, {"line": 20, "character": 2})
+    assert page["title"] == "add in several.hlo"
+    data = page_data(page["html"])
+    table = data["instructions"]
+    assert (data["module"], data["groups"]["title"][data["root"]]) == ("n", "add")
+    # The instruction that the cursor is at is shown first, and lines are those of the whole text.
+    (k,) = data["named"]
+    assert (table["name"][k], table["line"][k]) == ("b", 21)
+    assert page_data(graph(client, uri)["html"])["module"] == "m"
+
+
+def test_what_cannot_be_shown_as_a_picture(client: Client) -> None:
+    uri = "file:///none.hlo"
+    client.open(uri, "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) + }\n")
+    with pytest.raises(RequestError, match="found '\\+'"):
+        graph(client, uri)
+    with pytest.raises(RequestError, match="expected a position"):
+        graph(client, uri, "line 3")
+
+
+def test_an_editor_is_asked_to_open_a_picture(client: Client) -> None:
+    said = graph(client, URI, AT_S, command="showGraph")
+    assert said.startswith("the picture is in file:")
+    with Client(capabilities={"window": {"showDocument": {"support": True}}}) as browsing:
+        browsing.open(URI, TEXT)
+        uri = graph(browsing, URI, AT_S, command="showGraph")
+        path = Path(url2pathname(urlsplit(uri).path))
+        assert page_data(path.read_text(encoding="utf-8"))["module"] == "m"
+        request = next(message for message in iter(browsing.notifications.get, None) if message["method"] == "window/showDocument")
+        assert request["params"] == {"uri": uri, "external": True}
+    assert not path.exists()
 
 
 def test_sources_are_linked(client: Client, tmp_path: Path) -> None:

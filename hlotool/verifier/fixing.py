@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, Edit, Fix, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.text.parse.fast_path import FastPath
+from hlotool.text.parse.parser import decoded, parts_of, read_source
 from hlotool.verifier import fixes
 
 __all__ = [
@@ -189,10 +190,15 @@ def fix_text(
 
 
 class _Findings(NamedTuple):
-    """The findings in a text, the number of errors that keep it from parsing, and if there are none, its entry and the root of each computation."""
+    """The findings in a text, the number of errors that keep it from parsing, and if there are none, its entry and the root of each computation.
 
-    diagnostics: list[Diagnostic]
+    `module` is None if nothing could be read. `path` holds the values of the text's parts.
+    """
+
+    diagnostics: Sequence[Diagnostic]
     unread: int
+    module: Module | None = None
+    path: FastPath | None = None
     entry: str = ""
     roots: Mapping[str, str] = {}
 
@@ -217,50 +223,56 @@ class _Fixing:
         failures: Counter[str] = Counter()
         # Texts that there were already: fixes that undo each other would never end.
         seen = {source.text}
+        before = self._findings(source, None)
         # A fix may bring out what the next one ends.
         while True:
-            before = self._findings(source)
-            fixable = [d for d in before.diagnostics if self._is_fixable(d)]
+            fixable = self._fixable(before)
             while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
-                group, after = self._proved_group(source, before, chosen)
-                if after is not None and after not in seen:
+                group, proved = self._proved_group(source, before, chosen)
+                if proved is not None and proved[0].text not in seen:
                     break
                 refused.update(d.fix.edits for d in group if d.fix is not None)
                 failures += Counter(d.code for d in group)
             else:
                 return source.text, fixed
-            seen.add(after)
             fixed += Counter(d.code for d in group)
-            source = Source(after, source.filename, source.first_line)
+            source, before = proved
+            seen.add(source.text)
             # Offsets have changed, and what was refused may be possible now.
             refused.clear()
             failures.clear()
 
-    def _is_fixable(self, d: Diagnostic) -> bool:
-        return (self.codes is None or d.code in self.codes) and d.fix is not None and (d.fix.is_safe or self.unsafe)
+    def _fixable(self, findings: _Findings) -> list[Diagnostic]:
+        """The findings that may be fixed, with their fixes."""
+        if findings.module is None:
+            return []
+        wanted = [single for d in findings.diagnostics if self.codes is None or d.code in self.codes for single in _singles(d)]
+        fixed = with_fixes(findings.module, wanted, self.rewrite)
+        return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
 
-    def _findings(self, source: Source) -> _Findings:
+    def _findings(self, source: Source, known: FastPath | None) -> _Findings:
+        """The findings in a text. `known` is the path of another version of it."""
         try:
-            module = parse_source(source, strict=False)
+            module, path = read_source(source, strict=False, known=known)
         except ParseError as error:
             return _Findings(error.diagnostics, len(error.diagnostics))
-        found = self.check(module)
-        diagnostics, unread = with_fixes(module, found, self.rewrite), sum(d.severity == "error" for d in module.diagnostics)
+        diagnostics, unread = self.check(module), sum(d.severity == "error" for d in module.diagnostics)
         if unread:
-            return _Findings(diagnostics, unread)
-        return _Findings(diagnostics, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
+            return _Findings(diagnostics, unread, module, path)
+        return _Findings(diagnostics, unread, module, path, module.entry.name, {c.name: c.root.name for c in module.computations})
 
-    def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], str | None]:
+    def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
         """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if that fails."""
         group = chosen
-        while (after := self._proved(source, before, group)) is None and len(group) > 1:
+        while (proved := self._proved(source, before, group)) is None and len(group) > 1:
             group = group[: len(group) // 2]
-        return group, after
+        return group, proved
 
-    def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> str | None:
-        """The text with these fixes, or None if they do not resolve their findings without damage."""
+    def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
+        """The text with these fixes and its findings, or None if they do not resolve their findings without damage."""
         text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
-        after = self._findings(Source(text, source.filename, source.first_line))
+        fixed = Source(text, source.filename, source.first_line)
+        after = self._findings(fixed, before.path)
         codes, codes_after = before.codes, after.codes
         if after.unread > before.unread or not _are_resolved(chosen, before, after):
             return None
@@ -268,13 +280,20 @@ class _Fixing:
         errors = {d.code for d in after.diagnostics if d.severity == "error"}
         if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
             return None
-        return text
+        return fixed, after
+
+
+def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
+    """A finding, and one of its own for each of the others that it counts, if its fix is that of one instruction."""
+    yield d
+    if d.code in rewrite_fixes():
+        yield from (replace(d, instruction=other, others=()) for other in d.others)
 
 
 def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findings) -> bool:
     """Whether findings are gone: there are fewer of their code, or those of a rewrite are elsewhere, which their users bring out."""
     codes, codes_after = before.codes, after.codes
-    places = {(d.code, d.computation, d.instruction) for d in after.diagnostics if d.code in rewrite_fixes()}
+    places = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
     for code, count in Counter(d.code for d in chosen).items():
         if codes_after[code] <= codes[code] - count or _may_return(code):
             continue

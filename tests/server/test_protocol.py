@@ -76,6 +76,19 @@ def test_findings_are_pushed_with_tags_and_links(client: Client) -> None:
     assert client.diagnostics(uri, None) == []
 
 
+def test_all_dead_code_is_faded_out(client: Client) -> None:
+    uri = "file:///faded.hlo"
+    text = TEXT.replace("  ROOT r", "  other = f32[4] cosine(s)\n  ROOT r").replace(
+        "HloModule m\n", "HloModule m\nf {\n  ROOT p = f32[] parameter(0)\n}\n"
+    )
+    text = text.replace("\nf {", "\ng {\n  ROOT p = f32[] parameter(0)\n}\nf {")
+    client.open(uri, text)
+    found = [(d["code"], d["severity"], d["tags"], d["range"]["start"]["line"]) for d in client.diagnostics(uri, 1)]
+    assert [(code, severity, tags) for code, severity, tags, _ in found] == [("W003", 2, [1]), ("W001", 2, [1]), ("W003", 4, [1]), ("W001", 4, [1])]
+    lines = text.splitlines()
+    assert [lines[line].split()[0] for *_, line in found] == ["g", "dead", "f", "other"]
+
+
 def test_findings_are_pulled(able: Client) -> None:
     able.open(URI, TEXT)
     report = able.about("diagnostic", URI)

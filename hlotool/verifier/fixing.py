@@ -5,6 +5,7 @@ The edits come from the rule itself (`Diagnostic.fix`) or from a function in the
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ __all__ = [
 
 # Each attempt reads the whole text, so a kind of fix that has failed so often since the last success is not tried again.
 _MAX_FAILURES = 20
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t]", re.MULTILINE)
 
 
 class Faulty(NamedTuple):
@@ -227,7 +230,7 @@ class _Fixing:
         # A fix may bring out what the next one ends.
         while True:
             fixable = self._fixable(before)
-            while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
+            while chosen := _together(source.text, (d for d in fixable if self._is_open(d, refused, failures))):
                 group, proved = self._proved_group(source, before, chosen)
                 if proved is not None and proved[0].text not in seen:
                     break
@@ -241,6 +244,10 @@ class _Fixing:
             # Offsets have changed, and what was refused may be possible now.
             refused.clear()
             failures.clear()
+
+    def _is_open(self, d: Diagnostic, refused: Container[tuple[Edit, ...]], failures: Mapping[str, int]) -> bool:
+        """Whether the fix of a finding has not been refused, and fixes of its kind have not been refused again and again."""
+        return d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES
 
     def _fixable(self, findings: _Findings) -> list[Diagnostic]:
         """The findings that may be fixed, with their fixes."""
@@ -302,22 +309,47 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
     return True
 
 
-def _disjoint(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics whose edits neither overlap nor touch each other."""
-    chosen: list[Diagnostic] = []
-    accepted: list[Edit] = []
-    for d in diagnostics:
+class _Group:
+    """Fixes that can be made together: their edits do not overlap, and none needs an instruction whose definition another removes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.diagnostics: list[Diagnostic] = []
+        self._edits: list[Edit] = []
+        # Names of instructions with the names of their computations.
+        self._defined: set[tuple[str | None, str]] = set()
+        self._used: set[tuple[str | None, str]] = set()
+
+    def add(self, d: Diagnostic) -> None:
+        """Adds the fix of a finding, unless it conflicts with the others."""
         edits = d.fix.edits if d.fix is not None else ()
-        if all(_is_disjoint(edit, accepted) for edit in edits):
-            chosen.append(d)
+        removed = {(d.computation, name) for edit in edits for name in _DEFINED.findall(self.text, edit.start, edit.end)}
+        used = {(d.computation, name) for edit in edits for name in _WORD.findall(edit.text)}
+        if all(map(self._is_free, edits)) and self._used.isdisjoint(removed) and self._defined.isdisjoint(used):
+            self.diagnostics.append(d)
+            self._defined |= removed
+            self._used |= used
             for edit in edits:
-                insort(accepted, edit)
-    return chosen
+                insort(self._edits, edit)
+
+    def _is_free(self, edit: Edit) -> bool:
+        """Whether an edit is apart from the others."""
+        k = bisect_left(self._edits, edit)
+        return all(_are_apart(edit, other) for other in self._edits[max(0, k - 1) : k + 1])
 
 
-def _is_disjoint(edit: Edit, accepted: list[Edit]) -> bool:
-    k = bisect_left(accepted, edit)
-    return (k == 0 or accepted[k - 1].end < edit.start) and (k == len(accepted) or edit.end < accepted[k].start)
+def _are_apart(a: Edit, b: Edit) -> bool:
+    """Whether two edits do not overlap. What one inserts where the other begins or ends has no certain place."""
+    first, second = sorted((a, b))
+    return first.end < second.start or (first.end == second.start and first.start < first.end and second.start < second.end)
+
+
+def _together(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings whose fixes can be made together, as far as their edits show."""
+    group = _Group(text)
+    for d in diagnostics:
+        group.add(d)
+    return group.diagnostics
 
 
 def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:

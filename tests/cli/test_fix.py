@@ -517,21 +517,6 @@ def test_many_lints_at_once(cli, tmp_path):
     assert "= fix: Use the result that is known (--fix)" in cli("verify", "--select", "W019", path).stdout
 
 
-def test_what_a_finding_counts_is_fixed_at_once():
-    lines = [f"  a{k} = f32[{k}]{{0}} parameter({k})\n  b{k} = f32[{k}]{{0}} copy(a{k})\n  c{k} = f32[{k}]{{0}} copy(b{k})\n" for k in range(40)]
-    names = ", ".join(f"c{k}" for k in range(40))
-    text = f"HloModule m\nENTRY e {{\n{''.join(lines)}  ROOT t = tuple({names})\n}}\n"
-    checked = []
-
-    def check(module):
-        checked.append(module)
-        return verify(module, select=["W008"])
-
-    result = fix_text(text, "m.hlo", check, rewrite=rewrite_edits)
-    assert (verify(parse(result.text), select=["W008"]), result.fixed["W008"]) == ([], 40)
-    assert len(checked) == 2
-
-
 @pytest.mark.parametrize(("codes", "is_needed"), [("W010", False), ("W001,W005,W010", True)])
 def test_few_findings_need_the_optimizer(tmp_path, codes, is_needed):
     path = tmp_path / "m.hlo"

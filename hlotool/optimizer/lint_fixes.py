@@ -28,7 +28,7 @@ from hlotool.text.formatting.spelling import options_like
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.source.places import Place
-from hlotool.text.source.trivia import comment_spans, skip_trivia
+from hlotool.text.source.trivia import has_comments, skip_trivia
 from hlotool.verifier.fixes.lints import removed_lines
 from hlotool.verifier.fixing import Faulty
 from hlotool.verifier.suppressions import suppressed
@@ -164,7 +164,7 @@ class _Trial:
         """Edits that write new instructions: the last one in the line of `x`, under its name; none if that cannot be done."""
         start, end = self._span(x, "opcode")[0], self._span(x, "instruction")[1]
         operands = [operand for y in inserted for operand in y.operands if operand not in inserted]
-        if len(inserted) > _MOST_NEW_INSTRUCTIONS or not all(map(self._has_line, operands)) or self._has_comment(start, end):
+        if len(inserted) > _MOST_NEW_INSTRUCTIONS or not all(map(self._has_line, operands)) or has_comments(self.text[start:end]):
             return []
         writer = self._writer(x)
         lines = [writer.write(y, is_root=False, level=0) for y in inserted if y is not new]
@@ -194,10 +194,6 @@ class _Trial:
                 edits += removal
                 stack += dict.fromkeys(y.operands)
         return edits
-
-    def _has_comment(self, start: int, end: int) -> bool:
-        part = self.text[start:end]
-        return any(not part.startswith("/*index=", at) for at, _ in comment_spans(part))
 
     def _writer(self, x: Instruction, *, print_result_shape: bool = True) -> InstructionWriter:
         """Writes instructions as the text writes `x`: with percent signs, layouts and shapes of operands, or without."""

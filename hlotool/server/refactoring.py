@@ -22,7 +22,7 @@ from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.printer import ModulePrinter
 from hlotool.text.source.trivia import skip_trivia
-from hlotool.verifier.fixes.lints import removed_lines
+from hlotool.verifier.fixes.lints import removed_computation
 from hlotool.verifier.fixing import apply_edits
 
 __all__ = ["extract", "inline"]
@@ -48,8 +48,10 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
     def change(rewriter: Rewriter, copies: Copies) -> None:
         call = copies[x]
         body = call.called[0]
-        if rewriter.module.is_scheduled or not says_nothing_else(call) or not can_replace_caller(call, body):
-            raise EditError(f"'{x.name}' cannot be inlined: it says more than which computation it calls, or the module is scheduled")
+        if rewriter.module.is_scheduled:
+            raise EditError(f"'{x.name}' cannot be inlined: the module is scheduled, and inlining would change the order of its instructions")
+        if not says_nothing_else(call) or not can_replace_caller(call, body):
+            raise EditError(f"'{x.name}' cannot be inlined: it has attributes that the instructions of '{body.name}' cannot take over")
         replace_caller(rewriter, call, body, copy_body(rewriter, body, call.operands, call))
 
     return _edits(module, change)
@@ -140,7 +142,7 @@ class _Lines:
         olds = {new: old for old, new in self.computations.items()}
         for old, new in self.computations.items():
             if new not in kept:
-                removal = list(removed_lines(self.text, old.start, old.end))
+                removal = list(removed_computation(self.text, old))
                 if not removal:
                     raise EditError(f"computation '{old.name}' has comments, or is not on lines of its own")
                 yield from removal
@@ -156,7 +158,7 @@ class _Lines:
         if following is None or following.start < 0:
             raise EditError("there is no place for a new computation")
         first = following.instructions[0]
-        options = replace(options_like(self.text, first), print_program_shape="->" in self.text[following.start : first.start])
+        options = replace(options_like(self.text, _typical(following)), print_program_shape="->" in self.text[following.start : first.start])
         start = self.text.rfind("\n", 0, skip_trivia(self.text, following.start)) + 1
         text = ModulePrinter(self.after, options).computation(new, 0, nested=False)
         end = "\r\n" if self.text[start - 2 : start] == "\r\n" else "\n"
@@ -229,10 +231,23 @@ class _Lines:
         like = owner.instructions[0]
         start = skip_trivia(self.text, like.start)
         line = self.text.rfind("\n", 0, start) + 1
-        options = options_like(self.text, next((y for y in owner.instructions if y.operands), like))
+        options = options_like(self.text, self._source_of(x) or _typical(owner))
         written = InstructionWriter.with_own_names(self.after, options).write(x, is_root=is_root, level=0)
         ending = "\r\n" if self.text[like.end - 2 : like.end] == "\r\n" else "\n"
         return f"{self.text[line:start]}{written}{ending}"
 
+    def _source_of(self, x: Instruction) -> Instruction | None:
+        """The instruction in the text that has become `x`, or that `x` is a copy of; None for one that is new."""
+        source = self.originals.get(x)
+        if source is None:
+            copied = self.after.notes.origin_of.get(x)
+            source = None if copied is None else self.originals.get(copied, copied)
+        return source if source is not None and source.start >= 0 else None
+
     def _printed(self, like: Instruction, x: Instruction) -> str:
         return InstructionWriter.with_own_names(self.after, options_like(self.text, like)).write(x, is_root=False, level=0)
+
+
+def _typical(computation: Computation) -> Instruction:
+    """An instruction that shows how a computation is written: with operands, and dimensions that have a layout, if there is one."""
+    return max(computation.instructions, key=lambda x: (x.start >= 0, x.shape.is_array and x.shape.rank > 0, bool(x.operands)))

@@ -6,6 +6,7 @@ import stat
 
 from hlotool.text.parse.parser import has_log_prefixes
 from hlotool.text.source.files import InputError, is_compressed, read_text
+from hlotool.text.source.marks import INDEX_MARK
 from hlotool.text.source.trivia import comment_spans
 from hlotool.workspace.reading import file_status
 from hlotool.workspace.writing import replace_file
@@ -13,7 +14,7 @@ from hlotool.workspace.writing import replace_file
 __all__ = ["check_comments", "check_writable", "write_back"]
 
 # The numbers of operands, which the printer writes, too, and the lines between modules.
-_WRITTEN_AGAIN = ("/*index=", "// -----")
+_WRITTEN_AGAIN = (INDEX_MARK, "// -----")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 

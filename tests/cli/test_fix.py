@@ -133,6 +133,11 @@ def test_dead_computation():
     assert fixed(dead + live, "W003", computation="dead") == live
     assert fixed("HloModule m\n\n" + dead + live, "W003", computation="dead") == "HloModule m\n\n" + live
     assert fixed(dead + live, "W003", computation="main") == dead + live
+    # Some versions of XLA repeat the name; other comments stay.
+    assert fixed(dead.replace("}", "} // dead") + live, "W003", computation="dead") == live
+    for comment in ("} // deadly", "// dead }\n}", "} // }", "/* } */ } // dead"):
+        kept = dead.replace("}", comment) + live
+        assert fixed(kept, "W003", computation="dead") == kept
 
 
 @pytest.mark.parametrize("shape", ["f32[3]", "f32[3]{0:T(8,128)}", "(f32[3], (s32[], f32[<=2]{0}))", "/*index=0*/f32[3]"])

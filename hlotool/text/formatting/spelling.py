@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlotool.ir.model import Instruction
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.options import PrintOptions
+from hlotool.text.source.marks import INDEX_MARK
 from hlotool.text.source.places import Place
 
 __all__ = ["options_like"]
@@ -25,6 +26,6 @@ def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) 
         print_percent=text.startswith("%", name[0]),
         include_layout_in_shapes="{" in text[slice(*shape)],
         print_operand_shape=" " in text[slice(*operand)],
-        print_operand_index_annotation_interval=5 if "/*index=" in text else 0,
+        print_operand_index_annotation_interval=5 if INDEX_MARK in text else 0,
         print_result_shape=print_result_shape,
     )

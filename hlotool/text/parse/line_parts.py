@@ -21,7 +21,7 @@ from hlotool.text.parse.instructions import checked_shape, needs_operands
 from hlotool.text.parse.patterns import patterns
 from hlotool.text.parse.segments import NeedsGrammar, SegmentCache
 from hlotool.text.parse.session import ParseSession
-from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
+from hlotool.text.source.marks import INDEX_MARK, MARK_INTERVAL, marked_operands
 
 __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_unread"]
 
@@ -29,7 +29,6 @@ __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
 # How a part of a line is spelled, as sets of bits: in another way, as the formatter leaves it, or, in addition, as the printer writes it.
 OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
-_ANY_MARK = "/*index="
 # Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and how the text is spelled.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
 
@@ -45,7 +44,7 @@ class LineParts:
         self.patterns = patterns()
         self.segments = SegmentCache(session)
         # In a text with index marks, they belong in long lists.
-        self.unmarked = OTHERWISE if _ANY_MARK in builder.source.text else FORMATTED
+        self.unmarked = OTHERWISE if INDEX_MARK in builder.source.text else FORMATTED
         self.heads: Memo[str, Head] = Memo(self._head)
         self.shape_spellings: Memo[str, int] = Memo(self._shape_spelling)
         self.attribute_memos: dict[str, Memo[str, tuple[AttributeSet, bool]]] = {}

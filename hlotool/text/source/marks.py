@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["MARK_INTERVAL", "marked_operands"]
+__all__ = ["INDEX_MARK", "MARK_INTERVAL", "marked_operands"]
+
+INDEX_MARK = "/*index="
+"""The beginning of an index mark."""
 
 MARK_INTERVAL = 5
 

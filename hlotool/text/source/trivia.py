@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator
 
 from hlotool.shapes.strings import BLOCK_COMMENT, COMMENT, LINE_COMMENT, TRIVIA, raw_dict_end
+from hlotool.text.source.marks import INDEX_MARK
 
-__all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "skip_trivia"]
+__all__ = ["BLOCK_COMMENT", "COMMENT", "LINE_COMMENT", "TRIVIA", "comment_spans", "has_comments", "skip_trivia"]
 
 _TRIVIA = re.compile(TRIVIA)
 _STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
@@ -40,6 +41,15 @@ def skip_trivia(text: str, start: int) -> int:
     """
     match = _TRIVIA.match(text, start)
     return match.end() if match else start
+
+
+def has_comments(text: str) -> bool:
+    """Whether a text has comments of people: others than index marks.
+
+    >>> has_comments("tuple(a, /*index=5*/b)"), has_comments("tuple(a, /*the sum*/b)")
+    (False, True)
+    """
+    return any(not text.startswith(INDEX_MARK, start) for start, _ in comment_spans(text))
 
 
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ Code with comments is not removed, since only its author knows whether the comme
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from hlotool.analysis.callgraph import callers, reachable
@@ -13,11 +14,11 @@ from hlotool.analysis.users import users as computation_users
 from hlotool.errors import Edit
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import STRUCTURAL
-from hlotool.text.source.trivia import comment_spans, skip_trivia
+from hlotool.text.source.trivia import has_comments, skip_trivia
 from hlotool.verifier.fixing import Faulty, fixer
 from hlotool.verifier.suppressions import suppressed
 
-__all__ = ["removed_lines"]
+__all__ = ["removed_computation", "removed_lines"]
 
 
 @fixer("W001")
@@ -59,14 +60,35 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
             continue
         if not removed.issuperset(caller for caller, _ in calls.get(computation, ())):
             continue
-        edits = list(removed_lines(faulty.source.text, computation.start, computation.end))
+        edits = list(removed_computation(faulty.source.text, computation))
         if edits:
             removed.add(computation)
             yield from edits
 
 
+def removed_computation(text: str, computation: Computation) -> Iterator[Edit]:
+    """Removes the lines of a computation, unless they contain something else or a comment of people.
+
+    Some versions of XLA repeat the name of a computation in a comment after it; that goes, too.
+    """
+    # The parser takes the comment as a part of the computation if it has read it in one piece.
+    name = re.compile(rf"[ \t]*//[ \t]*%?{re.escape(computation.name)}[ \t]*(?=\r?\n|\Z)")
+    start, end = skip_trivia(text, computation.start), computation.end
+    brace = text.rfind("}", start, end) + 1
+    repeated = name.match(text, brace)
+    if not has_comments(text[start:brace]) and (repeated is not None or not has_comments(text[brace:end])):
+        yield from _lines(text, start, end if repeated is None else repeated.end())
+
+
 def removed_lines(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Removes whole lines, unless they contain something else or a comment."""
+    """Removes the lines of an instruction, unless they contain something else or a comment of people."""
+    for edit in _lines(text, start, end):
+        if not has_comments(text[edit.start : edit.end]):
+            yield edit
+
+
+def _lines(text: str, start: int, end: int) -> Iterator[Edit]:
+    """Removes whole lines, unless they contain something else."""
     start = skip_trivia(text, start)
     first = text.rfind("\n", 0, start) + 1
     if text[first:start].strip():
@@ -74,7 +96,7 @@ def removed_lines(text: str, start: int, end: int) -> Iterator[Edit]:
     while end < len(text) and text[end - 1] != "\n" and text[end] in " \t\r\n":
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
-    if is_line and next(comment_spans(text[first:end]), None) is None:
+    if is_line:
         # An empty line before and one after would become two.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1

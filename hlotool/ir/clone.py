@@ -19,7 +19,7 @@ Computation: TypeAlias = Any
 Instruction: TypeAlias = Any
 Module: TypeAlias = Any
 
-__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module"]
+__all__ = ["ModuleState", "clone_computation", "clone_instruction", "clone_module", "module_from_state", "state_of_module", "with_nodes_replaced"]
 
 set_field = object.__setattr__
 """Sets a field of an instruction and keeps its offsets in the source."""
@@ -97,7 +97,7 @@ class _Copies:
     def attribute_set(self, attributes: AttributeSet) -> AttributeSet:
         copy = self.attributes.get(id(attributes))
         if copy is None:
-            values = {name: _with_nodes_replaced(value, Node, self.node) for name, value in attributes.items()}
+            values = {name: with_nodes_replaced(value, Node, self.node) for name, value in attributes.items()}
             is_same = all(values[name] is value for name, value in attributes.items())
             copy = self.attributes[id(attributes)] = attributes if is_same else type(attributes)(values)
         return copy
@@ -147,7 +147,7 @@ def state_of_module(module: Module) -> ModuleState:
     def number_of(values: AttributeSet) -> int:
         number = sets.get(id(values))
         if number is None:
-            attributes.append({name: _with_nodes_replaced(value, Node, references.__getitem__) for name, value in values.items()})
+            attributes.append({name: with_nodes_replaced(value, Node, references.__getitem__) for name, value in values.items()})
             number = sets[id(values)] = len(attributes) - 1
         return number
 
@@ -186,7 +186,7 @@ def module_from_state(state: ModuleState) -> Module:
         return (computations if reference.is_computation else instructions)[reference.number]
 
     sets = [
-        make_attributes({name: _with_nodes_replaced(value, _NodeReference, node) for name, value in values.items()}) for values in state.attributes
+        make_attributes({name: with_nodes_replaced(value, _NodeReference, node) for name, value in values.items()}) for values in state.attributes
     ]
     for x, (_, _, _, operands, number, *rest) in zip(instructions, state.instructions, strict=True):
         values = (tuple([instructions[k] for k in operands]), sets[number], *rest)
@@ -204,7 +204,7 @@ def module_from_state(state: ModuleState) -> Module:
 _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backend_config", "start", "end")
 
 
-def _with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
+def with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
     """An attribute's value in which every object of the class `kind` (nodes, or references to them) is replaced."""
     if isinstance(value, kind):
         return replacement(value)

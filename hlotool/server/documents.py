@@ -1,7 +1,7 @@
 """Texts that are open in an editor: their modules, and where instructions and computations are in them.
 
-A Document is one version of a text and does not change. An edit makes the next version, which reads parts of lines that the last one has read
-by looking them up.
+A Document is one version of a text and does not change. An edit makes the next version, which reads the computations that the edit has changed,
+and those whose callees have changed; it takes the others over from the last one.
 """
 
 from __future__ import annotations

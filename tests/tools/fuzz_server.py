@@ -10,15 +10,18 @@ import argparse
 import random
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types
 
 from hlotool.errors import HlotoolError
+from hlotool.ir.model import Module
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
 from hlotool.server.diagnostics import findings_in, reported
 from hlotool.server.documents import Document
+from hlotool.text.print.printer import to_text
 from hlotool.text.source.files import read_text
 from hlotool.workspace.rules import RuleChoice
 from hlotool.workspace.settings import Settings
@@ -64,9 +67,23 @@ def random_change(document: Document, chance: random.Random) -> types.TextDocume
     return types.TextDocumentContentChangePartial(document.lines.range(start, end), new)
 
 
-def known(document: Document) -> tuple[list[types.Diagnostic], list[types.DocumentSymbol]]:
+def known(document: Document) -> tuple[Any, ...]:
     """What is compared."""
-    return reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
+    found = reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
+    return *found, [(to_text(part.module), list(nodes(part.module))) for part in document.modules]
+
+
+def nodes(module: Module) -> Iterator[tuple[str, int, int]]:
+    """The names and places of all computations and instructions, which refer to each other, and to no other module's."""
+    computations = set(module.computations)
+    for computation in module.computations:
+        instructions = set(computation.instructions)
+        yield computation.name, computation.start, computation.end
+        for x in computation.instructions:
+            assert instructions.issuperset(x.operands), "an operand is not in the computation"
+            assert instructions.issuperset(x.control_predecessors), "a control predecessor is not in the computation"
+            assert computations.issuperset(x.called), "a computation that is called is not in the module"
+            yield x.name, x.start, x.end
 
 
 def random_place(document: Document, chance: random.Random) -> tuple[types.Position, types.Range]:

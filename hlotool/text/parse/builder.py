@@ -221,7 +221,19 @@ class ModuleBuilder:
             computation.root = computation.instructions[-1]
         if not (scope.is_faulty or scope.broken):
             self._check_parameters(scope)
-            self._check_result(scope)
+            _check_result(self, scope)
+        self._add_computation(scope, inline=inline)
+        return computation
+
+    def adopt_computation(self, computation: Computation, *, is_entry: bool) -> None:
+        """Adds a computation that another parse has read and checked."""
+        scope = self.open_computation(computation.name, computation.start, is_entry=is_entry)
+        scope.computation = computation
+        self._add_computation(scope, inline=False)
+
+    def _add_computation(self, scope: Scope, *, inline: bool) -> None:
+        """Adds the innermost computation, which is complete, to the module."""
+        computation = scope.computation
         self.scopes.pop()
         if inline:
             computation.name = free_name(computation.name, self.named, self.counters)
@@ -241,7 +253,6 @@ class ModuleBuilder:
         self.module.computations.append(computation)
         if scope.is_entry and self.module.entry is None:
             self.module.entry = computation
-        return computation
 
     def _check_parameters(self, scope: Scope) -> None:
         """Reports a gap in the parameter numbers."""
@@ -252,15 +263,6 @@ class ModuleBuilder:
             call = _PARAMETER.search(self.source.text, last.start)
             start, end = call.span() if call is not None else (self.text_start(last.start), -1)
             self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
-
-    def _check_result(self, scope: Scope) -> None:
-        """Reports a root whose shape is not the result of the signature."""
-        computation = scope.computation
-        if scope.result is None or compatible(scope.result, computation.root.shape):
-            return
-        declared, actual = scope.result.text_without_layout, computation.root.shape.text_without_layout
-        message = f"the signature of '{computation.name}' has the result {declared}, but its root '{computation.root.name}' is {actual}"
-        self.report("S023", scope.result_position, message, f"change the signature's result to {actual}")
 
     def text_start(self, start: int) -> int:
         """The first offset from `start` that is not whitespace: instructions of the fast path start at the beginning of their line."""
@@ -376,20 +378,32 @@ class ModuleBuilder:
         if not module.name:
             module.name = "_" if self.single_instruction else f"module_{module.entry.name}"
         if not self.has_errors:
-            self._check_aliases()
+            _check_aliases(self)
         if self.has_origins:
             _propagate_origins(module)
         if self.has_clashes:
             _name_again(module, self.inline_bodies)
         return module
 
-    def _check_aliases(self) -> None:
-        start = self.module.attribute_starts.get("input_output_alias", 0)
-        written = _ALIAS_PAIR.finditer(self.source.text, start)
-        for pair in self.module.attributes.get("input_output_alias", ()):
-            match = next(written, None)
-            for code, message in wrong_alias(pair, self.module.entry.root):
-                self.report(code, match.start() if match is not None else start, message)
+
+def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
+    """Reports a root whose shape is not the result of the signature."""
+    computation = scope.computation
+    if scope.result is None or compatible(scope.result, computation.root.shape):
+        return
+    declared, actual = scope.result.text_without_layout, computation.root.shape.text_without_layout
+    message = f"the signature of '{computation.name}' has the result {declared}, but its root '{computation.root.name}' is {actual}"
+    builder.report("S023", scope.result_position, message, f"change the signature's result to {actual}")
+
+
+def _check_aliases(builder: ModuleBuilder) -> None:
+    """Reports aliases that lead from or to what the entry does not have."""
+    start = builder.module.attribute_starts.get("input_output_alias", 0)
+    written = _ALIAS_PAIR.finditer(builder.source.text, start)
+    for pair in builder.module.attributes.get("input_output_alias", ()):
+        match = next(written, None)
+        for code, message in wrong_alias(pair, builder.module.entry.root):
+            builder.report(code, match.start() if match is not None else start, message)
 
 
 def _empty_computation() -> Computation:

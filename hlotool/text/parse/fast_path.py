@@ -13,6 +13,7 @@ from hlotool.ir.model import Instruction, InstructionFields
 from hlotool.ir.notes import PrintedSpan
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import CODECS
+from hlotool.text.parse.adoption import Adoption, WholeComputation
 from hlotool.text.parse.builder import ModuleBuilder, Scope
 from hlotool.text.parse.line_parts import CHECKED, FORMATTED, OTHERWISE, PRINTED, LineParts
 from hlotool.text.parse.runs import RunReader
@@ -39,11 +40,16 @@ class FastPath(RunReader):
         self.formatted_runs: dict[int, int] = {}
         self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.parts: LineParts = None  # type: ignore[assignment]  # set by `attach`
+        # The computations that were read in one piece, by name, and those of another parse.
+        self.whole: dict[str, WholeComputation] = {}
+        self.adoption: Adoption | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
-        """Connects the fast path to its session; values of parts that `known`, the path of another parse, has read are not parsed again."""
+        """Connects the fast path to its session. What `known`, the path of another parse, has read is not read again."""
         self.parts = LineParts(self.builder, session, known.parts if known is not None else None)
+        if known is not None and known.parts.unmarked == self.parts.unmarked:
+            self.adoption = Adoption(known.builder, known.whole, self.builder)
 
     # ---- header -------------------------------------------------------------------------------------------------------
 
@@ -82,14 +88,39 @@ class FastPath(RunReader):
         while True:
             position = self._skip(text, position)
             header = read(text, position)
+            if header is not None and (adopted := self._adopt(header, position)) > position:
+                position = adopted
+                continue
+            errors = len(builder.diagnostics)
             if header is None or not self._open(header, position):
                 return position, False
             position = self._run(text, header.end())
             end = close(text, position)
             if end is None or not builder.scope.computation.instructions:
                 return position, True
-            builder.close_computation(position, end.end(), end[1] or "main")
+            is_sound = not builder.scope.broken
+            computation = builder.close_computation(position, end.end(), end[1] or "main")
+            if is_sound and len(builder.diagnostics) == errors:
+                self.whole[computation.name] = WholeComputation(computation, position, end[1] or "main")
             position = end.end()
+
+    def _adopt(self, header: Any, position: int) -> int:
+        """Takes over a computation from another parse, and returns the offset after it; -1 if it must be read."""
+        known = self.adoption.candidate(header[3], position) if self.adoption is not None else None
+        if self.adoption is None or known is None:
+            return -1
+        shift = position - known.computation.start
+        # What comes after the computation may belong to it now.
+        end = self.patterns.close.match(self.builder.source.text, known.brace + shift)
+        if end is None or end.end() != known.computation.end + shift:
+            return -1
+        computation = self.adoption.take(known.computation, position)
+        if computation is None:
+            return -1
+        self.builder.adopt_computation(computation, is_entry=header[1] is not None)
+        self.whole[computation.name] = WholeComputation(computation, known.brace + shift, known.thread)
+        self.count += len(computation.instructions)
+        return end.end()
 
     def _open(self, header: Any, position: int) -> bool:
         entry, percent, name, parameters, result = header.groups()

@@ -1,0 +1,134 @@
+"""Takes over computations from the parse of another version of a text, so that an edit makes only what it changes be read again.
+
+A computation is taken over if the fast path has read it in one piece, its text is the same, and what it calls has the same signature. At the same
+offset, the two modules share it; elsewhere, it is copied with other offsets.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from hlotool.ir.clone import with_nodes_replaced
+from hlotool.ir.model import AttributeSet, Computation, Instruction, InstructionFields
+from hlotool.ir.node import Node
+from hlotool.ir.notes import PrintedSpan
+from hlotool.text.parse.builder import ModuleBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Adoption", "WholeComputation"]
+
+
+class WholeComputation(NamedTuple):
+    """A computation that has been read in one piece and without errors, the offset of its closing brace, and the thread in its text."""
+
+    computation: Computation
+    brace: int
+    thread: str
+
+
+class Adoption:
+    """The computations of another parse. `taken` are those of this parse that come from there, by the original."""
+
+    def __init__(self, known: ModuleBuilder, whole: Mapping[str, WholeComputation], builder: ModuleBuilder) -> None:
+        self.builder = builder
+        self.text = known.source.text
+        self.notes = known.module.notes
+        # Origins and names are changed when the whole module has been read.
+        is_changed = known.has_origins or known.has_clashes or known.strict != builder.strict
+        self.whole: Mapping[str, WholeComputation] = {} if is_changed else whole
+        self.taken: dict[Computation, Computation] = {}
+        # A start changes the computation that it calls, which must not be that of another module then.
+        self._may_share = "-start" not in builder.source.text
+        # By id of the originals, which live as long as the other parse.
+        self._attribute_sets: dict[int, AttributeSet] = {}
+        if self.whole:
+            builder.module.notes.adopt_spellings(self.notes)
+
+    def candidate(self, name: str, start: int) -> WholeComputation | None:
+        """The computation of that name, if it has the text that begins at `start`."""
+        known = self.whole.get(name)
+        if known is None:
+            return None
+        computation = known.computation
+        # A start changes the computation that it calls.
+        if computation.execution_thread != known.thread or self.notes.written(computation.root) is not None:
+            return None
+        return known if self.builder.source.text.startswith(self.text[computation.start : computation.end], start) else None
+
+    def take(self, known: Computation, start: int) -> Computation | None:
+        """The computation at the offset `start`; None if what it calls is not the same."""
+        for x in known.instructions:
+            if x.op.calls and not all(map(self._is_called_here, x.called)):
+                return None
+        is_shared = self._may_share and start == known.start and not self._calls_others(known)
+        computation = self._shared(known) if is_shared else self._copy(known, start - known.start)
+        self.taken[known] = computation
+        return computation
+
+    def _is_called_here(self, called: Computation) -> bool:
+        """Whether the module has a computation of this name and signature."""
+        if called in self.taken:
+            return True
+        here = self.builder.computations.get(called.name)
+        if here is None or here.program_shape != called.program_shape:
+            return False
+        self.taken[called] = here
+        return True
+
+    def _calls_others(self, known: Computation) -> bool:
+        return any(self.taken[called] is not called for x in known.instructions if x.op.calls for called in x.called)
+
+    def _shared(self, known: Computation) -> Computation:
+        notes = self.builder.module.notes
+        for x in known.instructions:
+            if x.op.calls or "control-predecessors" in x.attributes:
+                notes.copy_spelling(self.notes, x.attributes, x.attributes)
+        span = self.notes.spans.get(known)
+        if span is not None:
+            notes.spans[known] = span
+        return known
+
+    def _copy(self, known: Computation, shift: int) -> Computation:
+        computation = Computation(known.name, known.start + shift)
+        computation.end, computation.execution_thread = known.end + shift, known.execution_thread
+        copies: dict[Instruction, Instruction] = {}
+        get, append = copies.__getitem__, computation.instructions.append
+        make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
+        for x in known.instructions:
+            attributes = x.attributes
+            if x.op.calls or "control-predecessors" in attributes:
+                attributes = self._attributes(x, copies)
+            operands = tuple(map(get, x.operands))
+            start, end = x.start + shift, x.end + shift
+            copy = make_fields(x.name, x.op, x.shape, operands, attributes, x.immediate, x.metadata_text, x.backend_config, start, end)
+            copy.__class__ = final_class
+            copies[x] = copy
+            append(copy)
+        computation.root = copies[known.root]
+        span = self.notes.spans.get(known)
+        if span is not None:
+            parameters, instructions = list(map(get, span.parameters)), list(map(get, span.instructions))
+            self.builder.module.notes.spans[computation] = PrintedSpan(
+                span.start + shift, span.end + shift, get(cast("Instruction", span.root)), parameters, instructions
+            )
+        return computation
+
+    def _attributes(self, x: Instruction, copies: Mapping[Instruction, Instruction]) -> AttributeSet:
+        """The attributes of an instruction, with its computations and control predecessors replaced."""
+        key = id(x.attributes)
+        attributes = self._attribute_sets.get(key)
+        if attributes is None:
+            values = {name: with_nodes_replaced(value, Node, partial(self._here, copies)) for name, value in x.attributes.items()}
+            attributes = AttributeSet(values)
+            self.builder.module.notes.copy_spelling(self.notes, x.attributes, attributes)
+            if "control-predecessors" not in attributes:
+                # Those of other computations are other instructions.
+                self._attribute_sets[key] = attributes
+        return attributes
+
+    def _here(self, copies: Mapping[Instruction, Instruction], node: Computation | Instruction) -> Computation | Instruction:
+        """What a computation, or an instruction of the one that is being copied, is in this module."""
+        return self.taken[node] if isinstance(node, Computation) else copies[node]

@@ -37,6 +37,15 @@ def simplify_loops(context: Context) -> bool:
     configuration names elements by number, are left alone.
     """
     before = context.report.count
+    # What has been changed may make more possible, in outer loops too, which then lose the elements that only a smaller inner loop does not need.
+    while _simplify_changed_loops(context):
+        pass
+    return context.report.count > before
+
+
+def _simplify_changed_loops(context: Context) -> bool:
+    """Simplifies each loop once if anything that decides what becomes of it has changed since the last call."""
+    before = context.report.count
     start, changes = context.rewriter.change_count, context.changes_since_last("loops")
     for loop in _loops(context):
         if changes is not None and not loop.is_affected(changes):
@@ -45,7 +54,6 @@ def simplify_loops(context: Context) -> bool:
         if loop.is_narrowable():
             loop.merge_equal_elements()
             loop.remove_unneeded_elements()
-    # What has been changed here may make more possible, in outer loops too.
     context.mark_finished("loops", start)
     return context.report.count > before
 

@@ -21,7 +21,6 @@ from random import Random
 import numpy as np
 from instances import module_of
 from random_ops import random_instance
-from random_texts import random_text
 from xla_oracle import Xla, XlaError
 
 import hlotool
@@ -32,6 +31,7 @@ from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.constants import literal_of
+from hlotool.testing import random_module
 
 INPUTS = 4
 # Loops whose bounds are inputs may run for hours.
@@ -41,7 +41,7 @@ RELATIVE = 1e-3
 
 def generated(count: int, seed: int) -> Iterator[str]:
     for k in range(count):
-        yield random_text(seed * 1_000_000 + k, instructions=Random(k).randint(3, 40))
+        yield str(random_module(seed * 1_000_000 + k, size=Random(k).randint(3, 40)))
 
 
 def operations(count: int, seed: int) -> Iterator[str]:

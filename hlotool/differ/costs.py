@@ -85,9 +85,14 @@ class Costs:
         return all(partner[a] == b or self.is_forwarded(a, b) for a, b in zip(first, second, strict=True))
 
     def is_forwarded(self, left: int, right: int) -> bool:
-        """Whether two values come from paired ones."""
-        graph = self.graph
-        return self.pairs.partner[graph.source(left)] == graph.source(right)
+        """Whether two values come from paired ones, by a call, a parameter or a tuple that only one of the modules has.
+
+        If both values have partners, one value has taken the place of the other, though what passes them on may pass the same twice.
+        """
+        graph, partner = self.graph, self.pairs.partner
+        if partner[left] >= 0 and partner[right] >= 0:
+            return False
+        return partner[graph.source(left)] == graph.source(right)
 
     def has_same_calls(self, left: int, right: int) -> bool:
         """Whether the called computations are pairs; for different opcodes that is not asked."""

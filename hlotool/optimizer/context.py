@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, KeysView
+from collections.abc import Callable, Iterable, KeysView
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -116,6 +116,18 @@ class Context:
     def mark_finished(self, name: str, count: int) -> None:
         """Notes that a pass has looked at everything as it was after `count` changes."""
         self._finished[name] = count
+
+    def repeat(self, step: Callable[[Context], None]) -> bool:
+        """Runs a step of a pass until it makes no rewrites; returns whether it has made any.
+
+        A pass needs that if what it does at one place may make more possible at a place that it has looked at before.
+        """
+        first = last = self.report.count
+        step(self)
+        while self.report.count != last:
+            last = self.report.count
+            step(self)
+        return last > first
 
     def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = (), renamed: Instruction | None = None) -> bool:
         """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached.

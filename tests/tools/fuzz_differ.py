@@ -25,7 +25,6 @@ from random import Random
 from edit_modules import Edited, edit_module, renamed, reordered
 from fuzz_optimizer import texts_of
 from patching import patch_faults
-from random_texts import random_text
 
 import hlotool
 from hlotool.differ.costs import Costs
@@ -34,6 +33,7 @@ from hlotool.differ.pairs import Pairs
 from hlotool.differ.semantic import semantic_difference
 from hlotool.errors import HlotoolError
 from hlotool.ir.model import Module
+from hlotool.testing import random_module
 
 PROGRAMS = Path(__file__).parent.parent / "programs"
 COUNTS = (1, 1, 1, 10, 200)
@@ -53,8 +53,8 @@ def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
     texts = [(path.name, text) for path in [*paths, *lists] for text in texts_of(path) if len(text) < 400_000]
     while True:
         if random.random() < 0.15:
-            seed = random.randrange(1 << 30)
-            yield f"random_text({seed})", random_text(seed, instructions=random.randint(3, 60))
+            seed, size = random.randrange(1 << 30), random.randint(3, 60)
+            yield f"random_module({seed}, size={size})", str(random_module(seed, size=size))
         else:
             yield random.choice(texts)
 
@@ -182,7 +182,7 @@ def unnamed_faults(count: int, seed: int) -> Iterator[str]:
             module = hlotool.parse(text)
         except HlotoolError:
             continue
-        edited = None if name.startswith("random_text") else edit_module(module, 1, random, [kind])
+        edited = None if name.startswith("random_module") else edit_module(module, 1, random, [kind])
         if edited is None or any(d.severity == "error" for d in hlotool.verify(edited.module)):
             continue
         result = semantic_difference(module, renamed(edited.module, random), runs=4)

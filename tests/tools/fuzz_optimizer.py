@@ -1,9 +1,9 @@
 """The optimizer on many modules, by hand: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
 
-Random modules over all opcodes, most of which have errors, make no exception; valid ones stay valid, and a second run changes nothing. Random
-instances of operations, of which some operands are constants, must compute the same bits, and so must the modules in files, which may also be
-lists of texts as the corpus has them. With `--xla` and HLOTOOL_XLA_PYTHON, XLA reads and runs the modules before and after, and its results are
-compared to within rounding.
+Random modules stay valid, and a second run changes nothing. A tenth as many random texts over all opcodes, most of which have errors, make no
+exception. Random instances of operations, of which some operands are constants, must compute the same bits, and so must the modules in files,
+which may also be lists of texts as the corpus has them. With `--xla` and HLOTOOL_XLA_PYTHON, XLA reads and runs the modules before and after, and
+its results are compared to within rounding.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.optimizer.checking import difference
 from hlotool.optimizer.constants import literal_of
+from hlotool.testing import random_module
 
 INPUTS = 4
 # Loops whose bounds are inputs may run for hours.
@@ -40,6 +41,12 @@ RELATIVE = 1e-3
 
 
 def generated(count: int, seed: int) -> Iterator[str]:
+    for k in range(count):
+        yield str(random_module(seed * 1_000_000 + k, size=Random(k).randint(3, 40)))
+
+
+def with_errors(count: int, seed: int) -> Iterator[str]:
+    """Texts that parse, most of which are not valid."""
     for k in range(count):
         yield random_text(seed * 1_000_000 + k, instructions=Random(k).randint(3, 40))
 
@@ -153,7 +160,11 @@ def main() -> int:
     of_operations = options.count // 10 if options.operations is None else options.operations
     outcomes: Counter[str] = Counter()
     faults = 0
-    sources = [(generated(options.count, options.seed), False), (operations(of_operations, options.seed), True)]
+    sources = [
+        (generated(options.count, options.seed), False),
+        (with_errors(options.count // 10, options.seed), False),
+        (operations(of_operations, options.seed), True),
+    ]
     for path in options.files:
         texts = list(texts_of(path))
         sources.append((iter(Random(options.seed).sample(texts, min(len(texts), options.first)) if options.first else texts), True))

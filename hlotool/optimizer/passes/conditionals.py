@@ -29,7 +29,11 @@ def simplify_conditionals(context: Context) -> bool:
 
     Elements of the result and of operands that nothing needs are removed. Branches that something else calls, too, are left alone.
     """
-    before = context.report.count
+    # Branches of outer conditionals lose what only inner ones have needed.
+    return context.repeat(_simplify_each_conditional)
+
+
+def _simplify_each_conditional(context: Context) -> None:
     # Outer conditionals decide what is needed of inner ones, which have to become selects before outer ones can.
     for computation in reversed(context.computations()):
         for x in _conditionals(context, computation):
@@ -38,7 +42,6 @@ def simplify_conditionals(context: Context) -> bool:
     for computation in context.computations():
         for x in _conditionals(context, computation):
             _to_select(context, x)
-    return context.report.count > before
 
 
 def _conditionals(context: Context, computation: Computation) -> Iterator[Instruction]:

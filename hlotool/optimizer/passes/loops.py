@@ -36,7 +36,12 @@ def simplify_loops(context: Context) -> bool:
     Constants that the loop does not change are copied to where they are used. Loops that share a computation with another caller, or whose
     configuration names elements by number, are left alone.
     """
-    before = context.report.count
+    # Outer loops lose elements that only inner loops have needed.
+    return context.repeat(_simplify_changed_loops)
+
+
+def _simplify_changed_loops(context: Context) -> None:
+    """Simplifies each loop once if anything that decides what becomes of it has changed since the last call."""
     start, changes = context.rewriter.change_count, context.changes_since_last("loops")
     for loop in _loops(context):
         if changes is not None and not loop.is_affected(changes):
@@ -45,9 +50,7 @@ def simplify_loops(context: Context) -> bool:
         if loop.is_narrowable():
             loop.merge_equal_elements()
             loop.remove_unneeded_elements()
-    # What has been changed here may make more possible, in outer loops too.
     context.mark_finished("loops", start)
-    return context.report.count > before
 
 
 def hoist_invariants(context: Context) -> bool:

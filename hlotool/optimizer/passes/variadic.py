@@ -18,9 +18,14 @@ def remove_unneeded_operands(context: Context) -> bool:
 
     Computations that something else calls, too, are left alone.
     """
-    before = context.report.count
-    for computation in context.computations():
-        for x in context.instructions(computation):
+    # Comparators and reducers lose what only sorts and reductions in them have needed.
+    return context.repeat(_remove_operands_of_each)
+
+
+def _remove_operands_of_each(context: Context) -> None:
+    # Users and callers come first, since they decide what is needed.
+    for computation in reversed(context.computations()):
+        for x in reversed(context.instructions(computation)):
             kind = _KINDS.get(x.op.name)
             if kind is None or x not in context.rewriter or not _has_usual_form(context, x):
                 continue
@@ -32,7 +37,6 @@ def remove_unneeded_operands(context: Context) -> bool:
                 continue
             if 0 < len(kept) < count and context.allows("unneeded-operands", x):
                 _keep_operands(context, x, kept)
-    return context.report.count > before
 
 
 def _has_usual_form(context: Context, x: Instruction) -> bool:

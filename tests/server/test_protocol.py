@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -309,6 +310,17 @@ def test_positions_in_another_encoding(able: Client) -> None:
 
 def test_an_editor_that_leaves_ends_the_server() -> None:
     assert Client().leave() == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server(number: signal.Signals) -> None:
+    """Some editors end a server so, and keep the connection open meanwhile."""
+    client = Client()
+    client.open(URI, TEXT)
+    client.diagnostics(URI, 1)
+    client.process.send_signal(number)
+    assert client.process.wait(20) == 128 + number
+    assert client.leave() == 128 + number
 
 
 def test_over_a_port() -> None:

@@ -25,6 +25,7 @@ from hlotool.errors import HlotoolError
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
 from hlotool.server.commands import COMMANDS, execute
 from hlotool.server.documents import Document
+from hlotool.server.markup import readable
 from hlotool.server.session import ClientOptions, Session
 
 __all__ = ["HloServer", "serve"]
@@ -198,7 +199,7 @@ _REQUESTS: tuple[Request, ...] = (
         lambda s, d, p: renaming.rename(d, p.position, p.new_name),
         types.RenameOptions(prepare_provider=True),
     ),
-    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: hover.hover(d.view, p.position)),
+    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: readable(hover.hover(d.view, p.position), with_markdown=s.with_markdown)),
     Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d.view)),
     Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d.view)),
     Request(
@@ -208,7 +209,7 @@ _REQUESTS: tuple[Request, ...] = (
     ),
     Request(
         types.TEXT_DOCUMENT_SIGNATURE_HELP,
-        lambda s, d, p: signatures.signature(d, p.position),
+        lambda s, d, p: readable(signatures.signature(d, p.position), with_markdown=s.with_markdown),
         types.SignatureHelpOptions(trigger_characters=["(", ","]),
     ),
     Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d.view, p.range)),
@@ -377,7 +378,7 @@ def _about_items(server: HloServer) -> Iterator[Row]:
         return symbols.workspace_symbols([document.view for document in session.documents.values()], params.query)
 
     yield types.CODE_LENS_RESOLVE, lambda lens: lenses.resolved(session.document_of(lens.data), lens), None
-    yield types.COMPLETION_ITEM_RESOLVE, completion.described, None
+    yield types.COMPLETION_ITEM_RESOLVE, lambda item: readable(completion.described(item), with_markdown=session.with_markdown), None
     yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
     yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
     yield types.WORKSPACE_SYMBOL, found, None

@@ -50,12 +50,14 @@ class ClientOptions(NamedTuple):
 class Session:
     """The state of a server with one client.
 
-    `with_snippets` and `can_resolve` say whether the client can fill in places of completions, and wait for the edits of actions.
+    `with_snippets`, `with_markdown` and `can_resolve` say whether the client can fill in places of completions, show Markdown, and wait for the
+    edits of actions.
     """
 
     def __init__(self, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
         self.encoding = encoding
         self.with_snippets = False
+        self.with_markdown = True
         self.can_resolve = False
         self.options = ClientOptions()
         self.documents: dict[str, Document] = {}
@@ -67,6 +69,8 @@ class Session:
         completion, action = text_document.completion, text_document.code_action
         item = completion.completion_item if completion is not None else None
         self.with_snippets = item is not None and bool(item.snippet_support)
+        formats = text_document.hover.content_format if text_document.hover is not None else None
+        self.with_markdown = formats is None or types.MarkupKind.Markdown in formats
         resolve = action.resolve_support if action is not None else None
         self.can_resolve = resolve is not None and "edit" in resolve.properties
 

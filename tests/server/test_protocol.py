@@ -158,6 +158,22 @@ def test_edits_of_actions_are_made_later(able: Client) -> None:
         able.request("codeAction/resolve", action)
 
 
+def test_texts_without_markdown() -> None:
+    """What Eglot asks for without a mode for Markdown."""
+    with Client(capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}) as client:
+        client.open(URI, TEXT)
+        shown = client.about("hover", URI, position=AT_OPCODE)["contents"]
+        assert shown["kind"] == "plaintext"
+        assert shown["value"].startswith("reduce\n\nCombines")
+        assert "\nr = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add\n" in shown["value"]
+        assert "\nto_apply  name of a computation  required\n" in shown["value"]
+        assert "\ns = f32[4] reduce of e\n" in shown["value"]
+        help_ = client.about("signatureHelp", URI, position={"line": 11, "character": 22})
+        assert help_["signatures"][0]["documentation"]["kind"] == "plaintext"
+        item = next(item for item in client.about("completion", URI, position=AT_OPCODE)["items"] if item["label"] == "reduce")
+        assert client.request("completionItem/resolve", item)["documentation"]["value"].startswith("reduce\n\nCombines")
+
+
 def test_a_rename_that_cannot_be_says_why(client: Client) -> None:
     with pytest.raises(RequestError, match="is called 'zero' already"):
         client.about("rename", URI, position=AT_S, newName="zero")

@@ -91,10 +91,17 @@ def neovim_plain(home: Path) -> list[str]:
     return neovim(home, "vim.filetype.add(", "HlotoolFormatExpr", "vim.treesitter.start()")
 
 
+def emacs(home: Path, *recipes: str) -> list[str]:
+    write(home / ".emacs.d/init.el", *map(recipe, recipes))
+    return ["emacs", "--batch", "--eval", "(package-initialize)", "-l", str(home / ".emacs.d/init.el"), "-l", str(TOOLS / "editor_emacs.el")]
+
+
 EDITORS: dict[str, Callable[[Path], list[str]]] = {
     "neovim": lambda home: neovim(home, "vim.filetype.add(", "vim.lsp.enable("),
     "neovim-old": lambda home: neovim(home, "vim.filetype.add(", "vim.lsp.start_client("),
     "neovim-plain": neovim_plain,
+    "emacs": lambda home: emacs(home, "(require 'hlo-mode)", "'eglot-server-programs"),
+    "emacs-plain": lambda home: emacs(home, "(require 'hlo-mode)"),
 }
 """What makes the files of an editor in a home, and returns the command that starts it."""
 

@@ -86,7 +86,8 @@ def _opcodes(document: Document, statement: Statement, offset: int, with_snippet
     if "[" in document.text[offset - 1 : offset]:
         return
     for op in OPS.values():
-        text = _snippet(op) if with_snippets else f"{op.name}("
+        # Without snippets, Kate adds parentheses to functions by itself.
+        text = _snippet(op) if with_snippets else op.name
         form = types.InsertTextFormat.Snippet if with_snippets else None
         operands = ", ".join([*op.operands, *(["..."] if op.variadic else [])])
         yield types.CompletionItem(

@@ -124,8 +124,10 @@ def test_questions_about_the_text() -> None:
         offered = await client.text_document_completion_async(types.CompletionParams(THIS, AFTER_OPCODE))
         assert isinstance(offered, types.CompletionList)
         item = next(item for item in offered.items if item.label == "reduce")
-        # Neovim shows items without it whatever has been typed.
+        # Neovim shows items without a text to filter by whatever has been typed, and Kate would add a second parenthesis.
         assert item.filter_text == "reduce"
+        assert item.text_edit is not None
+        assert item.text_edit.new_text == "reduce"
         described = await client.completion_item_resolve_async(item)
         assert isinstance(described.documentation, types.MarkupContent)
         output: Any = await client.workspace_execute_command_async(types.ExecuteCommandParams("hlotool.run", [URI]))

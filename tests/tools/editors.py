@@ -42,7 +42,7 @@ EXPECTED = {
     "finding": "'dead' is never used",
     "hover": "Combines the elements",
     "definition": "3",
-    "references": "12 13 14",
+    "references": "13 14",
     "symbols": "add",
     "completion": "ROOT r = f32[4] exponential",
     "signature": "reduce(",
@@ -96,12 +96,19 @@ def emacs(home: Path, *recipes: str) -> list[str]:
     return ["emacs", "--batch", "--eval", "(package-initialize)", "-l", str(home / ".emacs.d/init.el"), "-l", str(TOOLS / "editor_emacs.el")]
 
 
+def vim(home: Path, *recipes: str) -> list[str]:
+    write(home / ".vimrc", "set nocompatible", *map(recipe, recipes))
+    return ["vim", "-T", "dumb", "--not-a-term", "-n", "-S", str(TOOLS / "editor_vim.vim")]
+
+
 EDITORS: dict[str, Callable[[Path], list[str]]] = {
     "neovim": lambda home: neovim(home, "vim.filetype.add(", "vim.lsp.enable("),
     "neovim-old": lambda home: neovim(home, "vim.filetype.add(", "vim.lsp.start_client("),
     "neovim-plain": neovim_plain,
     "emacs": lambda home: emacs(home, "(require 'hlo-mode)", "'eglot-server-programs"),
     "emacs-plain": lambda home: emacs(home, "(require 'hlo-mode)"),
+    "vim-plain": lambda home: vim(home, "set runtimepath^="),
+    "vim-ale": lambda home: vim(home, "set runtimepath^=", "ale#linter#Define"),
 }
 """What makes the files of an editor in a home, and returns the command that starts it."""
 

@@ -132,6 +132,16 @@
     (drive-wait "the end of the server" (lambda () (not (process-live-p process))))
     (drive-tell "servers at the end" 0)))
 
+(defun drive-flycheck ()
+  "Use Flycheck."
+  (require 'flycheck)
+  (flycheck-mode)
+  (flycheck-buffer)
+  (drive-wait "findings" (lambda () flycheck-current-errors))
+  (let ((finding (car flycheck-current-errors)))
+    (drive-tell "finding" (format "%s:%s %s %s" (flycheck-error-line finding) (flycheck-error-column finding)
+                                  (flycheck-error-id finding) (flycheck-error-message finding)))))
+
 (defun drive-plain ()
   "Use what there is without the server."
   (drive-tell "symbols" (mapconcat #'car (funcall imenu-create-index-function) " "))
@@ -161,6 +171,7 @@
       (pcase (getenv "HLOTOOL_EDITOR")
         ("emacs" (drive-eglot))
         ("emacs-lsp-mode" (drive-lsp-mode))
+        ("emacs-flycheck" (drive-flycheck))
         (_ (drive-plain)))
       (drive-tell "end" ""))
   (error (drive-tell "error" (error-message-string problem))))

@@ -1,7 +1,7 @@
 """Whether the language server and the recipes of `docs/editors.md` work in editors: `python tests/tools/editors.py EDITOR...`.
 
 Editors are `neovim` (0.11 or newer), `neovim-old`, `neovim-plain` (without the server, with tree-sitter if HLOTOOL_TREE_SITTER is the compiled
-parser), `emacs` (with Eglot), `emacs-lsp-mode`, `emacs-plain`, `vim-plain` and `vim-ale` (with ALE). Each is run as users run it, in an empty home, with the code
+parser), `emacs` (with Eglot), `emacs-lsp-mode`, `emacs-flycheck`, `emacs-plain`, `vim-plain` and `vim-ale` (with ALE). Each is run as users run it, in an empty home, with the code
 from the guide and a script that does what a user would do. What happens is printed, and compared with what should happen.
 """
 
@@ -107,6 +107,7 @@ EDITORS: dict[str, Callable[[Path], list[str]]] = {
     "neovim-plain": neovim_plain,
     "emacs": lambda home: emacs(home, "(require 'hlo-mode)", "'eglot-server-programs"),
     "emacs-lsp-mode": lambda home: emacs(home, "(require 'hlo-mode)", "lsp-register-client"),
+    "emacs-flycheck": lambda home: emacs(home, "(require 'hlo-mode)", "flycheck-define-checker"),
     "emacs-plain": lambda home: emacs(home, "(require 'hlo-mode)"),
     "vim-plain": lambda home: vim(home, "set runtimepath^="),
     "vim-ale": lambda home: vim(home, "set runtimepath^=", "ale#linter#Define"),

@@ -9,11 +9,14 @@ from hlotool.errors import HlotoolError
 from hlotool.server.documents import Document
 from hlotool.server.lenses import DIFF, RUN, previous_dump
 
-__all__ = ["COMMANDS", "execute"]
+__all__ = ["COMMANDS", "beginning", "execute"]
 
 COMMANDS = (RUN, DIFF)
 _TIMEOUT = 60.0
 _LONGEST_OUTPUT = 20_000
+# What fits into a message.
+_MOST_LINES = 10
+_LONGEST_LINE = 200
 
 
 def _arguments(document: Document, command: str) -> list[str]:
@@ -47,3 +50,14 @@ async def execute(document: Document, command: str) -> str:
             await process.wait()
     text = output.decode("utf-8", "replace")
     return text if len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]}\n..."
+
+
+def beginning(output: str) -> str:
+    """The first lines of an output, for a message: most editors put the log where nobody looks.
+
+    >>> beginning("hlotool: random values (seed 0) for x\\noutput  f32[]  3.5\\n")
+    'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'
+    """
+    lines = output.splitlines()
+    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
+    return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (all of it is in the log of the language server)"])

@@ -23,7 +23,7 @@ from pygls.protocol.json_rpc import JsonRPCNotification
 
 from hlotool.errors import HlotoolError
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
-from hlotool.server.commands import COMMANDS, execute
+from hlotool.server.commands import COMMANDS, beginning, execute
 from hlotool.server.documents import Document
 from hlotool.server.markup import readable
 from hlotool.server.session import ClientOptions, Session
@@ -291,6 +291,8 @@ def _command(server: HloServer, name: str) -> Callable[..., Any]:
             raise HlotoolError("the text is not open")
         output = await execute(document, name)
         server.window_log_message(types.LogMessageParams(types.MessageType.Info, output))
+        if server.session.options.shows_output:
+            server.window_show_message(types.ShowMessageParams(types.MessageType.Info, beginning(output)))
         return output
 
     return _guarded_coroutine(run)

@@ -19,10 +19,14 @@ __all__ = ["ClientOptions", "Session"]
 
 
 class ClientOptions(NamedTuple):
-    """The options that a client gives: rules, which precede those of settings files, and a settings file to use for all texts."""
+    """The options that a client gives: rules, which precede those of settings files, and a settings file to use for all texts.
+
+    `shows_output` says whether outputs of commands are shown as messages; a client that shows them itself says no.
+    """
 
     choice: RuleChoice = RuleChoice()
     config: str | None = None
+    shows_output: bool = True
 
     @classmethod
     def of(cls, values: Any) -> ClientOptions:
@@ -44,7 +48,7 @@ class ClientOptions(NamedTuple):
             raise HlotoolError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
         choice = RuleChoice(names["select"], names["extendSelect"], names["ignore"], preset)
         choice.validate()
-        return cls(choice, None if config is None else str(config))
+        return cls(choice, None if config is None else str(config), values.get("showOutput") is not False)
 
 
 class Session:

@@ -186,6 +186,18 @@ def test_a_module_is_run(client: Client) -> None:
         client.request("workspace/executeCommand", {"command": "hlotool.run", "arguments": ["file:///unknown.hlo"]})
 
 
+@pytest.mark.parametrize("shows", [True, False])
+def test_the_output_of_a_command_is_shown(shows: bool) -> None:
+    with Client(options={"showOutput": shows}) as client:
+        client.open(URI, TEXT)
+        client.diagnostics(URI, 1)
+        output = client.request("workspace/executeCommand", {"command": "hlotool.run", "arguments": [URI]})
+        messages = [client.notifications.get(timeout=client.timeout) for _ in range(1 + shows)]
+        expected = [("window/logMessage", output), ("window/showMessage", output.rstrip("\n"))]
+        assert [(message["method"], message["params"]["message"]) for message in messages] == expected[: 1 + shows]
+        assert client.notifications.empty()
+
+
 def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) -> None:
     before, after = (tmp_path / f"module_0001.f.000{k}.p.after_{name}.txt" for k, name in ((1, "dce"), (2, "cse")))
     before.write_text(TEXT.replace("exponential", "sine"), encoding="utf-8")

@@ -140,6 +140,17 @@ function steps.views()
   vim.lsp.codelens.refresh({ bufnr = 0 })
   wait("lenses", function() return #vim.lsp.codelens.get(0) > 0 and vim.lsp.codelens.get(0)[1].command end)
   tell("lenses", vim.lsp.codelens.get(0)[1].command.title)
+  at(9, 0)
+  wait("the lens of the entry", function()
+    return vim.iter(vim.lsp.codelens.get(0)):all(function(lens) return lens.command end)
+  end)
+  vim.ui.select = function(lenses, options, choose)
+    choose(vim.iter(lenses):find(function(lens) return options.format_item(lens):match("run") end))
+  end
+  vim.cmd("messages clear")
+  vim.lsp.codelens.run()
+  wait("the run", function() return vim.fn.execute("messages"):match("f32") end)
+  tell("run", vim.fn.execute("messages"))
   vim.wo.foldmethod = "expr"
   vim.wo.foldexpr = "v:lua.vim.lsp.foldexpr()"
   wait("folds", function() return vim.fn.foldlevel(4) > 0 end)

@@ -1,8 +1,9 @@
 """Whether the language server and the recipes of `docs/editors.md` work in editors: `python tests/tools/editors.py EDITOR...`.
 
 Editors are `neovim` (0.11 or newer), `neovim-old`, `neovim-plain` (without the server, with tree-sitter if HLOTOOL_TREE_SITTER is the compiled
-parser), `emacs` (with Eglot), `emacs-lsp-mode`, `emacs-flycheck`, `emacs-plain`, `vim-plain` and `vim-ale` (with ALE). Each is run as users run it, in an empty home, with the code
-from the guide and a script that does what a user would do. What happens is printed, and compared with what should happen.
+parser), `emacs` (with Eglot), `emacs-lsp-mode`, `emacs-flycheck`, `emacs-plain`, `vim-plain` and `vim-ale` (with ALE). Each is run as users run it,
+in an empty home, with the code from the guide and a script that does what a user would do. What happens is printed, and compared with what should
+happen.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ EXPECTED = {
     "tokens": "variable macro function",
     "hints": "97.7 MiB",
     "lenses": "called once",
+    "run": "f32[4]",
     "folds": "0 1 1 0",
     "callers": "12",
     "highlights": "function",

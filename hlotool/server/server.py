@@ -82,7 +82,7 @@ class HloProtocol(LanguageServerProtocol):
 
 
 class HloServer(LanguageServer):
-    """A language server for HLO. `pushes` says whether it reports diagnostics by itself: it does if the client does not ask for them."""
+    """A language server for HLO. `pushes` says whether it reports diagnostics by itself: it does unless the client asks for them."""
 
     def __init__(self, version: str) -> None:
         super().__init__("hlotool", version, protocol_cls=HloProtocol)
@@ -91,6 +91,7 @@ class HloServer(LanguageServer):
         self.is_done = False
         # A check need not wait for the edits of an action, which may take long.
         self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
+        self._last_checks: dict[str, Future[list[types.Diagnostic]]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
         _register(self)
@@ -122,7 +123,8 @@ class HloServer(LanguageServer):
         def publish(check: Future[list[types.Diagnostic]]) -> None:
             loop.call_soon_threadsafe(self._publish, document, check)
 
-        self._checks.submit(self._timed, document).add_done_callback(publish)
+        self._last_checks[document.uri] = last = self._checks.submit(self._timed, document)
+        last.add_done_callback(publish)
 
     async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
         """What a function says about a text, asked in the thread of the checks, since it needs the findings."""
@@ -137,6 +139,10 @@ class HloServer(LanguageServer):
         return found
 
     def _publish(self, document: Document, check: Future[list[types.Diagnostic]]) -> None:
+        if self._last_checks.get(document.uri) is not check:
+            # The settings have changed since.
+            return
+        del self._last_checks[document.uri]
         error = check.exception()
         if error is not None and self.session.is_current(document):
             self.report_server_error(error if isinstance(error, Exception) else RuntimeError(str(error)), None)
@@ -148,8 +154,7 @@ class HloServer(LanguageServer):
         self.session.forget_settings()
         for document in self.session.documents.values():
             self.check_later(document)
-        refresh = getattr(self.client_capabilities.workspace, "diagnostics", None)
-        if not self.pushes and refresh is not None and refresh.refresh_support:
+        if not self.pushes:
             self.workspace_diagnostic_refresh(None)
 
     def shutdown(self) -> None:
@@ -315,8 +320,10 @@ def _connection(server: HloServer) -> Iterator[Row]:
     def initialize(params: types.InitializeParams) -> None:
         session.adapt(params.capabilities)
         session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
-        text_document = params.capabilities.text_document
-        server.pushes = text_document is None or text_document.diagnostic is None
+        server.pushes = not session.can_pull
+        if server.pushes:
+            # Else, a client that can ask would have findings twice.
+            server.protocol.fm.features.pop(types.TEXT_DOCUMENT_DIAGNOSTIC, None)
         try:
             session.options = ClientOptions.of(params.initialization_options)
         except HlotoolError as error:

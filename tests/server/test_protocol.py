@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from lsp_client import Client, RequestError
 
+from hlotool.server.session import Session
 from hlotool.text.source.files import read_text
 
 URI = "file:///m.hlo"
@@ -55,7 +56,8 @@ def client() -> Iterator[Client]:
 def able() -> Iterator[Client]:
     """A client that can do more than the other one."""
     text_document = {"diagnostic": {}, "codeAction": {"resolveSupport": {"properties": ["edit"]}}}
-    with Client(capabilities={"textDocument": text_document, "general": {"positionEncodings": ["utf-8"]}}) as client:
+    workspace = {"diagnostics": {"refreshSupport": True}}
+    with Client(capabilities={"textDocument": text_document, "workspace": workspace, "general": {"positionEncodings": ["utf-8"]}}) as client:
         yield client
 
 
@@ -81,6 +83,27 @@ def test_findings_are_pulled(able: Client) -> None:
     assert report["kind"] == "full"
     assert able.about("diagnostic", "file:///unknown.hlo")["items"] == []
     assert able.notifications.empty()
+
+
+def test_findings_are_pushed_to_a_client_that_does_not_ask_again() -> None:
+    with Client(capabilities={"textDocument": {"diagnostic": {}}}) as client:
+        assert "diagnosticProvider" not in client.capabilities
+        client.open(URI, TEXT)
+        assert [finding["code"] for finding in client.diagnostics(URI, 1)] == ["W001"]
+
+
+def test_findings_with_former_settings_are_not_kept() -> None:
+    session = Session()
+    document = session.open(URI, TEXT, 1)
+
+    def settings_change_meanwhile() -> bool:
+        session.forget_settings()
+        return False
+
+    assert session.findings(document, settings_change_meanwhile)
+    assert session.known_findings(document) is None
+    assert session.findings(document)
+    assert session.known_findings(document) is not None
 
 
 REQUESTS: list[tuple[str, dict[str, Any], Any]] = [

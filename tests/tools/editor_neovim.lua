@@ -168,6 +168,17 @@ function steps.saved()
   tell("formatted on save", text())
 end
 
+-- Settings are read again when a text is saved.
+function steps.settings()
+  wait("the finding", function() return #vim.diagnostic.get(0) > 0 end)
+  vim.fn.writefile({ "[lint]", 'ignore = ["W001"]' }, "hlotool.toml")
+  vim.cmd("silent write")
+  wait("new settings", function() return #vim.diagnostic.get(0) == 0 end)
+  vim.fn.delete("hlotool.toml")
+  vim.cmd("silent write")
+  wait("old settings", function() return #vim.diagnostic.get(0) > 0 end)
+end
+
 function steps.gone()
   vim.lsp.stop_client(clients())
   wait("the end of the server", function() return #clients() == 0 end)
@@ -212,6 +223,7 @@ local function drive()
   if is_new then
     steps.saved()
   end
+  steps.settings()
   steps.gone()
 end
 

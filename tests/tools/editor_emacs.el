@@ -100,7 +100,6 @@
   (lsp)
   (drive-wait "the server" #'lsp-workspaces)
   (drive-wait "the server" (lambda () (eq (lsp--workspace-status (car (lsp-workspaces))) 'initialized)))
-  (flymake-start)
   (let ((finding (car (drive-wait "findings" (lambda () (gethash buffer-file-name (lsp-diagnostics t)))))))
     (drive-tell "finding" (lsp:diagnostic-message finding)))
   (drive-go 12 16)

@@ -113,7 +113,8 @@ class Diagnostic:
 
     `severity` is "error", "warning" or "info". Lines and columns count from 1, and the end is exclusive. `computation` and `instruction`
     are names. `op_name`, `source_file` and `source_line` come from the metadata of the instruction. `fix` is set only if fixes were
-    requested.
+    requested. `others` are the names of what the message only counts: further instructions of the computation, or without `instruction`, further
+    computations.
 
     >>> str(Diagnostic("S002", "undefined-operand", "error", "no instruction named 'x'", "m.hlo", 4, 7))
     "m.hlo:4:7: error[S002] undefined-operand: no instruction named 'x'"
@@ -136,6 +137,7 @@ class Diagnostic:
     source_file: str | None = None
     source_line: int | None = None
     fix: Fix | None = None
+    others: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.filename}:{self.line}:{self.column}: {self.severity}[{self.code}] {self.name}: {self.message}"

@@ -16,8 +16,7 @@ PACKAGE = Path(hlotool.__file__).parent
 FLOORS = {
     "collection": 0, "memo": 0, "options": 0, "record": 1, "codes": 1, "errors": 1, "shapes": 2, "literals": 3, "opdefs": 4, "ir": 5, "text": 6,
     "analysis": 7, "frameworks": 7, "syntax": 7, "verifier": 8, "builder": 9, "interp": 10, "optimizer": 11, "differ": 12, "graph": 13, "testing": 13,
-    "workspace": 13, "lsp": 14, "server": 14, "cli": 15, "dev_examples": 16, "dev_operations": 16, "dev_docs": 17, "dev_methods": 17,
-    "dev_syntax": 17, "dev": 18, "__main__": 16,
+    "workspace": 13, "lsp": 14, "server": 14, "cli": 15, "dev": 16, "__main__": 16,
 }  # fmt: skip
 # The rooms of `text`, from the ground up; print and locate do not see each other.
 ROOMS = {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}

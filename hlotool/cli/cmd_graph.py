@@ -54,7 +54,7 @@ class GraphCommand(HloCommand):
     """The command, with groups of its own."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What is shown": ("computation", "around", "depth", "path", "constants", "expand"),
+        "What is shown": ("computation", "around", "depth", "path", "select", "constants", "expand"),
         "Limits": GROUPS["Limits"],
         "Output": ("output", "format_", "color_by", "color"),
         "Files": GROUPS["Files"],
@@ -72,6 +72,7 @@ def _choices(table: Mapping[str, str]) -> str:
 @click.option("--around", metavar="NAME", help="Show only what is up to --depth steps away from this instruction.")
 @click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: steps to operands and to users; default: 2.")
 @click.option("--path", nargs=2, metavar="A B", help="Show only the instructions through which B depends on A.")
+@click.option("--select", metavar="NAME", help="Mark this instruction; a page shows it first.")
 @click.option("--constants/--no-constants", default=True, help="Show constants, which is the default, or leave them out.")
 @click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls that are open: {_choices(EXPANSIONS)}.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
@@ -87,6 +88,7 @@ def command(
     around: str | None,
     depth: int | None,
     path: tuple[str, str] | None,
+    select: str | None,
     constants: bool,
     expand: str,
     output: str | None,
@@ -105,7 +107,7 @@ def command(
         raise click.UsageError("--around and --path cannot be combined")
     (name,) = files_or_stdin([file] if file is not None else [])
     check_outputs([output], [name])
-    options = GraphOptions(computation, around, GraphOptions().depth if depth is None else depth, path, constants, color_by, expand)
+    options = GraphOptions(computation, around, GraphOptions().depth if depth is None else depth, path, constants, color_by, expand, select)
     format_ = format_ or _format_of(output)
     outcome = Outcome()
     with outcome.file(name):

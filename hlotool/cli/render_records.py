@@ -20,7 +20,7 @@ __all__ = ["fingerprint", "github", "gitlab", "json_array", "json_lines", "null"
 
 _FIELDS = (
     "filename", "line", "column", "end_line", "end_column", "code", "name", "severity", "message", "hint", "notes", "computation", "instruction",
-    "op_name", "source_file", "source_line",
+    "op_name", "source_file", "source_line", "others",
 )  # fmt: skip
 
 

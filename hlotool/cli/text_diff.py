@@ -8,16 +8,12 @@ from typing import Protocol
 import click
 
 from hlotool.cli.output import visible
+from hlotool.workspace.line_changes import LineChange, line_changes
 
 __all__ = ["header_name", "painted_patch", "unified_diff"]
 
 _CONTEXT = 3
 _COLORS = {"@": "cyan", "-": "red", "+": "green"}
-# The number of lines to search for the next equal line. It is near, since neither formatting nor optimization moves lines.
-_MAX_LOOKAHEAD = 200
-
-# first[a:b] is replaced by second[c:d].
-_Change = tuple[int, int, int, int]
 
 
 def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
@@ -36,7 +32,7 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
     first, second = _lines(before), _lines(after)
     paint: _Paint = _painted if color else _plain
     started = False
-    for group in _groups(_changes(first, second)):
+    for group in _groups(line_changes(first, second)):
         if not started:
             header = header_name(name)
             yield paint(f"--- {header}\n", bold=True)
@@ -89,37 +85,9 @@ def painted_patch(patch: str) -> Iterator[str]:
         yield _painted(f"{line}\n", color, bold=True) if is_name else _painted(f"{line}\n", color)
 
 
-def _changes(first: Sequence[str], second: Sequence[str]) -> Iterator[_Change]:
-    i = j = 0
-    while i < len(first) or j < len(second):
-        if i < len(first) and j < len(second) and first[i] == second[j]:
-            i, j = i + 1, j + 1
-            continue
-        x, y = _next_equal(first, second, i, j)
-        yield i, x, j, y
-        i, j = x, y
-
-
-def _next_equal(first: Sequence[str], second: Sequence[str], i: int, j: int) -> tuple[int, int]:
-    """The nearest indices after i and j at which both texts have the same line, or the ends of the search if there are none."""
-    for distance in range(1, 2 * _MAX_LOOKAHEAD):
-        for x in range(max(0, distance - _MAX_LOOKAHEAD), min(distance, _MAX_LOOKAHEAD) + 1):
-            a, b = i + x, j + distance - x
-            if a < len(first) and b < len(second) and first[a] == second[b] and _is_anchor(first, second, a, b):
-                return a, b
-        if distance >= len(first) - i + len(second) - j:
-            return len(first), len(second)
-    return min(i + _MAX_LOOKAHEAD, len(first)), min(j + _MAX_LOOKAHEAD, len(second))
-
-
-def _is_anchor(first: Sequence[str], second: Sequence[str], a: int, b: int) -> bool:
-    """Whether to continue after two equal lines. Empty lines and braces occur everywhere, so the two lines after them must be equal, too."""
-    return len(first[a]) > 3 or first[a + 1 : a + 3] == second[b + 1 : b + 3]
-
-
-def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
+def _groups(changes: Iterator[LineChange]) -> Iterator[list[LineChange]]:
     """Groups of changes that are close enough to share a hunk."""
-    group: list[_Change] = []
+    group: list[LineChange] = []
     for change in changes:
         if group and change[0] - group[-1][1] > 2 * _CONTEXT:
             yield group
@@ -129,7 +97,7 @@ def _groups(changes: Iterator[_Change]) -> Iterator[list[_Change]]:
         yield group
 
 
-def _hunk(group: list[_Change], first: Sequence[str], second: Sequence[str], paint: _Paint) -> Iterator[str]:
+def _hunk(group: list[LineChange], first: Sequence[str], second: Sequence[str], paint: _Paint) -> Iterator[str]:
     start = max(0, group[0][0] - _CONTEXT)
     end = min(len(first), group[-1][1] + _CONTEXT)
     lead = group[0][0] - start

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from hlotool.analysis.sequences import longest_increasing
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
@@ -18,7 +18,7 @@ from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import header_attributes
 from hlotool.text.source.places import Place
 
-__all__ = ["Change", "Changes", "longest_increasing"]
+__all__ = ["Change", "Changes"]
 
 Change = dict[str, Any]
 
@@ -152,31 +152,6 @@ def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
     shapes = zip((*first.parameters, first.result), (*second.parameters, second.result), strict=True)
     kinds = {kind for a, b in shapes for kind in shape_kinds(a, b)}
     return kinds == {"layout"}
-
-
-def longest_increasing(values: Iterable[int]) -> set[int]:
-    """The positions of a longest increasing subsequence of distinct numbers.
-
-    >>> sorted(longest_increasing([4, 1, 2, 9, 3]))
-    [1, 2, 4]
-    """
-    tails: list[int] = []
-    ends: list[int] = []
-    before: list[int] = []
-    for position, value in enumerate(values):
-        at = bisect_left(tails, value)
-        before.append(ends[at - 1] if at else -1)
-        if at == len(tails):
-            tails.append(value)
-            ends.append(position)
-        else:
-            tails[at], ends[at] = value, position
-    kept: set[int] = set()
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        kept.add(at)
-        at = before[at]
-    return kept
 
 
 class _Texts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from hlotool.differ.changes import longest_increasing
+from hlotool.analysis.sequences import longest_increasing
 from hlotool.differ.delta import Delta
 from hlotool.differ.graph import Graph
 from hlotool.differ.patch_lines import closing_line

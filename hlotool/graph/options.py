@@ -38,8 +38,9 @@ class GraphOptions(Record):
 
     `computation` is the name of the computation to show, the entry by default. Only a part of it is shown with `around`, the name of an
     instruction, with what is up to `depth` steps away from it, or with `path`, the names of two instructions, with what is computed from the
-    first one and leads to the second. Without `computation`, these names are looked for in the entry first. `constants` are shown or left out.
-    `color_by` is one of COLORINGS, `expand` one of EXPANSIONS; a page expands what its reader clicks.
+    first one and leads to the second. `select` is the name of an instruction that is marked, and that a page shows first. Without `computation`,
+    these names are looked for in the entry first. `constants` are shown or left out. `color_by` is one of COLORINGS, `expand` one of EXPANSIONS; a
+    page expands what its reader clicks.
 
     >>> GraphOptions(around="dot.1", depth=1).color_by
     'opcode'
@@ -52,3 +53,4 @@ class GraphOptions(Record):
     constants: bool = True
     color_by: str = "opcode"
     expand: str = "auto"
+    select: str | None = None

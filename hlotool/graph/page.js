@@ -6,7 +6,7 @@ const structure = structureOf(data);
 const { instructions, groups } = data;
 const MOST_RESULTS = 100, MOST_OPCODES = 12, MOST_ROWS = 30, MOST_CHILDREN = 5, DEEPEST = 6, LEAST_SHARE = 0.04, LEAST_SHOWN = 0.01, MOST_LAYERS = 2, LEAST_OPEN = 0.012, TEXT_FROM = 0.42, LARGEST_SCALE = 3, READABLE = 0.5;
 let root = data.root, open = openAtFirst(structure, root, data.expand);
-let layout = null, scale = 1, shiftX = 0, shiftY = 0, selected = null, found = new Set(), colors = new Map(), isWaiting = false;
+let layout = null, scale = 1, shiftX = 0, shiftY = 0, selected = null, found = new Set(), colors = new Map(), isWaiting = false, isStarted = false;
 
 // ---- amounts -------------------------------------------------------------------------------------------------------
 
@@ -393,9 +393,17 @@ function list(title, items) {
 
 function select(box) {
   selected = box;
+  if (box !== null && box.instruction >= 0) announce(box.instruction);
   byId("details").replaceChildren(...(box === null ? help() : box.group >= 0 ? groupDetails(box) : instructionDetails(box)));
   showHeaviest();
   redraw();
+}
+
+// Editors that show the page go to the instruction that has been clicked; positions count from 0 there.
+function announce(x) {
+  if (!isStarted || !instructions.line[x]) return;
+  const detail = { name: instructions.name[x], line: instructions.line[x] - 1, character: instructions.column[x] - 1 };
+  document.dispatchEvent(new CustomEvent("hlotool-select", { detail }));
 }
 
 function help() {
@@ -420,7 +428,8 @@ function groupDetails(box) {
 
 function instructionDetails(box) {
   const x = box.instruction, source = data.sources[instructions.source[x]][0], scope = data.scopes[instructions.scope[x]];
-  const places = [source && source + ":" + instructions.sourceLine[x], scope].filter(Boolean).map(text => element("p", "faint", text));
+  const line = instructions.line[x] ? "line " + instructions.line[x].toLocaleString("en") : "";
+  const places = [line, source && source + ":" + instructions.sourceLine[x], scope].filter(Boolean).map(text => element("p", "faint", text));
   const numbers = ["bytes", "flops"].map(name => name + " " + instructions[name][x].toLocaleString("en")).join(" \u00b7 ");
   return [
     element("h3", "", instructions.name[x]), actions(box), element("pre", "", instructions.text[x]), ...places, element("p", "faint", numbers),
@@ -545,5 +554,6 @@ function start() {
   if (wanted.get("search")) { search.value = wanted.get("search"); showResults(); }
   const named = wanted.get("select"), item = named === null ? data.named[0] ?? -1 : instructions.name.indexOf(named);
   if (item >= 0) reveal(item);
+  isStarted = true;
 }
 start();

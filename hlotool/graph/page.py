@@ -26,6 +26,7 @@ from hlotool.graph.placing import GAP_X, GAP_Y
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
+from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["page"]
 
@@ -129,6 +130,7 @@ class _Data:
         families = {name: k for k, name in enumerate(FAMILIES)}
         opcodes, sources, scopes = _Table(), _Table(), _Table()
         places = [facts.source(x) for x in self.instructions]
+        lines = [self._line_column(x) for x in self.instructions]
         columns = {
             "name": [x.name for x in self.instructions],
             "lines": [instruction_lines(x) for x in self.instructions],
@@ -139,6 +141,8 @@ class _Data:
             "flops": [facts.costs[x].flops for x in self.instructions],
             "source": [sources.number(file) for file, _ in places],
             "sourceLine": [line for _, line in places],
+            "line": [line for line, _ in lines],
+            "column": [column for _, column in lines],
             "scope": [scopes.number(_scope(x)) for x in self.instructions],
             "operands": [self._numbers(x.operands) for x in self.instructions],
             "before": self._of_some({x: self._numbers(x.control_predecessors) for x in self.instructions}),
@@ -150,6 +154,11 @@ class _Data:
             "scopes": list(scopes.numbers),
             "sources": [[file, source_color(file) if file else NO_SOURCE] for file in sources.numbers],
         }
+
+    def _line_column(self, x: Instruction) -> tuple[int, int]:
+        """Where an instruction begins in the text of the module, counted from 1; zeros if it is not in it."""
+        source = self.module.source
+        return source.line_column(skip_trivia(source.text, x.start)) if source is not None and x.start >= 0 else (0, 0)
 
     def _numbers(self, instructions: Sequence[Instruction]) -> list[int]:
         return [self.instructions[x] for x in instructions if x in self.instructions]

@@ -39,12 +39,25 @@ def select(module: Module, options: GraphOptions) -> Selection:
     computations = _searched(module, options.computation)
     if options.around is not None:
         computation, x = _instruction(computations, options.around)
-        return Selection(computation, _in_order(computation, _around(computation, x, options.depth)), (x,))
+        return _selection(computation, _around(computation, x, options.depth), (x,), options.select)
     if options.path is not None:
         computation, first = _instruction(computations, options.path[0])
         _, last = _instruction([computation], options.path[1])
-        return Selection(computation, _in_order(computation, _between(computation, first, last)), (first, last))
-    return Selection(computations[0], computations[0].instructions, ())
+        return _selection(computation, _between(computation, first, last), (first, last), options.select)
+    if options.select is None:
+        return Selection(computations[0], computations[0].instructions, ())
+    computation, x = _instruction(computations, options.select)
+    return Selection(computation, computation.instructions, (x,))
+
+
+def _selection(computation: Computation, chosen: set[Instruction], named: tuple[Instruction, ...], selected: str | None) -> Selection:
+    """A part of a computation. Raises GraphError if the instruction to select is not in it."""
+    if selected is not None:
+        _, x = _instruction([computation], selected)
+        if x not in chosen:
+            raise GraphError(f"'{x.name}' is not in the part of computation '{computation.name}' that is shown")
+        named = (x,)
+    return Selection(computation, [x for x in computation.instructions if x in chosen], named)
 
 
 def _searched(module: Module, name: str | None) -> list[Computation]:
@@ -71,10 +84,6 @@ def _instruction(computations: list[Computation], name: str) -> tuple[Computatio
 def _hint(name: str, names: Iterable[str]) -> str:
     meant = nearest(name, names)
     return f"; did you mean '{meant}'?" if meant else ""
-
-
-def _in_order(computation: Computation, chosen: set[Instruction]) -> list[Instruction]:
-    return [x for x in computation.instructions if x in chosen]
 
 
 def _around(computation: Computation, x: Instruction, depth: int) -> set[Instruction]:

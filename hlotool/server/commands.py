@@ -1,17 +1,25 @@
-"""Commands that an editor can execute: to run a module, or to compare it with the dump before. Each is a process of its own."""
+"""Commands that an editor can execute: to run a module, to compare it with the dump before, and to show it as a picture.
+
+Each is a process of its own, so that a long one keeps nobody waiting.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from lsprotocol import types
 
 from hlotool.errors import HlotoolError
 from hlotool.server.documents import Document
-from hlotool.server.lenses import DIFF, RUN, previous_dump
+from hlotool.server.lenses import DIFF, GRAPH, RUN, SHOW_GRAPH, previous_dump
 
-__all__ = ["COMMANDS", "beginning", "execute"]
+__all__ = ["COMMANDS", "Command", "Invocation", "beginning", "execute", "page_file", "position_of"]
 
-COMMANDS = (RUN, DIFF)
 _TIMEOUT = 60.0
 _LONGEST_OUTPUT = 20_000
 # What fits into a message.
@@ -19,37 +27,87 @@ _MOST_LINES = 10
 _LONGEST_LINE = 200
 
 
-def _arguments(document: Document, command: str) -> list[str]:
-    """The arguments of `hlotool`, which reads the text from its standard input."""
-    if command == RUN:
-        return ["run", "--color", "never", "--stdin-filename", document.name, "-"]
+class Invocation(NamedTuple):
+    """The arguments of `hlotool`, the text for its standard input, and a title for what it gives."""
+
+    arguments: list[str]
+    text: str
+    title: str
+
+
+class Command(NamedTuple):
+    """How a command is invoked for a text and a position, and what becomes of its output: it is written to the log, it is a page that is the
+    answer, or one that is opened.
+    """
+
+    invocation: Callable[[Document, types.Position | None], Invocation]
+    answer: Literal["log", "page", "open"]
+
+
+def _run(document: Document, position: types.Position | None) -> Invocation:
+    return Invocation(["run", "--color", "never", "--stdin-filename", document.name, "-"], document.text, "run")
+
+
+def _diff(document: Document, position: types.Position | None) -> Invocation:
     before = previous_dump(document.name)
     if before is None:
         raise HlotoolError("there is no dump before this one")
-    return ["diff", "--color", "never", before, "-"]
+    return Invocation(["diff", "--color", "never", before, "-"], document.text, "diff")
 
 
-async def execute(document: Document, command: str) -> str:
-    """The output of a command for a text. Raises HlotoolError if it takes too long."""
+def _graph(document: Document, position: types.Position | None) -> Invocation:
+    """The picture of the computation at a position, which shows the instruction there; by default, of the entry."""
+    module = document.modules[0] if position is None and document.modules else None
+    chosen: list[str] = []
+    name = Path(document.name).name
+    if position is not None:
+        offset = document.lines.offset(position)
+        module = document.module_at(offset)
+        offset -= module.start if module is not None else 0
+        found = module.instruction_at(offset) if module is not None else None
+        computation = found[0] if found is not None else module.computation_at(offset) if module is not None else None
+        if computation is not None:
+            chosen = ["--computation", computation.name, *(["--select", found[1].name] if found is not None else [])]
+            name = f"{computation.name} in {name}"
+    if module is None:
+        raise HlotoolError("there is no module here")
+    # Lines before the module, so that its own have the numbers that they have in the text.
+    text = "\n" * (module.source.first_line - 1) + module.source.text
+    return Invocation(["graph", "--color", "never", "--format", "html", "--stdin-filename", document.name, *chosen, "-"], text, name)
+
+
+COMMANDS: Mapping[str, Command] = {
+    RUN: Command(_run, "log"),
+    DIFF: Command(_diff, "log"),
+    GRAPH: Command(_graph, "page"),
+    SHOW_GRAPH: Command(_graph, "open"),
+}
+"""The commands, whose arguments are the URI of a text and, for pictures, a position."""
+
+
+async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
+    """The output of a command. Raises HlotoolError if it takes too long, or if it gives no page."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         "hlotool",
-        *_arguments(document, command),
+        *invocation.arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
+        stderr=asyncio.subprocess.PIPE if gives_page else asyncio.subprocess.STDOUT,
     )
     try:
-        output, _ = await asyncio.wait_for(process.communicate(document.text.encode("utf-8", "replace")), _TIMEOUT)
+        output, errors = await asyncio.wait_for(process.communicate(invocation.text.encode("utf-8", "replace")), _TIMEOUT)
     except TimeoutError:
         raise HlotoolError(f"stopped after {_TIMEOUT:.0f} seconds") from None
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
+    if gives_page and process.returncode:
+        raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool ended with {process.returncode}")
     text = output.decode("utf-8", "replace")
-    return text if len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]}\n..."
+    return text if gives_page or len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]}\n..."
 
 
 def beginning(output: str) -> str:
@@ -61,3 +119,21 @@ def beginning(output: str) -> str:
     lines = output.splitlines()
     shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
     return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (all of it is in the log of the language server)"])
+
+
+def page_file(page: str, folder: tempfile.TemporaryDirectory[str]) -> str:
+    """Writes a page to a file of its own, and returns the URI of the file."""
+    handle = tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".html", dir=folder.name, delete=False)  # noqa: SIM115
+    with handle:
+        handle.write(page)
+    return Path(handle.name).as_uri()
+
+
+def position_of(argument: Any) -> types.Position | None:
+    """The position that an argument of a command gives. Raises HlotoolError for anything else but a position or nothing."""
+    if argument is None:
+        return None
+    line, character = (argument.get(key) for key in ("line", "character")) if isinstance(argument, dict) else (None, None)
+    if not isinstance(line, int) or not isinstance(character, int) or line < 0 or character < 0:
+        raise HlotoolError("expected a position with `line` and `character`, or nothing")
+    return types.Position(line, character)

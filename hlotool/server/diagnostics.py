@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from lsprotocol import types
 
 from hlotool.errors import Diagnostic, HlotoolError
+from hlotool.ir.model import Computation, Instruction
 from hlotool.server.documents import Document, ModuleText
+from hlotool.server.parts import name_span
 from hlotool.verifier.engine import check
 from hlotool.verifier.explanations import page_of
 from hlotool.workspace.rules import Checks, RuleChoice
 from hlotool.workspace.settings import settings_for
 
-__all__ = ["Finding", "checks_for", "findings_in", "reported"]
+__all__ = ["Finding", "checks_for", "faded", "findings_in", "reported", "settings_failure"]
 
 _SOURCE = "hlotool"
 _SEVERITIES = {
@@ -112,6 +115,35 @@ def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[
             start = module.source.offset(int(place["line"]), int(place["column"]))
             location = types.Location(document.uri, document.range(module, start, start))
             yield types.DiagnosticRelatedInformation(location, note)
+
+
+def faded(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
+    """Hints that fade out what findings about unnecessary parts of a text only count.
+
+    >>> from hlotool.workspace.settings import Settings
+    >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT r = f32[4] sine(p) b = f32[4] abs(p) }")
+    >>> [hint.message for hint in faded(document, findings_in(document, RuleChoice().checks_for("m.hlo", Settings({}, None))))]
+    ["see 'a'"]
+    """
+    hints = (hint for finding in findings for hint in _faded(document, finding))
+    return list(islice(hints, _MOST_FINDINGS))
+
+
+def _faded(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:
+    d, module = finding.diagnostic, finding.module
+    if not d.others or _TAGS.get(d.code) != types.DiagnosticTag.Unnecessary:
+        return
+    computation = next((c for c in module.module.computations if c.name == d.computation), None)
+    nodes: Iterable[Instruction | Computation] = module.module.computations
+    if d.instruction is not None:
+        nodes = () if computation is None else computation.instructions
+    by_name = {node.name: node for node in nodes}
+    for name in d.others:
+        span = name_span(module, by_name[name]) if name in by_name else None
+        if span is not None:
+            message = f"see '{d.instruction or d.computation}'"
+            area, tags = document.range(module, *span), [types.DiagnosticTag.Unnecessary]
+            yield types.Diagnostic(area, message, types.DiagnosticSeverity.Hint, d.code, source=_SOURCE, tags=tags)
 
 
 def settings_failure(document: Document, error: HlotoolError) -> types.Diagnostic:

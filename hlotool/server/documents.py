@@ -100,8 +100,10 @@ class ModuleText:
     @cached_property
     def errors(self) -> list[Diagnostic]:
         """What keeps the text from being read strictly."""
-        if not self.module.diagnostics:
-            return []
+        tolerated = self.module.diagnostics
+        if all(d.severity == "error" for d in tolerated):
+            # Nothing has been kept that a strict parse refuses, so that it has the same errors.
+            return list(tolerated)
         try:
             parse_source(self.source)
         except ParseError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher
+from itertools import accumulate
 from pathlib import Path
 
 from lsprotocol import types
@@ -12,12 +12,10 @@ from hlotool.errors import Edit, HlotoolError
 from hlotool.server.documents import Document
 from hlotool.text.formatting.formatter import format_text
 from hlotool.text.formatting.style import FormatStyle
+from hlotool.workspace.line_changes import line_changes
 from hlotool.workspace.settings import settings_for
 
 __all__ = ["changes_between", "format_document", "format_on_type", "format_range"]
-
-# Comparing more lines line by line takes longer than replacing them.
-_MOST_COMPARED = 5000
 
 
 def format_document(document: Document, config: str | None = None) -> list[types.TextEdit]:
@@ -66,25 +64,12 @@ def changes_between(before: str, after: str) -> Iterator[Edit]:
     if before == after:
         return
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    first = next((k for k, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
-    last = 0
-    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
-        last += 1
-    at = sum(map(len, old[:first]))
-    old, new = old[first : len(old) - last], new[first : len(new) - last]
-    if len(old) == len(new):
-        # Lines have changed, but none has come or gone.
-        for a, b in zip(old, new, strict=True):
-            if a != b:
-                yield Edit(at, at + len(a), b)
-            at += len(a)
-        return
-    if len(old) + len(new) > _MOST_COMPARED:
-        yield Edit(at, at + sum(map(len, old)), "".join(new))
-        return
-    starts = [at]
-    for line in old:
-        starts.append(starts[-1] + len(line))
-    for tag, first, last, new_first, new_last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
+    starts = [0, *accumulate(map(len, old))]
+    for first, last, new_first, new_last in line_changes(old, new):
+        if last - first != new_last - new_first:
             yield Edit(starts[first], starts[last], "".join(new[new_first:new_last]))
+            continue
+        # Lines have changed, but none has come or gone.
+        for k in range(last - first):
+            if old[first + k] != new[new_first + k]:
+                yield Edit(starts[first + k], starts[first + k + 1], new[new_first + k])

@@ -15,10 +15,13 @@ from hlotool.server.documents import Document, ModuleText
 from hlotool.server.parts import name_span
 from hlotool.shapes.memory import format_bytes
 
-__all__ = ["DIFF", "RUN", "lenses", "previous_dump", "resolved"]
+__all__ = ["DIFF", "GRAPH", "RUN", "SHOW_GRAPH", "lenses", "previous_dump", "resolved"]
 
 RUN, DIFF = "hlotool.run", "hlotool.diff"
-"""The commands of lenses; their argument is the URI of a text."""
+"""Commands whose argument is the URI of a text."""
+
+GRAPH, SHOW_GRAPH = "hlotool.graph", "hlotool.showGraph"
+"""Commands with a position as a second argument: a page as the answer, and a page that the editor is asked to open."""
 
 # Editors show a lens without a command as text.
 _NO_COMMAND = ""
@@ -29,7 +32,7 @@ def lenses(document: Document) -> list[types.CodeLens]:
 
     >>> text = "f { ROOT x = f32[] parameter(0) }\\nENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }"
     >>> [lens.command.title if lens.command else lens.data for lens in lenses(Document("file:///m.hlo", text))]
-    ['called once', {'uri': 'file:///m.hlo', 'module': 0}, 'run']
+    ['called once', 'graph', {'uri': 'file:///m.hlo', 'module': 0}, 'graph', 'run']
     """
     found = []
     for number, module in enumerate(document.modules):
@@ -38,11 +41,12 @@ def lenses(document: Document) -> list[types.CodeLens]:
             if span is None:
                 continue
             area = document.range(module, *span)
+            picture = types.CodeLens(area, types.Command("graph", SHOW_GRAPH, arguments=[document.uri, area.start]))
             if computation is not module.module.entry:
-                found.append(types.CodeLens(area, types.Command(_called(module, computation), _NO_COMMAND)))
+                found += [types.CodeLens(area, types.Command(_called(module, computation), _NO_COMMAND)), picture]
                 continue
             # Costs are computed for the lens that is on the screen only.
-            found.append(types.CodeLens(area, data={"uri": document.uri, "module": number}))
+            found += [types.CodeLens(area, data={"uri": document.uri, "module": number}), picture]
             if len(document.modules) == 1:
                 found += [types.CodeLens(area, command) for command in _commands(document)]
     return found

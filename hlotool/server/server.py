@@ -10,6 +10,7 @@ import asyncio
 import gc
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from time import perf_counter
@@ -23,7 +24,7 @@ from pygls.protocol.json_rpc import JsonRPCNotification
 
 from hlotool.errors import HlotoolError
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
-from hlotool.server.commands import COMMANDS, beginning, execute
+from hlotool.server.commands import COMMANDS, Command, beginning, execute, page_file, position_of
 from hlotool.server.documents import Document
 from hlotool.server.markup import readable
 from hlotool.server.session import ClientOptions, Session
@@ -94,6 +95,8 @@ class HloServer(LanguageServer):
         self._last_checks: dict[str, Future[list[types.Diagnostic]]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
+        # The folder of the pages that have been opened.
+        self._pages: tempfile.TemporaryDirectory[str] | None = None
         _register(self)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
@@ -157,11 +160,33 @@ class HloServer(LanguageServer):
         if not self.pushes:
             self.workspace_diagnostic_refresh(None)
 
+    # ---- output of commands -------------------------------------------------------------------------------------------
+
+    def log(self, text: str) -> str:
+        """Writes a text to the client's log, shows its beginning as a message, and returns it."""
+        self.window_log_message(types.LogMessageParams(types.MessageType.Info, text))
+        if self.session.options.shows_output:
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Info, beginning(text)))
+        return text
+
+    async def open_page(self, page: str) -> str:
+        """Has the client open a page in a browser. Returns where the page is, which is logged if the client cannot open it."""
+        self._pages = self._pages or tempfile.TemporaryDirectory(prefix="hlotool-")
+        uri = page_file(page, self._pages)
+        window = self.client_capabilities.window
+        if window is not None and window.show_document is not None and window.show_document.support:
+            shown = await self.window_show_document_async(types.ShowDocumentParams(uri, external=True))
+            if shown.success:
+                return uri
+        return self.log(f"the picture is in {uri}")
+
     def shutdown(self) -> None:
         """Ends the server."""
         for timer in self._timers.values():
             timer.cancel()
         self._checks.shutdown(wait=False, cancel_futures=True)
+        if self._pages is not None:
+            self._pages.cleanup()
         super().shutdown()  # type: ignore[no-untyped-call]
 
 
@@ -285,20 +310,21 @@ def _register(server: HloServer) -> None:
         server.feature(request.method, request.options)(guard(make(server, request)))
     for method, function, options in _other_requests(server):
         server.feature(method, options)(_guarded_coroutine(function) if asyncio.iscoroutinefunction(function) else _guarded(function))
-    for name in COMMANDS:
-        server.command(name)(_command(server, name))
+    for name, command in COMMANDS.items():
+        server.command(name)(_command(server, command))
 
 
-def _command(server: HloServer, name: str) -> Callable[..., Any]:
-    async def run(*arguments: Any) -> str:
+def _command(server: HloServer, command: Command) -> Callable[..., Any]:
+    async def run(*arguments: Any) -> Any:
         document = server.session.documents.get(str(arguments[0])) if arguments else None
         if document is None:
             raise HlotoolError("the text is not open")
-        output = await execute(document, name)
-        server.window_log_message(types.LogMessageParams(types.MessageType.Info, output))
-        if server.session.options.shows_output:
-            server.window_show_message(types.ShowMessageParams(types.MessageType.Info, beginning(output)))
-        return output
+        position = position_of(arguments[1] if len(arguments) > 1 else None)
+        invocation = await server.in_thread(lambda d: command.invocation(d, position), document)
+        output = await execute(invocation, gives_page=command.answer != "log")
+        if command.answer == "page":
+            return {"title": invocation.title, "html": output}
+        return await server.open_page(output) if command.answer == "open" else server.log(output)
 
     return _guarded_coroutine(run)
 

@@ -9,7 +9,7 @@ from lsprotocol import types
 
 from hlotool.errors import HlotoolError
 from hlotool.server.actions import ActionRequest
-from hlotool.server.diagnostics import Finding, checks_for, findings_in, reported, settings_failure
+from hlotool.server.diagnostics import Finding, checks_for, faded, findings_in, reported, settings_failure
 from hlotool.server.documents import Document
 from hlotool.workspace.presets import PRESETS
 from hlotool.workspace.rules import RuleChoice
@@ -144,6 +144,7 @@ class Session:
     def diagnostics(self, document: Document) -> list[types.Diagnostic]:
         """The findings in a text as the protocol has them."""
         try:
-            return reported(document, self.findings(document))
+            found = self.findings(document)
         except HlotoolError as error:
             return [settings_failure(document, error)]
+        return reported(document, found) + faded(document, found)

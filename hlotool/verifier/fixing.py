@@ -5,9 +5,10 @@ The edits come from the rule itself (`Diagnostic.fix`) or from a function in the
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
@@ -16,7 +17,8 @@ from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, Edit, Fix, ParseError, Source
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.text.parse.parser import decoded, parse_source, parts_of
+from hlotool.text.parse.fast_path import FastPath
+from hlotool.text.parse.parser import decoded, parts_of, read_source
 from hlotool.verifier import fixes
 
 __all__ = [
@@ -36,6 +38,8 @@ __all__ = [
 
 # Each attempt reads the whole text, so a kind of fix that has failed so often since the last success is not tried again.
 _MAX_FAILURES = 20
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
+_DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t]", re.MULTILINE)
 
 
 class Faulty(NamedTuple):
@@ -189,10 +193,15 @@ def fix_text(
 
 
 class _Findings(NamedTuple):
-    """The findings in a text, the number of errors that keep it from parsing, and if there are none, its entry and the root of each computation."""
+    """The findings in a text, the number of errors that keep it from parsing, and if there are none, its entry and the root of each computation.
 
-    diagnostics: list[Diagnostic]
+    `module` is None if nothing could be read. `path` holds the values of the text's parts.
+    """
+
+    diagnostics: Sequence[Diagnostic]
     unread: int
+    module: Module | None = None
+    path: FastPath | None = None
     entry: str = ""
     roots: Mapping[str, str] = {}
 
@@ -217,50 +226,60 @@ class _Fixing:
         failures: Counter[str] = Counter()
         # Texts that there were already: fixes that undo each other would never end.
         seen = {source.text}
+        before = self._findings(source, None)
         # A fix may bring out what the next one ends.
         while True:
-            before = self._findings(source)
-            fixable = [d for d in before.diagnostics if self._is_fixable(d)]
-            while chosen := _disjoint([d for d in fixable if d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES]):
-                group, after = self._proved_group(source, before, chosen)
-                if after is not None and after not in seen:
+            fixable = self._fixable(before)
+            while chosen := _together(source.text, (d for d in fixable if self._is_open(d, refused, failures))):
+                group, proved = self._proved_group(source, before, chosen)
+                if proved is not None and proved[0].text not in seen:
                     break
                 refused.update(d.fix.edits for d in group if d.fix is not None)
                 failures += Counter(d.code for d in group)
             else:
                 return source.text, fixed
-            seen.add(after)
             fixed += Counter(d.code for d in group)
-            source = Source(after, source.filename, source.first_line)
+            source, before = proved
+            seen.add(source.text)
             # Offsets have changed, and what was refused may be possible now.
             refused.clear()
             failures.clear()
 
-    def _is_fixable(self, d: Diagnostic) -> bool:
-        return (self.codes is None or d.code in self.codes) and d.fix is not None and (d.fix.is_safe or self.unsafe)
+    def _is_open(self, d: Diagnostic, refused: Container[tuple[Edit, ...]], failures: Mapping[str, int]) -> bool:
+        """Whether the fix of a finding has not been refused, and fixes of its kind have not been refused again and again."""
+        return d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES
 
-    def _findings(self, source: Source) -> _Findings:
+    def _fixable(self, findings: _Findings) -> list[Diagnostic]:
+        """The findings that may be fixed, with their fixes."""
+        if findings.module is None:
+            return []
+        wanted = [single for d in findings.diagnostics if self.codes is None or d.code in self.codes for single in _singles(d)]
+        fixed = with_fixes(findings.module, wanted, self.rewrite)
+        return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
+
+    def _findings(self, source: Source, known: FastPath | None) -> _Findings:
+        """The findings in a text. `known` is the path of another version of it."""
         try:
-            module = parse_source(source, strict=False)
+            module, path = read_source(source, strict=False, known=known)
         except ParseError as error:
             return _Findings(error.diagnostics, len(error.diagnostics))
-        found = self.check(module)
-        diagnostics, unread = with_fixes(module, found, self.rewrite), sum(d.severity == "error" for d in module.diagnostics)
+        diagnostics, unread = self.check(module), sum(d.severity == "error" for d in module.diagnostics)
         if unread:
-            return _Findings(diagnostics, unread)
-        return _Findings(diagnostics, unread, module.entry.name, {c.name: c.root.name for c in module.computations})
+            return _Findings(diagnostics, unread, module, path)
+        return _Findings(diagnostics, unread, module, path, module.entry.name, {c.name: c.root.name for c in module.computations})
 
-    def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], str | None]:
+    def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
         """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if that fails."""
         group = chosen
-        while (after := self._proved(source, before, group)) is None and len(group) > 1:
+        while (proved := self._proved(source, before, group)) is None and len(group) > 1:
             group = group[: len(group) // 2]
-        return group, after
+        return group, proved
 
-    def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> str | None:
-        """The text with these fixes, or None if they do not resolve their findings without damage."""
+    def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
+        """The text with these fixes and its findings, or None if they do not resolve their findings without damage."""
         text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
-        after = self._findings(Source(text, source.filename, source.first_line))
+        fixed = Source(text, source.filename, source.first_line)
+        after = self._findings(fixed, before.path)
         codes, codes_after = before.codes, after.codes
         if after.unread > before.unread or not _are_resolved(chosen, before, after):
             return None
@@ -268,13 +287,20 @@ class _Fixing:
         errors = {d.code for d in after.diagnostics if d.severity == "error"}
         if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
             return None
-        return text
+        return fixed, after
+
+
+def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
+    """A finding, and one of its own for each of the others that it counts, if its fix is that of one instruction."""
+    yield d
+    if d.code in rewrite_fixes():
+        yield from (replace(d, instruction=other, others=()) for other in d.others)
 
 
 def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findings) -> bool:
     """Whether findings are gone: there are fewer of their code, or those of a rewrite are elsewhere, which their users bring out."""
     codes, codes_after = before.codes, after.codes
-    places = {(d.code, d.computation, d.instruction) for d in after.diagnostics if d.code in rewrite_fixes()}
+    places = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
     for code, count in Counter(d.code for d in chosen).items():
         if codes_after[code] <= codes[code] - count or _may_return(code):
             continue
@@ -283,22 +309,47 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
     return True
 
 
-def _disjoint(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The diagnostics whose edits neither overlap nor touch each other."""
-    chosen: list[Diagnostic] = []
-    accepted: list[Edit] = []
-    for d in diagnostics:
+class _Group:
+    """Fixes that can be made together: their edits do not overlap, and none needs an instruction whose definition another removes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.diagnostics: list[Diagnostic] = []
+        self._edits: list[Edit] = []
+        # Names of instructions with the names of their computations.
+        self._defined: set[tuple[str | None, str]] = set()
+        self._used: set[tuple[str | None, str]] = set()
+
+    def add(self, d: Diagnostic) -> None:
+        """Adds the fix of a finding, unless it conflicts with the others."""
         edits = d.fix.edits if d.fix is not None else ()
-        if all(_is_disjoint(edit, accepted) for edit in edits):
-            chosen.append(d)
+        removed = {(d.computation, name) for edit in edits for name in _DEFINED.findall(self.text, edit.start, edit.end)}
+        used = {(d.computation, name) for edit in edits for name in _WORD.findall(edit.text)}
+        if all(map(self._is_free, edits)) and self._used.isdisjoint(removed) and self._defined.isdisjoint(used):
+            self.diagnostics.append(d)
+            self._defined |= removed
+            self._used |= used
             for edit in edits:
-                insort(accepted, edit)
-    return chosen
+                insort(self._edits, edit)
+
+    def _is_free(self, edit: Edit) -> bool:
+        """Whether an edit is apart from the others."""
+        k = bisect_left(self._edits, edit)
+        return all(_are_apart(edit, other) for other in self._edits[max(0, k - 1) : k + 1])
 
 
-def _is_disjoint(edit: Edit, accepted: list[Edit]) -> bool:
-    k = bisect_left(accepted, edit)
-    return (k == 0 or accepted[k - 1].end < edit.start) and (k == len(accepted) or edit.end < accepted[k].start)
+def _are_apart(a: Edit, b: Edit) -> bool:
+    """Whether two edits do not overlap. What one inserts where the other begins or ends has no certain place."""
+    first, second = sorted((a, b))
+    return first.end < second.start or (first.end == second.start and first.start < first.end and second.start < second.end)
+
+
+def _together(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings whose fixes can be made together, as far as their edits show."""
+    group = _Group(text)
+    for d in diagnostics:
+        group.add(d)
+    return group.diagnostics
 
 
 def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:

@@ -26,7 +26,8 @@ class Finding(Record):
 
     Without an instruction, `at` is an offset into the source; without a computation as well, it may also be a place in the module's header.
 
-    `severity` is that of the code unless a mode changes it.
+    `severity` is that of the code unless a mode changes it. `others` are further instructions of the computation, or without an instruction,
+    further computations, that the message only counts.
     """
 
     code: str
@@ -37,6 +38,7 @@ class Finding(Record):
     hint: str | None = None
     notes: tuple[str, ...] = ()
     severity: str | None = None
+    others: tuple[Instruction | Computation, ...] = ()
 
     @property
     def is_error(self) -> bool:

@@ -76,6 +76,7 @@ class Reporter:
             origin.op_name,
             origin.file,
             origin.line,
+            others=tuple([other.name for other in finding.others]),
         )
 
     def _as_written(self, finding: Finding) -> Finding:

@@ -15,7 +15,7 @@ import pytest
 import hlotool
 from hlotool.builder import historic
 from hlotool.builder.builder import Builder
-from hlotool.dev_operations import method_of
+from hlotool.dev.operations import method_of
 
 # The operations of the newest document, 2025.
 DOCUMENT_2025 = """

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import inspect
 
-from hlotool import dev, dev_methods
 from hlotool.builder.builder import Builder
 from hlotool.builder.names import INTERNAL, METHODS, SIGNATURES, method_name
+from hlotool.dev import methods, tasks
 from hlotool.opdefs.table import OPS
 
 
 def test_generated_files_are_up_to_date() -> None:
-    assert dev.main(["methods", "--check"]) == 0
-    assert dev_methods.stale() == []
+    assert tasks.main(["methods", "--check"]) == 0
+    assert methods.stale() == []
 
 
 def test_every_opcode_has_a_method() -> None:

@@ -7,15 +7,15 @@ import json
 
 import pytest
 
-from hlotool import dev
+from hlotool.dev import tasks
 from hlotool.text.parse import grammar
 
 REPORT = "  FAIL print x: 'why'\n\naccept    9 of 10    90.00 %\nprint     3 of 4     75.00 %\nskewed    1 of 2     50.00 %  (not scored)\n"
 
 
 def test_tables(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(dev, "write_tables", lambda: grammar.write_tables(tmp_path / "hlo.tables"))
-    assert dev.main(["tables"]) == 0
+    monkeypatch.setattr(tasks, "write_tables", lambda: grammar.write_tables(tmp_path / "hlo.tables"))
+    assert tasks.main(["tables"]) == 0
     assert capsys.readouterr().out == f"{tmp_path}/hlo.tables\n"
     assert (tmp_path / "hlo.tables").read_bytes().count(b" lark ") == 1
 
@@ -23,7 +23,7 @@ def test_tables(tmp_path, monkeypatch, capsys):
 def test_coverage_lists_what_the_table_lacks(tmp_path, capsys):
     path = tmp_path / "m.hlo"
     path.write_text("HloModule m, zork=1\nENTRY e {\n  a = f32[] parameter(0)\n  b = f32[] negate(a), hue=3\n  ROOT c = f32[] negat(b)\n}\n")
-    assert dev.main(["coverage", str(path), str(path)]) == 0
+    assert tasks.main(["coverage", str(path), str(path)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines == [
         f"     2  'negate' has no attribute 'hue'  ({path}:4)",
@@ -33,7 +33,7 @@ def test_coverage_lists_what_the_table_lacks(tmp_path, capsys):
 
 
 def test_coverage_of_a_missing_file(tmp_path, capsys):
-    assert dev.main(["coverage", str(tmp_path / "missing")]) == 2
+    assert tasks.main(["coverage", str(tmp_path / "missing")]) == 2
     assert "No such file" in capsys.readouterr().err
 
 
@@ -42,7 +42,7 @@ def test_floors(tmp_path, monkeypatch, capsys, floor, code):
     path = tmp_path / "floors.json"
     path.write_text(json.dumps({"accept": floor}))
     monkeypatch.setattr("sys.stdin", io.StringIO(REPORT))
-    assert dev.main(["floors", str(path)]) == code
+    assert tasks.main(["floors", str(path)]) == code
     assert ("the floor is" in capsys.readouterr().out) == bool(code)
 
 
@@ -50,13 +50,13 @@ def test_floors_rise_on_demand(tmp_path, monkeypatch):
     path = tmp_path / "floors.json"
     path.write_text('{"accept": [1, 10], "print": [1, 4]}')
     monkeypatch.setattr("sys.stdin", io.StringIO(REPORT))
-    assert dev.main(["floors", "--raise", str(path)]) == 0
+    assert tasks.main(["floors", "--raise", str(path)]) == 0
     assert json.loads(path.read_text()) == {"accept": [9, 10], "print": [3, 4]}
     monkeypatch.setattr("sys.stdin", io.StringIO(REPORT.replace("9 of 10", "8 of 10")))
-    assert dev.main(["floors", "--raise", str(path)]) == 1
+    assert tasks.main(["floors", "--raise", str(path)]) == 1
     assert json.loads(path.read_text())["accept"] == [9, 10]
 
 
 def test_generated_pages_are_up_to_date(capsys):
     """If this fails, run `python -m hlotool.dev docs` or `make docs`."""
-    assert dev.main(["docs", "--check"]) == 0, capsys.readouterr().out
+    assert tasks.main(["docs", "--check"]) == 0, capsys.readouterr().out

@@ -50,7 +50,7 @@ def test_json_has_the_fields_of_diagnostic(cli, good, bad):
     assert result.exit_code == 1
     with pytest.raises(hlotool.ParseError) as caught:
         hlotool.parse_file(bad)
-    assert json.loads(result.stdout) == [{**asdict(d), "notes": list(d.notes)} for d in caught.value.diagnostics]
+    assert json.loads(result.stdout) == [{**asdict(d), "notes": list(d.notes), "others": list(d.others)} for d in caught.value.diagnostics]
     assert json.loads(cli("verify", "--output-format", "json", good).stdout) == []
 
 

@@ -245,6 +245,7 @@ def test_page_has_text_costs_and_places(module):
     assert (table["bytes"][k], table["flops"][table["name"].index("r")]) == (512, 64)
     assert (data["sources"][table["source"][k]][0], table["sourceLine"][k]) == ("a.py", 3)
     assert data["scopes"][table["scope"][k]] == "layer/sin"
+    assert (table["line"][k], table["column"][k]) == (9, 3)
     assert [data["groups"]["title"][body] for body in table["bodies"][str(k)]] == ["fused"]
 
 

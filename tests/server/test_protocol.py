@@ -12,8 +12,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
+from graph_readers import page_data
 from lsp_client import Client, RequestError
 
 from hlotool.server.session import Session
@@ -74,6 +77,19 @@ def test_findings_are_pushed_with_tags_and_links(client: Client) -> None:
     assert finding["relatedInformation"][0]["location"]["range"]["start"] == {"line": 9, "character": 2}
     client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
     assert client.diagnostics(uri, None) == []
+
+
+def test_all_dead_code_is_faded_out(client: Client) -> None:
+    uri = "file:///faded.hlo"
+    text = TEXT.replace("  ROOT r", "  other = f32[4] cosine(s)\n  ROOT r").replace(
+        "HloModule m\n", "HloModule m\nf {\n  ROOT p = f32[] parameter(0)\n}\n"
+    )
+    text = text.replace("\nf {", "\ng {\n  ROOT p = f32[] parameter(0)\n}\nf {")
+    client.open(uri, text)
+    found = [(d["code"], d["severity"], d["tags"], d["range"]["start"]["line"]) for d in client.diagnostics(uri, 1)]
+    assert [(code, severity, tags) for code, severity, tags, _ in found] == [("W003", 2, [1]), ("W001", 2, [1]), ("W003", 4, [1]), ("W001", 4, [1])]
+    lines = text.splitlines()
+    assert [lines[line].split()[0] for *_, line in found] == ["g", "dead", "f", "other"]
 
 
 def test_findings_are_pulled(able: Client) -> None:
@@ -231,6 +247,46 @@ def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) 
     output = client.request("workspace/executeCommand", {"command": "hlotool.diff", "arguments": [after.as_uri()]})
     assert "sine" in output
     assert "exponential" in output
+
+
+def graph(client: Client, *arguments: Any, command: str = "graph") -> Any:
+    return client.request("workspace/executeCommand", {"command": f"hlotool.{command}", "arguments": list(arguments)})
+
+
+def test_a_computation_is_shown_as_a_picture(client: Client) -> None:
+    uri = "file:///several.hlo"
+    client.open(uri, f"{TEXT}// -----\n{TEXT.replace('HloModule m', 'HloModule n')}")
+    page = graph(client, uri, {"line": 20, "character": 2})
+    assert page["title"] == "add in several.hlo"
+    data = page_data(page["html"])
+    table = data["instructions"]
+    assert (data["module"], data["groups"]["title"][data["root"]]) == ("n", "add")
+    # The instruction that the cursor is at is shown first, and lines are those of the whole text.
+    (k,) = data["named"]
+    assert (table["name"][k], table["line"][k]) == ("b", 21)
+    assert page_data(graph(client, uri)["html"])["module"] == "m"
+
+
+def test_what_cannot_be_shown_as_a_picture(client: Client) -> None:
+    uri = "file:///none.hlo"
+    client.open(uri, "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) + }\n")
+    with pytest.raises(RequestError, match="found '\\+'"):
+        graph(client, uri)
+    with pytest.raises(RequestError, match="expected a position"):
+        graph(client, uri, "line 3")
+
+
+def test_an_editor_is_asked_to_open_a_picture(client: Client) -> None:
+    said = graph(client, URI, AT_S, command="showGraph")
+    assert said.startswith("the picture is in file:")
+    with Client(capabilities={"window": {"showDocument": {"support": True}}}) as browsing:
+        browsing.open(URI, TEXT)
+        uri = graph(browsing, URI, AT_S, command="showGraph")
+        path = Path(url2pathname(urlsplit(uri).path))
+        assert page_data(path.read_text(encoding="utf-8"))["module"] == "m"
+        request = next(message for message in iter(browsing.notifications.get, None) if message["method"] == "window/showDocument")
+        assert request["params"] == {"uri": uri, "external": True}
+    assert not path.exists()
 
 
 def test_sources_are_linked(client: Client, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from agreement import disagreements
 from highlighted import TEXT, TEXTS
 from textmate_rules import Grammar
 
-from hlotool import dev, dev_syntax
+from hlotool.dev import syntax, tasks
 from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE, suffixes
 from hlotool.syntax.kinds import KINDS
 from hlotool.syntax.regexes import EMACS, JAVASCRIPT, ONIGURUMA, VIM, words
@@ -29,18 +29,18 @@ KIND_OF_SCOPE = {scope(kind): kind for kind in KINDS}
 
 
 def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    assert dev.main(["syntax", "--check"]) == 0, "run python -m hlotool.dev syntax"
+    assert tasks.main(["syntax", "--check"]) == 0, "run python -m hlotool.dev syntax"
     assert capsys.readouterr().out == ""
 
 
 def test_a_changed_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "editors"
     shutil.copytree(EDITORS, folder)
-    monkeypatch.setattr(dev_syntax, "_FOLDER", folder)
+    monkeypatch.setattr(syntax, "_FOLDER", folder)
     (folder / "vim/syntax/hlo.vim").write_text("old")
     (folder / "tree-sitter-hlo/grammar.js").unlink()
-    assert dev_syntax.write() == ["vim/syntax/hlo.vim", "tree-sitter-hlo/grammar.js"]
-    assert dev_syntax.stale() == []
+    assert syntax.write() == ["vim/syntax/hlo.vim", "tree-sitter-hlo/grammar.js"]
+    assert syntax.stale() == []
 
 
 # ---- TextMate ---------------------------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ def errors(text: str, *, fast_path: bool) -> list[Diagnostic]:
         ("%x = f32[2]{0} negate(%bad), dimensions={,}", ["S001"]),
         ("%x = f32[2]{0} transpose(%bad), dimensions=0", ["S017"]),
         ("ROOT %x = f32[2]{0} negate(%bad)", ["S008"]),
+        ("ROOT %x = f32[2]{0} negate(%bad)\n  ROOT %y = f32[2]{0} negate(%x)", ["S008", "S008"]),
         ("%x = f32[2]{0} call(%bad), to_apply=%zork", ["S006"]),
         ("%x = f32[2]{0} negate(%bad)\n  %y = f32[2]{0} negat(%x)\n  %z = f32[2]{0} add(%y, %x)", ["S012"]),
     ],

@@ -35,6 +35,7 @@ class Client:
         self.answers: queue.Queue[Json] = queue.Queue()
         self.notifications: queue.Queue[Json] = queue.Queue()
         self.count = 0
+        self.sending = threading.Lock()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         params = {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options}
@@ -90,6 +91,9 @@ class Client:
                 self.answers.put(message)
             else:
                 self.notifications.put(message)
+                if "id" in message:
+                    # A request of the server, such as to show a page.
+                    self.send({"jsonrpc": "2.0", "id": message["id"], "result": {"success": True}})
 
     def send(self, message: Json) -> None:
         """Sends any value as a message."""
@@ -98,8 +102,9 @@ class Client:
     def send_bytes(self, body: bytes) -> None:
         """Sends bytes as the body of a message."""
         assert self.process.stdin is not None
-        self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        self.process.stdin.flush()
+        with self.sending:
+            self.process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+            self.process.stdin.flush()
 
     def notify(self, method: str, params: Json) -> None:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})

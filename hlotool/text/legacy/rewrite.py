@@ -19,7 +19,7 @@ LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
 _EXPLAINED = frozenset({"M023"})
 # How many characters before and after an error are searched, and how many for the end of the last line among them.
-_SEARCHED, _LONGEST_LINE = 1 << 19, 1 << 21
+_SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
 

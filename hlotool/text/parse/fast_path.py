@@ -128,7 +128,11 @@ class FastPath(RunReader):
     def _skip_users_of_broken(self, text: str, position: int) -> int:
         """Skips lines with nothing wrong but an operand that is broken; their instructions are broken, too."""
         match, scope = self.patterns.line.match, self.builder.scope
-        while (line := match(text, position)) is not None and not line[2] and self.parts.mark_user_of_broken(line, scope):
+        while (line := match(text, position)) is not None and not (line[2] and scope.root_position >= 0):
+            if not self.parts.mark_user_of_broken(line, scope):
+                break
+            if line[2]:
+                scope.root_position = line.start(2)
             position = line.end()
         return position
 

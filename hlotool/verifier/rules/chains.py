@@ -36,7 +36,8 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
             continue
         x, before = copies[0], copies[0].operands[0]
         more = f", and {count(len(copies) - 1, 'other')} of '{computation.name}' the same way" if len(copies) > 1 else ""
-        yield Finding("W008", computation, x, "opcode", f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}")
+        message = f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}"
+        yield Finding("W008", computation, x, "opcode", message, others=tuple(copies[1:]))
 
 
 @module_rule("W009", stage="lint")

@@ -43,7 +43,7 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
             if len(shown) > 1:
                 others = count(len(shown) - 1, "other instruction")
                 message, hint = f"'{shown[0].name}' and {others} in '{computation.name}' are never used", "remove them"
-            yield Finding("W001", computation, shown[0], "name", message, hint, severity=severity)
+            yield Finding("W001", computation, shown[0], "name", message, hint, severity=severity, others=tuple(shown[1:]))
 
 
 def _is_traced(facts: Facts) -> bool:
@@ -94,4 +94,4 @@ def dead_computations(facts: Facts) -> Iterator[Finding]:
     message, hint = f"computation '{dead[0].name}' is never called", "remove it"
     if len(dead) > 1:
         message, hint = f"computation '{dead[0].name}' and {count(len(dead) - 1, 'other')} are never called", "remove them"
-    yield Finding("W003", dead[0], None, max(0, dead[0].start), message, hint)
+    yield Finding("W003", dead[0], None, max(0, dead[0].start), message, hint, others=tuple(dead[1:]))

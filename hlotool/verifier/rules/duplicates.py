@@ -26,7 +26,8 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
             groups.setdefault(first, []).append(computation)
     for first, others in groups.items():
         subject = f"'{others[0].name}' is" if len(others) == 1 else f"'{others[0].name}' and {count(len(others) - 1, 'other')} are"
-        yield Finding("W004", others[0], None, max(0, others[0].start), f"{subject} the same as computation '{first.name}'")
+        message = f"{subject} the same as computation '{first.name}'"
+        yield Finding("W004", others[0], None, max(0, others[0].start), message, others=tuple(others[1:]))
 
 
 @module_rule("W005", stage="lint")

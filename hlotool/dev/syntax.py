@@ -12,7 +12,7 @@ from hlotool.syntax.vim import vim_filetype, vim_syntax
 
 __all__ = ["files", "stale", "write"]
 
-_FOLDER = Path(__file__).parents[1] / "editors"
+_FOLDER = Path(__file__).parents[2] / "editors"
 
 
 def files() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of generated methods, which `dev_methods` inserts. All of them run as doctests."""
+"""The examples in the docstrings of generated methods, which `dev.methods` inserts. All of them run as doctests."""
 
 from __future__ import annotations
 

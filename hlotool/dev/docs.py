@@ -18,7 +18,7 @@ from typing import Any
 
 from hlotool.cli.explain import rewrite_markdown
 from hlotool.codes import CODE_NAMES, FAMILIES
-from hlotool.dev_operations import family, operations_page
+from hlotool.dev.operations import family, operations_page
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.explanations import explain_rewrite, topic_summary, topics
@@ -31,7 +31,7 @@ from hlotool.verifier.markdown import op_markdown, rule_markdown
 
 __all__ = ["pages", "stale", "write"]
 
-_PACKAGE = Path(__file__).parent
+_PACKAGE = Path(__file__).parents[1]
 _ROOT = _PACKAGE.parent
 _ABOUT_REWRITES = """What `hlotool opt` does. `hlotool explain NAME` prints the same text on a terminal. A rule replaces `before` by `after`, and is
 exact unless it names flags: results are equal bit for bit for all inputs, except for the payloads of NaNs. [optimizing.md](../optimizing.md) shows

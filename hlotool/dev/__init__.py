@@ -1,0 +1,1 @@
+"""Development tasks. Nothing else of the package uses them."""

@@ -1,0 +1,56 @@
+"""Compares the report of a conformance check with floors: the share of cases of each kind that passed before."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+__all__ = ["check_floors", "compare", "read_tallies"]
+
+_TALLY = re.compile(r"^(?P<kind>\S+) +(?P<good>\d+) of (?P<all>\d+) +[\d.]+ %", re.MULTILINE)
+Tally = tuple[int, int]
+
+
+def read_tallies(report: str) -> dict[str, Tally]:
+    """The number of cases that pass and the number of all cases, for each kind of check in a conformance report.
+
+    >>> read_tallies("accept      5370 of 5375    99.91 %")
+    {'accept': (5370, 5375)}
+    """
+    return {m["kind"]: (int(m["good"]), int(m["all"])) for m in _TALLY.finditer(report)}
+
+
+def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
+    """The checks that have fallen below their floors. Shares are compared, since the number of cases may differ.
+
+    >>> compare({"accept": (9, 10)}, {"accept": (10, 10), "print": (1, 2)})
+    ['accept: 9 of 10, the floor is 10 of 10', 'print: not in the report']
+    """
+    fallen = []
+    for kind, (least, of) in floors.items():
+        if kind not in tallies:
+            fallen.append(f"{kind}: not in the report")
+            continue
+        good, total = tallies[kind]
+        if good * of < least * total:
+            fallen.append(f"{kind}: {good} of {total}, the floor is {least} of {of}")
+    return fallen
+
+
+def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
+    """Prints what has fallen below the floors of a file; 1 if anything has.
+
+    Otherwise, with `raise_them`, the numbers of the report are written as the new floors.
+    """
+    floors = {kind: (least, of) for kind, (least, of) in json.loads(path.read_text(encoding="utf-8")).items()}
+    tallies = read_tallies(report)
+    fallen = compare(tallies, floors)
+    for line in fallen:
+        print(line)
+    if raise_them and not fallen:
+        # Only kinds that are in the file, which decides what counts.
+        rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
+        path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
+    print(f"{len(floors) - len(fallen)} of {len(floors)} kinds at or above their floor")
+    return 1 if fallen else 0

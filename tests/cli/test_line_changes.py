@@ -1,0 +1,49 @@
+"""Changes between the lines of two texts: they lead from one to the other, and are few even in long texts."""
+
+from __future__ import annotations
+
+import time
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hlotool.workspace.line_changes import line_changes
+
+LINES = st.lists(
+    st.sampled_from(["}", "{", "", "a = f32[] parameter(0)", "b = f32[] negate(a)", "c = f32[] abs(b)", "d = f32[] sine(c)"]), max_size=30
+)
+
+
+def applied(before: list[str], after: list[str]) -> list[str]:
+    """The lines of `before` with the changes made."""
+    lines, at = [], 0
+    for change in line_changes(before, after):
+        assert change.first > at or not at, "changes next to each other are one"
+        lines += before[at : change.first] + after[change.new_first : change.new_last]
+        at = change.last
+    return lines + before[at:]
+
+
+@given(LINES, LINES)
+def test_changes_lead_from_one_text_to_the_other(before: list[str], after: list[str]) -> None:
+    assert applied(before, after) == after
+
+
+@given(LINES)
+def test_equal_texts_have_no_changes(lines: list[str]) -> None:
+    assert list(line_changes(lines, lines)) == []
+
+
+def test_what_is_far_apart_is_found() -> None:
+    before = [f"x{k} = f32[] negate(x{k - 1})" for k in range(20_000)]
+    after = [*before[:100], *before[5000:9000], "new", *before[9000:]]
+    assert [tuple(change) for change in line_changes(before, after)] == [(100, 5000, 100, 100), (9000, 9000, 4100, 4101)]
+
+
+def test_long_texts_without_common_lines_are_compared_quickly() -> None:
+    random = Random(0)
+    before, after = ([random.choice(words) for _ in range(20_000)] for words in (["}", "a", "b"], ["}", "c", "d"]))
+    start = time.perf_counter()
+    assert applied(before, after) == after
+    assert time.perf_counter() - start < 20

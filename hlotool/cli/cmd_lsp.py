@@ -8,6 +8,7 @@ import click
 
 import hlotool
 from hlotool.cli.command import HloCommand
+from hlotool.cli.interruption import PromptEnd
 from hlotool.errors import HlotoolError
 
 __all__ = ["command"]
@@ -45,4 +46,6 @@ def command(stdio: bool, port: int | None) -> int:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
-    return 0 if serve(hlotool.__version__, port) else 1
+    # A thread waits for the next line of the editor, which may never come.
+    with PromptEnd():
+        return 0 if serve(hlotool.__version__, port) else 1

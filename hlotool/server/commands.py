@@ -18,10 +18,13 @@ from hlotool.errors import HlotoolError
 from hlotool.server.documents import Document
 from hlotool.server.lenses import DIFF, GRAPH, RUN, SHOW_GRAPH, previous_dump
 
-__all__ = ["COMMANDS", "Command", "Invocation", "execute", "page_file", "position_of"]
+__all__ = ["COMMANDS", "Command", "Invocation", "beginning", "execute", "page_file", "position_of"]
 
 _TIMEOUT = 60.0
 _LONGEST_OUTPUT = 20_000
+# What fits into a message.
+_MOST_LINES = 10
+_LONGEST_LINE = 200
 
 
 class Invocation(NamedTuple):
@@ -105,6 +108,17 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
         raise HlotoolError(errors.decode("utf-8", "replace").strip() or f"hlotool ended with {process.returncode}")
     text = output.decode("utf-8", "replace")
     return text if gives_page or len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]}\n..."
+
+
+def beginning(output: str) -> str:
+    """The first lines of an output, for a message: most editors put the log where nobody looks.
+
+    >>> beginning("hlotool: random values (seed 0) for x\\noutput  f32[]  3.5\\n")
+    'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'
+    """
+    lines = output.splitlines()
+    shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
+    return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (all of it is in the log of the language server)"])
 
 
 def page_file(page: str, folder: tempfile.TemporaryDirectory[str]) -> str:

@@ -50,7 +50,11 @@ def complete(document: Document, position: types.Position, *, with_snippets: boo
 
 
 def _placed(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
-    """The item as an edit of the word that is being typed: editors differ in what they take for a word."""
+    """The item as an edit of the word that is being typed: editors differ in what they take for a word.
+
+    Without a text to filter by, Neovim takes edits for filtered already, and shows all of them whatever has been typed.
+    """
+    item.filter_text = item.filter_text or item.label
     if item.text_edit is None:
         text = item.insert_text if item.insert_text is not None else item.label
         item.text_edit = types.TextEdit(document.lines.range(statement.start, offset), text)
@@ -82,7 +86,8 @@ def _opcodes(document: Document, statement: Statement, offset: int, with_snippet
     if "[" in document.text[offset - 1 : offset]:
         return
     for op in OPS.values():
-        text = _snippet(op) if with_snippets else f"{op.name}("
+        # Without snippets, Kate adds parentheses to functions by itself.
+        text = _snippet(op) if with_snippets else op.name
         form = types.InsertTextFormat.Snippet if with_snippets else None
         operands = ", ".join([*op.operands, *(["..."] if op.variadic else [])])
         yield types.CompletionItem(

@@ -24,8 +24,9 @@ from pygls.protocol.json_rpc import JsonRPCNotification
 
 from hlotool.errors import HlotoolError
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
-from hlotool.server.commands import COMMANDS, Command, execute, page_file, position_of
+from hlotool.server.commands import COMMANDS, Command, beginning, execute, page_file, position_of
 from hlotool.server.documents import Document
+from hlotool.server.markup import readable
 from hlotool.server.session import ClientOptions, Session
 
 __all__ = ["HloServer", "serve"]
@@ -82,7 +83,7 @@ class HloProtocol(LanguageServerProtocol):
 
 
 class HloServer(LanguageServer):
-    """A language server for HLO. `pushes` says whether it reports diagnostics by itself: it does if the client does not ask for them."""
+    """A language server for HLO. `pushes` says whether it reports diagnostics by itself: it does unless the client asks for them."""
 
     def __init__(self, version: str) -> None:
         super().__init__("hlotool", version, protocol_cls=HloProtocol)
@@ -91,6 +92,7 @@ class HloServer(LanguageServer):
         self.is_done = False
         # A check need not wait for the edits of an action, which may take long.
         self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
+        self._last_checks: dict[str, Future[list[types.Diagnostic]]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
         # The folder of the pages that have been opened.
@@ -124,7 +126,8 @@ class HloServer(LanguageServer):
         def publish(check: Future[list[types.Diagnostic]]) -> None:
             loop.call_soon_threadsafe(self._publish, document, check)
 
-        self._checks.submit(self._timed, document).add_done_callback(publish)
+        self._last_checks[document.uri] = last = self._checks.submit(self._timed, document)
+        last.add_done_callback(publish)
 
     async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
         """What a function says about a text, asked in the thread of the checks, since it needs the findings."""
@@ -139,6 +142,10 @@ class HloServer(LanguageServer):
         return found
 
     def _publish(self, document: Document, check: Future[list[types.Diagnostic]]) -> None:
+        if self._last_checks.get(document.uri) is not check:
+            # The settings have changed since.
+            return
+        del self._last_checks[document.uri]
         error = check.exception()
         if error is not None and self.session.is_current(document):
             self.report_server_error(error if isinstance(error, Exception) else RuntimeError(str(error)), None)
@@ -150,15 +157,16 @@ class HloServer(LanguageServer):
         self.session.forget_settings()
         for document in self.session.documents.values():
             self.check_later(document)
-        refresh = getattr(self.client_capabilities.workspace, "diagnostics", None)
-        if not self.pushes and refresh is not None and refresh.refresh_support:
+        if not self.pushes:
             self.workspace_diagnostic_refresh(None)
 
     # ---- output of commands -------------------------------------------------------------------------------------------
 
     def log(self, text: str) -> str:
-        """Writes a text to the client's log, and returns it."""
+        """Writes a text to the client's log, shows its beginning as a message, and returns it."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Info, text))
+        if self.session.options.shows_output:
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Info, beginning(text)))
         return text
 
     async def open_page(self, page: str) -> str:
@@ -221,7 +229,7 @@ _REQUESTS: tuple[Request, ...] = (
         lambda s, d, p: renaming.rename(d, p.position, p.new_name),
         types.RenameOptions(prepare_provider=True),
     ),
-    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: hover.hover(d.view, p.position)),
+    Request(types.TEXT_DOCUMENT_HOVER, lambda s, d, p: readable(hover.hover(d.view, p.position), with_markdown=s.with_markdown)),
     Request(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL, lambda s, d, p: symbols.document_symbols(d.view)),
     Request(types.TEXT_DOCUMENT_FOLDING_RANGE, lambda s, d, p: symbols.folding_ranges(d.view)),
     Request(
@@ -231,7 +239,7 @@ _REQUESTS: tuple[Request, ...] = (
     ),
     Request(
         types.TEXT_DOCUMENT_SIGNATURE_HELP,
-        lambda s, d, p: signatures.signature(d, p.position),
+        lambda s, d, p: readable(signatures.signature(d, p.position), with_markdown=s.with_markdown),
         types.SignatureHelpOptions(trigger_characters=["(", ","]),
     ),
     Request(types.TEXT_DOCUMENT_INLAY_HINT, lambda s, d, p: hints.hints(d.view, p.range)),
@@ -338,8 +346,10 @@ def _connection(server: HloServer) -> Iterator[Row]:
     def initialize(params: types.InitializeParams) -> None:
         session.adapt(params.capabilities)
         session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
-        text_document = params.capabilities.text_document
-        server.pushes = text_document is None or text_document.diagnostic is None
+        server.pushes = not session.can_pull
+        if server.pushes:
+            # Else, a client that can ask would have findings twice.
+            server.protocol.fm.features.pop(types.TEXT_DOCUMENT_DIAGNOSTIC, None)
         try:
             session.options = ClientOptions.of(params.initialization_options)
         except HlotoolError as error:
@@ -403,7 +413,7 @@ def _about_items(server: HloServer) -> Iterator[Row]:
         return symbols.workspace_symbols([document.view for document in session.documents.values()], params.query)
 
     yield types.CODE_LENS_RESOLVE, lambda lens: lenses.resolved(session.document_of(lens.data), lens), None
-    yield types.COMPLETION_ITEM_RESOLVE, completion.described, None
+    yield types.COMPLETION_ITEM_RESOLVE, lambda item: readable(completion.described(item), with_markdown=session.with_markdown), None
     yield types.CALL_HIERARCHY_INCOMING_CALLS, incoming, None
     yield types.CALL_HIERARCHY_OUTGOING_CALLS, outgoing, None
     yield types.WORKSPACE_SYMBOL, found, None

@@ -19,10 +19,14 @@ __all__ = ["ClientOptions", "Session"]
 
 
 class ClientOptions(NamedTuple):
-    """The options that a client gives: rules, which precede those of settings files, and a settings file to use for all texts."""
+    """The options that a client gives: rules, which precede those of settings files, and a settings file to use for all texts.
+
+    `shows_output` says whether outputs of commands are shown as messages; a client that shows them itself says no.
+    """
 
     choice: RuleChoice = RuleChoice()
     config: str | None = None
+    shows_output: bool = True
 
     @classmethod
     def of(cls, values: Any) -> ClientOptions:
@@ -44,22 +48,27 @@ class ClientOptions(NamedTuple):
             raise HlotoolError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
         choice = RuleChoice(names["select"], names["extendSelect"], names["ignore"], preset)
         choice.validate()
-        return cls(choice, None if config is None else str(config))
+        return cls(choice, None if config is None else str(config), values.get("showOutput") is not False)
 
 
 class Session:
     """The state of a server with one client.
 
-    `with_snippets` and `can_resolve` say whether the client can fill in places of completions, and wait for the edits of actions.
+    `with_snippets`, `with_markdown`, `can_resolve` and `can_pull` say whether the client can fill in places of completions, show Markdown, wait for
+    the edits of actions, and ask for findings, again when it is told to.
     """
 
     def __init__(self, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
         self.encoding = encoding
         self.with_snippets = False
+        self.with_markdown = True
         self.can_resolve = False
+        self.can_pull = False
         self.options = ClientOptions()
         self.documents: dict[str, Document] = {}
         self._checked: dict[str, tuple[Document, list[Finding]]] = {}
+        # How many times settings have been forgotten.
+        self._settings_age = 0
 
     def adapt(self, capabilities: types.ClientCapabilities) -> None:
         """Notes what a client can do."""
@@ -67,8 +76,13 @@ class Session:
         completion, action = text_document.completion, text_document.code_action
         item = completion.completion_item if completion is not None else None
         self.with_snippets = item is not None and bool(item.snippet_support)
+        formats = text_document.hover.content_format if text_document.hover is not None else None
+        self.with_markdown = formats is None or types.MarkupKind.Markdown in formats
         resolve = action.resolve_support if action is not None else None
         self.can_resolve = resolve is not None and "edit" in resolve.properties
+        # Neovim 0.11 asks for findings after edits only, not when settings have changed.
+        refresh = capabilities.workspace.diagnostics if capabilities.workspace is not None else None
+        self.can_pull = text_document.diagnostic is not None and refresh is not None and bool(refresh.refresh_support)
 
     # ---- texts --------------------------------------------------------------------------------------------------------
 
@@ -102,6 +116,7 @@ class Session:
 
     def forget_settings(self) -> None:
         """Settings files are read again, and texts are checked again when they are asked for."""
+        self._settings_age += 1
         forget_settings()
         self._checked.clear()
 
@@ -112,12 +127,12 @@ class Session:
 
     def findings(self, document: Document, is_cancelled: Callable[[], bool] | None = None) -> list[Finding]:
         """The findings in a text. Raises HlotoolError if the settings of the text are wrong."""
-        known = self.known_findings(document)
+        known, age = self.known_findings(document), self._settings_age
         if known is not None:
             return known
         is_overtaken = is_cancelled or (lambda: not self.is_current(document))
         found = findings_in(document, checks_for(document.name, self.options.choice, self.options.config), is_overtaken)
-        if not is_overtaken() and self.is_current(document):
+        if not is_overtaken() and self.is_current(document) and age == self._settings_age:
             self._checked[document.uri] = document, found
         return found
 

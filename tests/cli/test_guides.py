@@ -243,7 +243,7 @@ def vim(tmp_path: Path) -> list[str]:
 
 
 def neovim(tmp_path: Path) -> list[str]:
-    (tmp_path / "init.lua").write_text(recipe("lua", "vim.filetype.add"))
+    (tmp_path / "init.lua").write_text(recipe("lua", "vim.filetype.add") + recipe("lua", "HlotoolFormatExpr"))
     return ["nvim", "--headless", "-n", "-i", "NONE", "-u", str(tmp_path / "init.lua")]
 
 

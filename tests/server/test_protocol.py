@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 from graph_readers import page_data
 from lsp_client import Client, RequestError
 
+from hlotool.server.session import Session
 from hlotool.text.source.files import read_text
 
 URI = "file:///m.hlo"
@@ -57,7 +59,8 @@ def client() -> Iterator[Client]:
 def able() -> Iterator[Client]:
     """A client that can do more than the other one."""
     text_document = {"diagnostic": {}, "codeAction": {"resolveSupport": {"properties": ["edit"]}}}
-    with Client(capabilities={"textDocument": text_document, "general": {"positionEncodings": ["utf-8"]}}) as client:
+    workspace = {"diagnostics": {"refreshSupport": True}}
+    with Client(capabilities={"textDocument": text_document, "workspace": workspace, "general": {"positionEncodings": ["utf-8"]}}) as client:
         yield client
 
 
@@ -96,6 +99,27 @@ def test_findings_are_pulled(able: Client) -> None:
     assert report["kind"] == "full"
     assert able.about("diagnostic", "file:///unknown.hlo")["items"] == []
     assert able.notifications.empty()
+
+
+def test_findings_are_pushed_to_a_client_that_does_not_ask_again() -> None:
+    with Client(capabilities={"textDocument": {"diagnostic": {}}}) as client:
+        assert "diagnosticProvider" not in client.capabilities
+        client.open(URI, TEXT)
+        assert [finding["code"] for finding in client.diagnostics(URI, 1)] == ["W001"]
+
+
+def test_findings_with_former_settings_are_not_kept() -> None:
+    session = Session()
+    document = session.open(URI, TEXT, 1)
+
+    def settings_change_meanwhile() -> bool:
+        session.forget_settings()
+        return False
+
+    assert session.findings(document, settings_change_meanwhile)
+    assert session.known_findings(document) is None
+    assert session.findings(document)
+    assert session.known_findings(document) is not None
 
 
 REQUESTS: list[tuple[str, dict[str, Any], Any]] = [
@@ -173,6 +197,22 @@ def test_edits_of_actions_are_made_later(able: Client) -> None:
         able.request("codeAction/resolve", action)
 
 
+def test_texts_without_markdown() -> None:
+    """What Eglot asks for without a mode for Markdown."""
+    with Client(capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}) as client:
+        client.open(URI, TEXT)
+        shown = client.about("hover", URI, position=AT_OPCODE)["contents"]
+        assert shown["kind"] == "plaintext"
+        assert shown["value"].startswith("reduce\n\nCombines")
+        assert "\nr = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add\n" in shown["value"]
+        assert "\nto_apply  name of a computation  required\n" in shown["value"]
+        assert "\ns = f32[4] reduce of e\n" in shown["value"]
+        help_ = client.about("signatureHelp", URI, position={"line": 11, "character": 22})
+        assert help_["signatures"][0]["documentation"]["kind"] == "plaintext"
+        item = next(item for item in client.about("completion", URI, position=AT_OPCODE)["items"] if item["label"] == "reduce")
+        assert client.request("completionItem/resolve", item)["documentation"]["value"].startswith("reduce\n\nCombines")
+
+
 def test_a_rename_that_cannot_be_says_why(client: Client) -> None:
     with pytest.raises(RequestError, match="is called 'zero' already"):
         client.about("rename", URI, position=AT_S, newName="zero")
@@ -183,6 +223,18 @@ def test_a_module_is_run(client: Client) -> None:
     assert "f32[4]" in output
     with pytest.raises(RequestError, match="not open"):
         client.request("workspace/executeCommand", {"command": "hlotool.run", "arguments": ["file:///unknown.hlo"]})
+
+
+@pytest.mark.parametrize("shows", [True, False])
+def test_the_output_of_a_command_is_shown(shows: bool) -> None:
+    with Client(options={"showOutput": shows}) as client:
+        client.open(URI, TEXT)
+        client.diagnostics(URI, 1)
+        output = client.request("workspace/executeCommand", {"command": "hlotool.run", "arguments": [URI]})
+        messages = [client.notifications.get(timeout=client.timeout) for _ in range(1 + shows)]
+        expected = [("window/logMessage", output), ("window/showMessage", output.rstrip("\n"))]
+        assert [(message["method"], message["params"]["message"]) for message in messages] == expected[: 1 + shows]
+        assert client.notifications.empty()
 
 
 def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) -> None:
@@ -365,6 +417,17 @@ def test_positions_in_another_encoding(able: Client) -> None:
 
 def test_an_editor_that_leaves_ends_the_server() -> None:
     assert Client().leave() == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server(number: signal.Signals) -> None:
+    """Some editors end a server so, and keep the connection open meanwhile."""
+    client = Client()
+    client.open(URI, TEXT)
+    client.diagnostics(URI, 1)
+    client.process.send_signal(number)
+    assert client.process.wait(20) == 128 + number
+    assert client.leave() == 128 + number
 
 
 def test_over_a_port() -> None:

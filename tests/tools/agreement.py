@@ -100,11 +100,26 @@ def by_tree_sitter(text: str, _folder: Path) -> Iterator[Token]:
 
 def by_vim(text: str, folder: Path) -> Iterator[Token]:
     output = folder / "groups.txt"
-    # Vim prints nothing to standard output in this mode.
-    list(_run(text, folder, "vim", "-u", "NONE", "-i", "NONE", "-es", "-S", TOOLS / "highlight_vim.vim", output))
-    for line in output.read_text(encoding="ascii").splitlines():
-        start, end, group = line.split()
-        yield Token(int(start), int(end), kind_of_group(group))
+    for first, piece in _pieces(text):
+        # Vim prints nothing to standard output in this mode.
+        list(_run(piece, folder, "vim", "-u", "NONE", "-i", "NONE", "-es", "-S", TOOLS / "highlight_vim.vim", output))
+        for line in output.read_text(encoding="ascii").splitlines():
+            start, end, group = line.split()
+            yield Token(first + int(start), first + int(end), kind_of_group(group))
+
+
+def _pieces(text: str, size: int = 200_000) -> Iterator[tuple[int, str]]:
+    """The text in pieces that end after computations, each with its offset: Vim takes hours for the longest dumps as a whole."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n}\n", start + size) + 3
+        end = end if end > 2 else len(text)
+        yield start, text[start:end]
+        start = end
+
+
+# For glibc: else, Vim gives memory back to the system after each match, which takes four fifths of its time.
+_KEEP_MEMORY = {"MALLOC_TOP_PAD_": str(1 << 26), "MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 31)}
 
 
 def _run(text: str, folder: Path, *command: str | Path) -> Iterator[list[str]]:
@@ -112,7 +127,7 @@ def _run(text: str, folder: Path, *command: str | Path) -> Iterator[list[str]]:
     path = folder / "text.hlo"
     path.write_text(text.encode("ascii", "replace").decode(), encoding="ascii")
     cwd = os.environ.get("HLOTOOL_NODE", str(folder))
-    run = subprocess.run([*map(str, command), str(path)], cwd=cwd, capture_output=True, text=True, check=False)
+    run = subprocess.run([*map(str, command), str(path)], cwd=cwd, env={**os.environ, **_KEEP_MEMORY}, capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"{command[0]} failed: {run.stderr[-2000:]}")
     return (line.split() for line in run.stdout.splitlines() if line)

@@ -8,7 +8,7 @@ from importlib import import_module
 from lark.exceptions import UnexpectedInput
 
 from hlotool.collection import no_garbage_collection
-from hlotool.errors import InternalError, ParseError, Source
+from hlotool.errors import InternalError, ParseError, Source, Violation
 from hlotool.text.formatting.callbacks import formatting_callback
 from hlotool.text.formatting.equivalence import check_equivalent, raise_internal_error
 from hlotool.text.formatting.lines import LineFormatter
@@ -92,33 +92,30 @@ def format_source(
     module, path = read_source(source, strict=False)
     assert path is not None, "the fast path is enabled"
     errors = [d for d in module.diagnostics if d.severity == "error"]
+    if path.builder.has_syntax_errors:
+        raise ParseError(errors)
     selected = None if lines is None else (source.line_start(lines[0]), source.line_start(lines[1] + 1))
-    format_once = _formatted_by_grammar if errors else _formatted
     try:
-        after = format_once(source.text, path, style, selected)
+        after = _formatted(source.text, path, style, selected)
         if checked:
             # The text after the selection is the same but may start at another offset.
             moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
             if selected is not None and not (after.startswith(source.text[: selected[0]]) and after.endswith(source.text[selected[1] :])):
                 raise_internal_error(source.filename, "formatting would change other lines")
-            check_equivalent(source, module, path, after, lambda text, path: format_once(text, path, style, moved))
+            check_equivalent(source, module, path, after, lambda text, path: _formatted(text, path, style, moved))
     except (UnexpectedInput, InternalError):
         if not errors:
             raise
-        # A syntax error, or one that hides what the text means, such as a literal that is none.
+        # An error that hides what the text means, such as a literal that is none.
         raise ParseError(errors) from None
     return after
-
-
-def _formatted_by_grammar(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
-    return _format_once(text, path, style, selected, by_lines=False)
 
 
 def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[int, int] | None) -> str:
     try:
         return _format_once(text, path, style, selected, by_lines=True)
-    except UnexpectedInput:
-        # A line that looks complete may continue on the next one, in the middle of a value.
+    except (UnexpectedInput, Violation, ValueError):
+        # A line that looks complete may continue on the next one, in the middle of a value, or has a value or a string that is not valid.
         return _format_once(text, path, style, selected, by_lines=False)
 
 

@@ -110,6 +110,8 @@ class ModuleBuilder:
         self.diagnostics: list[Diagnostic] = []
         self.entry_position = -1
         self.single_instruction = False
+        # Whether the grammar has refused a part of the text.
+        self.has_syntax_errors = False
         self.has_origins = False
         # Errors about names that have been reported: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()

@@ -189,6 +189,7 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
 def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
     """Reports a syntax error and returns the offset of the unexpected token; `begins` means that an instruction could begin there."""
     text = session.text
+    session.builder.has_syntax_errors = True
     if isinstance(error, UnexpectedToken):
         token = error.token
         position = len(text) if token.type == "$END" else token.start_pos

@@ -355,7 +355,7 @@ FAMILIES: dict[str, Family] = {
     "unknown attributes": Family(lines("x@k = f32[] negate(p), attribute@k=1"), 300),
     "wrong shapes": Family(lines("x@k = f32[5] negate(v)"), 500),
     "wrong shapes in one line": Family(lambda n: entry(rows("x@k = f32[5] negate(v)", n, " ")), 500),
-    "wrong shapes in a chain": Family(lines("x@n = f32[@n] negate(x@k)", first="  x0 = f32[4] negate(v)"), 300),
+    "wrong shapes in a chain": Family(lines("x@n = f32[@n] negate(x@k)", first="  x0 = f32[4] negate(v)"), 1000),
     "broken lines": Family(lines("x@k = f32[ negate(p"), 300),
     "broken line": Family(lambda n: entry(rows("x@k = f32[ negate(p)", n, " ")), 300),
     "repeated names": Family(lines("x = f32[] negate(p)"), 300),

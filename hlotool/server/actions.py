@@ -16,7 +16,11 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.server.diagnostics import Finding, reported
 from hlotool.server.documents import Document, ModuleText
 from hlotool.server.formatting import changes_between, format_range
+from hlotool.server.parts import written_attributes
 from hlotool.server.refactoring import extract, inline
+from hlotool.text.formatting.attribute_order import UNKNOWN, attribute_order
+from hlotool.text.locate.instruction import locate
+from hlotool.text.source.places import Place
 from hlotool.verifier.explanations import has_fix
 from hlotool.verifier.fixing import with_fixes
 from hlotool.verifier.ignoring import ignore_edits
@@ -36,6 +40,8 @@ _QUOTED = re.compile(r"'(?P<word>[^']+)'")
 # Fixes are tried for so many findings of a selection.
 _MOST_FIXED = 20
 _DEAD = ("W001", "W003")
+# So many instructions of a selection are looked at.
+_MOST_SORTED = 500
 # The edits of refactorings of longer texts take seconds.
 _MOST_AT_ONCE = 100_000
 
@@ -153,12 +159,22 @@ def _refactorings(document: Document, area: types.Range, request: ActionRequest)
     found = _instructions(document, *document.lines.span(area))
     if found is None:
         return
-    _, _, chosen = found
+    module, _, chosen = found
     if len(chosen) == 1 and chosen[0].op.name == "call":
         yield _later(document, f"Inline '{chosen[0].name}'", Kind.RefactorInline, "inline", area)
     if area.start != area.end and any(x.op.name != "parameter" for x in chosen):
         yield _later(document, "Extract into a computation", Kind.RefactorExtract, "extract", area)
-    yield _later(document, "Sort attributes as XLA does", Kind.RefactorRewrite, "sort", area)
+    if not all(_are_attributes_sorted(module.source.text, x) for x in chosen[:_MOST_SORTED]):
+        yield _later(document, "Sort attributes as XLA does", Kind.RefactorRewrite, "sort", area)
+
+
+def _are_attributes_sorted(text: str, x: Instruction) -> bool:
+    """Whether the attributes of an instruction are in the order of XLA's print."""
+    if x.start < 0:
+        return True
+    order = attribute_order(text[slice(*locate(text, x.start, x.end, Place("opcode")))])
+    ranks = [order.get(name, order[UNKNOWN]) for name in written_attributes(text, x)]
+    return ranks == sorted(ranks)
 
 
 def _instructions(document: Document, start: int, end: int) -> tuple[ModuleText, Computation, list[Instruction]] | None:

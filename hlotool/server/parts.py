@@ -15,7 +15,7 @@ from hlotool.text.locate.declarations import computation_name_span, signature_pa
 from hlotool.text.locate.instruction import locate
 from hlotool.text.source.places import Place
 
-__all__ = ["Part", "Span", "Target", "name_span", "operand_span", "part_at", "references", "signature_text", "target_at"]
+__all__ = ["Part", "Span", "Target", "name_span", "operand_span", "part_at", "references", "signature_text", "target_at", "written_attributes"]
 
 Span = tuple[int, int]
 Target = Instruction | Computation
@@ -94,6 +94,19 @@ def _part_of(module: ModuleText, computation: Computation, x: Instruction, offse
         return Part("attribute", span, module, computation, x, None, attribute)
     span = locate(text, x.start, x.end, Place("instruction"))
     return Part("instruction", span, module, computation, x) if _is_in(offset, span) else None
+
+
+def written_attributes(text: str, x: Instruction) -> list[str]:
+    """The names of the attributes of an instruction, in the order of the text.
+
+    >>> text = "ENTRY e { p = f32[] parameter(0) ROOT r = f32[2] broadcast(p), sharding={replicated}, dimensions={} }"
+    >>> document = Document("file:///m.hlo", text)
+    >>> written_attributes(text, document.modules[0].module.entry.root)
+    ['sharding', 'dimensions']
+    """
+    opcode = locate(text, x.start, x.end, _OPCODE)
+    spans = {name: locate(text, x.start, x.end, Place(name)) for name in _attributes_of(x)}
+    return sorted((name for name, span in spans.items() if span != opcode), key=lambda name: spans[name])
 
 
 def _attributes_of(x: Instruction) -> Iterator[str]:

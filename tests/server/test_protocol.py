@@ -213,6 +213,16 @@ def test_texts_without_markdown() -> None:
         assert client.request("completionItem/resolve", item)["documentation"]["value"].startswith("reduce\n\nCombines")
 
 
+def test_attributes_are_sorted_only_where_they_are_not(able: Client) -> None:
+    uri = "file:///sorted.hlo"
+    able.open(uri, TEXT.replace("dimensions={1}, to_apply=add", "to_apply=add, dimensions={1}"))
+    titles = [
+        [action["title"] for action in able.about("codeAction", uri, range={"start": at, "end": at}, context={"diagnostics": []})]
+        for at in (AT_S, {"line": 13, "character": 8})
+    ]
+    assert ["Sort attributes as XLA does" in found for found in titles] == [True, False]
+
+
 def test_a_rename_that_cannot_be_says_why(client: Client) -> None:
     with pytest.raises(RequestError, match="is called 'zero' already"):
         client.about("rename", URI, position=AT_S, newName="zero")

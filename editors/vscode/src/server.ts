@@ -94,7 +94,7 @@ export class Server implements vscode.Disposable {
   }
 
   private async connect(launch: Launch): Promise<void> {
-    const run = new Run(launch, this.folder()?.fsPath);
+    const run = new Run(launch, this.folder()?.fsPath, line => this.write(line));
     const client = new LanguageClient("hlotool", "HLO", () => run.start(), this.options(run));
     this.client = client;
     try {
@@ -164,7 +164,7 @@ class Run {
   private errors = "";
   private process: ChildProcess | undefined;
 
-  constructor(private readonly launch: Launch, private readonly cwd: string | undefined) {}
+  constructor(private readonly launch: Launch, private readonly cwd: string | undefined, private readonly log: (line: string) => void) {}
 
   start(): Promise<ChildProcess> {
     const [program, ...words] = this.launch.words;
@@ -173,7 +173,10 @@ class Run {
     this.errors = "";
     child.stderr.on("data", (data: Buffer) => (this.errors = (this.errors + data.toString()).slice(-10_000)));
     return new Promise((resolve, reject) => {
-      child.once("spawn", () => resolve(child));
+      child.once("spawn", () => {
+        this.log(`started '${this.launch.words.join(" ")} lsp', process ${child.pid}`);
+        resolve(child);
+      });
       child.once("error", reject);
     });
   }

@@ -95,10 +95,11 @@ export class Server implements vscode.Disposable {
 
   private async connect(launch: Launch): Promise<void> {
     const run = new Run(launch, this.folder()?.fsPath, line => this.write(line));
-    const client = new LanguageClient("hlotool", "HLO", () => run.start(), this.options(run));
+    const client = new Client("hlotool", "HLO", () => run.start(), this.options(run));
     this.client = client;
     try {
-      await client.start();
+      // If the process ends meanwhile, the first call forgets its promise, and only the second one fails.
+      await Promise.all([client.start(), client.start()]);
       run.isStarted = true;
     } catch (error) {
       this.client = undefined;
@@ -156,6 +157,18 @@ export function initializationOptions(folder: string | undefined): Record<string
     options["config"] = folder === undefined ? file : path.resolve(folder, file);
   }
   return options;
+}
+
+/** A client whose server may end while it starts: then, it stops a server that is gone, and reports less than is known of it here. */
+class Client extends LanguageClient {
+  override error(message: string, data?: unknown, showNotification?: boolean | "force"): void {
+    super.error(message, data, this.state === State.Running && showNotification);
+  }
+
+  override async stop(timeout?: number): Promise<void> {
+    if (this.state === State.Running) await super.stop(timeout);
+    else await super.stop(timeout).catch(() => undefined);
+  }
 }
 
 /** The process of a server, and what it has written to standard error. */

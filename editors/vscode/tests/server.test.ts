@@ -216,7 +216,7 @@ test("changed rules start the server again", async () => {
 });
 
 test("a settings file is named relative to the folder", async () => {
-  writeFileSync(path.join(folder, "other.toml"), 'ignore = ["W001"]\n');
+  writeFileSync(path.join(folder, "other.toml"), '[lint]\nignore = ["W001"]\n');
   await restartedWith({ "hlotool.config": "other.toml" });
   await clean();
   await restartedWith({});

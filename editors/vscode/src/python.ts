@@ -1,0 +1,42 @@
+// The interpreter that the Python extension has chosen, if that extension is installed.
+import * as vscode from "vscode";
+
+/** What is used of the API of ms-python.python. */
+interface PythonApi {
+  readonly environments: {
+    getActiveEnvironmentPath(resource?: vscode.Uri): { readonly path: string };
+    resolveEnvironment(path: { readonly path: string }): Promise<{ readonly executable: { readonly uri?: vscode.Uri } } | undefined>;
+    onDidChangeActiveEnvironmentPath(listener: () => void): vscode.Disposable;
+  };
+}
+
+async function api(log: (line: string) => void): Promise<PythonApi | undefined> {
+  const extension = vscode.extensions.getExtension<PythonApi | undefined>("ms-python.python");
+  if (extension === undefined) return undefined;
+  try {
+    return (await extension.activate()) ?? undefined;
+  } catch (error) {
+    log(`the Python extension does not start: ${String(error)}`);
+    return undefined;
+  }
+}
+
+/** The interpreter for a folder; undefined if there is none, or no Python extension. */
+export async function activeInterpreter(folder: vscode.Uri | undefined, log: (line: string) => void): Promise<string | undefined> {
+  const environments = (await api(log))?.environments;
+  if (environments === undefined) return undefined;
+  try {
+    const active = environments.getActiveEnvironmentPath(folder);
+    // The path may be that of the environment's folder.
+    const resolved = await environments.resolveEnvironment(active);
+    return resolved?.executable.uri?.fsPath ?? active.path;
+  } catch (error) {
+    log(`the Python extension does not tell its interpreter: ${String(error)}`);
+    return undefined;
+  }
+}
+
+/** Calls a function whenever another interpreter is chosen. */
+export async function onInterpreterChange(listener: () => void, log: (line: string) => void): Promise<vscode.Disposable | undefined> {
+  return (await api(log))?.environments.onDidChangeActiveEnvironmentPath(listener);
+}

@@ -10,7 +10,8 @@ import { Editor, load, type Extension } from "./fake_vscode";
 const HLOTOOL = `#!/bin/sh
 for last; do :; done
 if [ "$last" = --version ]; then echo "hlotool 0.1.0"; exit 0; fi
-head -c 1 > /dev/null
+# More than the header, so that the text after it has been written, too.
+head -c 400 > /dev/null
 echo "hlotool: the language server needs an extra package: pip install 'hlotool[lsp]'" >&2
 exit 2
 `;

@@ -35,7 +35,7 @@ def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_changed_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "editors"
-    shutil.copytree(EDITORS, folder)
+    shutil.copytree(EDITORS, folder, ignore=shutil.ignore_patterns("node_modules"))
     monkeypatch.setattr(syntax, "_FOLDER", folder)
     (folder / "vim/syntax/hlo.vim").write_text("old")
     (folder / "tree-sitter-hlo/grammar.js").unlink()

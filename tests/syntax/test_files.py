@@ -16,7 +16,7 @@ from highlighted import TEXT, TEXTS
 from textmate_rules import Grammar
 
 from hlotool.dev import syntax, tasks
-from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE, LANGUAGE, suffixes
+from hlotool.syntax.filetypes import FILE_NAMES, FIRST_LINE, suffixes
 from hlotool.syntax.kinds import KINDS
 from hlotool.syntax.regexes import EMACS, JAVASCRIPT, ONIGURUMA, VIM, words
 from hlotool.syntax.textmate import scope, textmate_grammar
@@ -33,16 +33,9 @@ def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_the_extension_knows_the_same_files() -> None:
-    (language,) = json.loads((EDITORS / "vscode" / "package.json").read_text(encoding="utf-8"))["contributes"]["languages"]
-    assert [*(f"*{suffix}" for suffix in language["extensions"]), *language["filenamePatterns"]] == list(FILE_NAMES)
-    assert language["firstLine"] == f"^{FIRST_LINE}"
-    assert language["id"] == LANGUAGE
-
-
 def test_a_changed_file_is_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "editors"
-    shutil.copytree(EDITORS, folder, ignore=shutil.ignore_patterns("vscode"))
+    shutil.copytree(EDITORS, folder, ignore=shutil.ignore_patterns("node_modules"))
     monkeypatch.setattr(syntax, "_FOLDER", folder)
     (folder / "vim/syntax/hlo.vim").write_text("old")
     (folder / "tree-sitter-hlo/grammar.js").unlink()

@@ -1,6 +1,6 @@
 // The bundled extension with the real server, which HLOTOOL_COMMAND or the PATH names.
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import * as path from "node:path";
 import { after, before, beforeEach, test } from "node:test";
@@ -181,6 +181,29 @@ test("a preview of a text that cannot be drawn says why", async () => {
   const panel = await until(() => editor.panels.at(-1), "a panel");
   assert.match(panel.webview.html, /<body>there is no module here<\/body>/);
   panel.dispose();
+});
+
+test("the entry is drawn if the cursor is above the module", async () => {
+  editor.type(document, `// A comment.\n\n${TEXT}`);
+  await editor.commands.get("hlotool.previewGraph")?.();
+  const panel = await until(() => editor.panels.at(-1), "a panel");
+  assert.match(panel.webview.html, /<canvas/);
+  panel.dispose();
+});
+
+test("a package that graphs need is named if it is missing", async () => {
+  const blocked = path.join(folder, "blocked"), before = process.env["PYTHONPATH"];
+  mkdirSync(blocked);
+  writeFileSync(path.join(blocked, "igraph.py"), 'raise ModuleNotFoundError("No module named igraph", name="igraph")\n');
+  process.env["PYTHONPATH"] = [blocked, before].filter(Boolean).join(path.delimiter);
+  await editor.commands.get("hlotool.restartServer")?.();
+  await editor.commands.get("hlotool.previewGraph")?.();
+  const panel = await until(() => editor.panels.at(-1), "a panel");
+  assert.match(panel.webview.html, /<body>.*pip install 'hlotool\[graph\]'/s);
+  panel.dispose();
+  if (before === undefined) delete process.env["PYTHONPATH"];
+  else process.env["PYTHONPATH"] = before;
+  await editor.commands.get("hlotool.restartServer")?.();
 });
 
 test("an editor without HLO has no preview", async () => {

@@ -26,6 +26,25 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
         value = self[key] = self.make(key)
         return value
 
+    def close(self) -> None:
+        """Keeps the values and forgets how they are made; other keys raise KeyError from now on.
+
+        What `make` belongs to often has the values, too, and such a circle is not freed before the next collection of garbage.
+
+        >>> sizes = Memo(len)
+        >>> sizes["four"], sizes.close()
+        (4, None)
+        >>> sizes.get("four"), sizes["other"]
+        Traceback (most recent call last):
+          ...
+        KeyError: 'other'
+        """
+        self.make = _refuse
+
+
+def _refuse(key: Any) -> Any:
+    raise KeyError(key)
+
 
 class cached_property(Generic[Value]):  # noqa: N801  # called like the one that it replaces
     """An attribute that is computed when it is first read, as `functools.cached_property` of Python 3.12.

@@ -273,6 +273,8 @@ class Document:
                 module, path = read_source(part.source, strict=False, known=path)
             except ParseError:
                 continue
+            if path is not None:
+                path.close()
             yield ModuleText(part.source, part.start, module, path)
 
     def module_at(self, offset: int) -> ModuleText | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
+import weakref
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,11 @@ from fuzz_server import edited_at_random, random_change, sample_texts
 from lsprotocol import types
 
 from hlotool.server import documents, hover, navigation, symbols
+from hlotool.server.diagnostics import findings_in
 from hlotool.server.documents import Document
 from hlotool.text.source.files import read_text
+from hlotool.workspace.rules import RuleChoice
+from hlotool.workspace.settings import Settings
 
 _SEQUENCES = 80
 _CORPUS = os.environ.get("HLOTOOL_CORPUS")
@@ -45,6 +50,26 @@ def test_positions_before_a_text_has_been_read() -> None:
             if not hull.start <= offset < hull.end:
                 assert now.text[hull.now(offset)] == base.text[offset]
                 assert hull.before(hull.now(offset)) == offset
+
+
+@pytest.mark.parametrize("new", ["", "x", "(", "\n// -----\n"])
+def test_a_version_is_freed_when_nobody_needs_it(new: str) -> None:
+    """Garbage is collected when nobody types, so nothing may depend on that."""
+    checks = RuleChoice().checks_for("m.hlo", Settings({}, None))
+    document = Document("file:///m.hlo", "\n// -----\n".join(sample_texts()))
+    gc.collect()
+    gc.disable()
+    try:
+        for version in range(2, 6):
+            findings_in(document, checks)
+            before = [weakref.ref(part) for part in document.modules]
+            middle = document.lines.position(len(document.text) // 2)
+            document = document.changed([types.TextDocumentContentChangePartial(types.Range(middle, middle), new)], version)
+            now = set(document.modules)
+            assert [part() for part in before if part() not in {None, *now}] == []
+        assert gc.collect() < 100
+    finally:
+        gc.enable()
 
 
 def test_a_large_text_is_shown_before_it_has_been_read() -> None:

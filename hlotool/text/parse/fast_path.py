@@ -51,6 +51,10 @@ class FastPath(RunReader):
         if known is not None and known.parts.unmarked == self.parts.unmarked:
             self.adoption = Adoption(known.builder, known.whole, self.builder)
 
+    def close(self) -> None:
+        """Ends the work of the path, which other parses can still use: it and its module are freed as soon as nothing refers to them."""
+        self.parts.close()
+
     # ---- header -------------------------------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:

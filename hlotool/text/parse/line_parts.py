@@ -58,6 +58,14 @@ class LineParts:
             self.numbers.update(known.numbers)
             self.configs.update(known.configs)
 
+    def close(self) -> None:
+        """Keeps the values that another parse can use, and nothing that refers to instructions or computations."""
+        self.segments.close()
+        self.heads.clear()
+        self.attribute_memos.clear()
+        for memo in (self.heads, self.shape_spellings, self.numbers):
+            memo.close()
+
     def _head(self, text: str) -> Head:
         shape_text, _, opcode = text.rpartition(" ")
         op = OPS.get(opcode)

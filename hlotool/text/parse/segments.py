@@ -61,6 +61,12 @@ class SegmentCache:
         self.shapes.update(other.shapes)
         self.values.update({key: value for key, value in other.values.items() if key[0] not in _CALLED})
 
+    def close(self) -> None:
+        """Keeps the values only."""
+        self.shapes.close()
+        self._direct.clear()
+        self.session.fast_path = None
+
     # ---- shapes -------------------------------------------------------------------------------------------------------
 
     def _shape(self, text: str) -> Shape:

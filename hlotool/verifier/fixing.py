@@ -263,6 +263,8 @@ class _Fixing:
             module, path = read_source(source, strict=False, known=known)
         except ParseError as error:
             return _Findings(error.diagnostics, len(error.diagnostics))
+        if path is not None:
+            path.close()
         diagnostics, unread = self.check(module), sum(d.severity == "error" for d in module.diagnostics)
         if unread:
             return _Findings(diagnostics, unread, module, path)

@@ -146,6 +146,10 @@ def failures(steps: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def main(names: Sequence[str]) -> int:
+    unknown = sorted(set(names) - set(EDITORS))
+    if unknown:
+        print(f"unknown: {', '.join(unknown)}; there are {', '.join(sorted(EDITORS))}", file=sys.stderr)
+        return 2
     failed = False
     for name in names:
         print(f"==== {name}", flush=True)

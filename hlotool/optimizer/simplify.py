@@ -13,7 +13,7 @@ from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
-from hlotool.optimizer.context import Changes, Context
+from hlotool.optimizer.context import Context
 from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
@@ -39,33 +39,41 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
     simplifier, before = _Simplifier(context, table), context.report.count
     changes = context.changes_since_last(name)
     if changes is None:
-        for computation in context.computations():
-            simplifier.run(computation, context.instructions(computation))
+        waiting = {computation: dict.fromkeys(context.instructions(computation)) for computation in context.computations()}
     else:
-        for computation, instructions in _affected(context, changes).items():
-            simplifier.run(computation, instructions)
+        waiting = _affected(context, changes.computations, changes.instructions)
+    while waiting:
+        # What is called comes before its callers.
+        for computation in context.computations():
+            count = context.report.count
+            simplifier.run(computation, list(waiting.pop(computation, ())))
+            if context.report.count > count:
+                for caller, instructions in _affected(context, [computation], ()).items():
+                    waiting.setdefault(caller, {}).update(instructions)
+        present = set(context.computations())
+        waiting = {computation: instructions for computation, instructions in waiting.items() if computation in present}
     context.mark_finished(name, context.rewriter.change_count)
     return context.report.count > before
 
 
-def _affected(context: Context, changes: Changes) -> dict[Computation, list[Instruction]]:
+def _affected(context: Context, changed: Iterable[Computation], changes: Iterable[Instruction]) -> dict[Computation, dict[Instruction, None]]:
     """What rules have to look at again after changes: instructions, their users, and the users of those.
 
     Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
     """
     rewriter, computations = context.rewriter, set(context.computations())
     again: dict[Instruction, None] = {}
-    callers = dict.fromkeys(caller for computation in changes.computations for caller in rewriter.callers(computation))
-    for x in (*changes.instructions, *callers):
+    callers = dict.fromkeys(caller for computation in changed for caller in rewriter.callers(computation))
+    for x in (*changes, *callers):
         again[x] = None
         for user in rewriter.users(x):
             again[user] = None
             again.update(dict.fromkeys(rewriter.users(user)))
-    result: dict[Computation, list[Instruction]] = {}
+    result: dict[Computation, dict[Instruction, None]] = {}
     for x in again:
         owner = rewriter.owner(x)
         if owner in computations:
-            result.setdefault(owner, []).append(x)
+            result.setdefault(owner, {})[x] = None
     return result
 
 

@@ -1,0 +1,20 @@
+"""A second run of the optimizer changes nothing, however what one pass does makes room for another."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import hlotool
+from hlotool.testing import random_module
+
+# A rule for a loop matched only after a rule had changed its body; elements of a state were removed from an outer loop before an inner one.
+FORMER_FAULTS = ((71004210, 4210), (71005104, 5104), (12000173, 173))
+
+
+@pytest.mark.parametrize(("seed", "size_seed"), [*FORMER_FAULTS, *((900_000_000 + k, k) for k in range(150))])
+def test_a_second_run_changes_nothing(seed: int, size_seed: int) -> None:
+    module = random_module(seed, size=Random(size_seed).randint(3, 40))
+    after = hlotool.optimize(module)
+    assert hlotool.to_text(hlotool.optimize(after)) == hlotool.to_text(after)

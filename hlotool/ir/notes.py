@@ -82,17 +82,6 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         """Notes the source text of an opcode's attribute set, from the comma before the first attribute."""
         self._spellings[id(attributes)] = attributes, op, text
 
-    def adopt_spellings(self, other: SourceNotes[Any, Any]) -> None:
-        """Takes over the spellings of attribute sets in another module, except of those that refer to its parts."""
-        rows = other._spellings.items()
-        self._spellings.update((key, row) for key, row in rows if not row[1].calls and "control-predecessors" not in row[0])
-
-    def copy_spelling(self, other: SourceNotes[Any, Any], original: AttributeSet, copy: AttributeSet) -> None:
-        """Notes that an attribute set is spelled as another one is in another module."""
-        row = other._spellings.get(id(original))
-        if row is not None:
-            self._spellings[id(copy)] = copy, row[1], row[2]
-
     def spellings(self) -> Iterable[tuple[AttributeSet, OpDef, str]]:
         """All attribute sets that the fast path read, each with its opcode and source text."""
         return self._spellings.values()

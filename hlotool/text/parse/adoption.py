@@ -1,7 +1,8 @@
 """Takes over computations from the parse of another version of a text, so that an edit makes only what it changes be read again.
 
 A computation is taken over if the fast path has read it in one piece, its text is the same, and what it calls has the same signature. At the same
-offset, the two modules share it; elsewhere, it is copied with other offsets.
+offset, the two modules share it; elsewhere, it is copied with other offsets. The printer writes it instruction by instruction, since how the text
+spells attributes is not noted again.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from hlotool.ir.clone import with_nodes_replaced
 from hlotool.ir.model import AttributeSet, Computation, Instruction, InstructionFields
 from hlotool.ir.node import Node
-from hlotool.ir.notes import PrintedSpan
 from hlotool.text.parse.builder import ModuleBuilder
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ class Adoption:
         self._may_share = "-start" not in builder.source.text
         # By id of the originals, which live as long as the other parse.
         self._attribute_sets: dict[int, AttributeSet] = {}
-        if self.whole:
-            builder.module.notes.adopt_spellings(self.notes)
 
     def candidate(self, name: str, start: int) -> WholeComputation | None:
         """The computation of that name, if it has the text that begins at `start`."""
@@ -64,7 +62,7 @@ class Adoption:
             if x.op.calls and not all(map(self._is_called_here, x.called)):
                 return None
         is_shared = self._may_share and start == known.start and not self._calls_others(known)
-        computation = self._shared(known) if is_shared else self._copy(known, start - known.start)
+        computation = known if is_shared else self._copy(known, start - known.start)
         self.taken[known] = computation
         return computation
 
@@ -80,16 +78,6 @@ class Adoption:
 
     def _calls_others(self, known: Computation) -> bool:
         return any(self.taken[called] is not called for x in known.instructions if x.op.calls for called in x.called)
-
-    def _shared(self, known: Computation) -> Computation:
-        notes = self.builder.module.notes
-        for x in known.instructions:
-            if x.op.calls or "control-predecessors" in x.attributes:
-                notes.copy_spelling(self.notes, x.attributes, x.attributes)
-        span = self.notes.spans.get(known)
-        if span is not None:
-            notes.spans[known] = span
-        return known
 
     def _copy(self, known: Computation, shift: int) -> Computation:
         computation = Computation(known.name, known.start + shift)
@@ -108,12 +96,6 @@ class Adoption:
             copies[x] = copy
             append(copy)
         computation.root = copies[known.root]
-        span = self.notes.spans.get(known)
-        if span is not None:
-            parameters, instructions = list(map(get, span.parameters)), list(map(get, span.instructions))
-            self.builder.module.notes.spans[computation] = PrintedSpan(
-                span.start + shift, span.end + shift, get(cast("Instruction", span.root)), parameters, instructions
-            )
         return computation
 
     def _attributes(self, x: Instruction, copies: Mapping[Instruction, Instruction]) -> AttributeSet:
@@ -123,7 +105,6 @@ class Adoption:
         if attributes is None:
             values = {name: with_nodes_replaced(value, Node, partial(self._here, copies)) for name, value in x.attributes.items()}
             attributes = AttributeSet(values)
-            self.builder.module.notes.copy_spelling(self.notes, x.attributes, attributes)
             if "control-predecessors" not in attributes:
                 # Those of other computations are other instructions.
                 self._attribute_sets[key] = attributes

@@ -13,6 +13,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -175,9 +176,11 @@ class HloServer(LanguageServer):
         uri = page_file(page, self._pages)
         window = self.client_capabilities.window
         if window is not None and window.show_document is not None and window.show_document.support:
-            shown = await self.window_show_document_async(types.ShowDocumentParams(uri, external=True))
-            if shown.success:
-                return uri
+            # A client may refuse by an error, too.
+            with suppress(JsonRpcException):
+                shown = await self.window_show_document_async(types.ShowDocumentParams(uri, external=True))
+                if shown.success:
+                    return uri
         return self.log(f"the picture is in {uri}")
 
     def shutdown(self) -> None:

@@ -296,6 +296,9 @@ def test_an_editor_is_asked_to_open_a_picture(client: Client) -> None:
         assert page_data(path.read_text(encoding="utf-8"))["module"] == "m"
         request = next(message for message in iter(browsing.notifications.get, None) if message["method"] == "window/showDocument")
         assert request["params"] == {"uri": uri, "external": True}
+        for reply in ({"result": {"success": False}}, {"error": {"code": -32603, "message": "no browser"}}):
+            browsing.reply = reply
+            assert graph(browsing, URI, AT_S, command="showGraph").startswith("the picture is in file:")
     assert not path.exists()
 
 

@@ -36,6 +36,8 @@ class Client:
         self.notifications: queue.Queue[Json] = queue.Queue()
         self.count = 0
         self.sending = threading.Lock()
+        # What requests of the server, such as to show a page, are answered.
+        self.reply: Json = {"result": {"success": True}}
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
         params = {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options}
@@ -92,8 +94,7 @@ class Client:
             else:
                 self.notifications.put(message)
                 if "id" in message:
-                    # A request of the server, such as to show a page.
-                    self.send({"jsonrpc": "2.0", "id": message["id"], "result": {"success": True}})
+                    self.send({"jsonrpc": "2.0", "id": message["id"], **self.reply})
 
     def send(self, message: Json) -> None:
         """Sends any value as a message."""

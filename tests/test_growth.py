@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from families import FAMILIES
+from families import FAMILIES, FAULTY
 from growth import MAX_EXPONENT, attempt, growth, memory_growth
 
 import hlotool
@@ -28,8 +28,8 @@ ONCE_WORSE = {
     "fmt": ("doubled tuples", "undefined operands"),
     "opt": (
         "calls with an unused argument", "conditionals of their own", "control predecessors of one instruction",
-        "elements of a known tuple", "equal arguments", "loop state of constants", "loops of their own", "tokens of one instruction",
-        "unused parameters", "users of one value, and all of them used",
+        "elements of a known tuple", "equal arguments", "fusions that become smaller", "loop state of constants", "loops of their own",
+        "tokens of one instruction", "unused parameters", "users of one value, and all of them used",
     ),
     "diff": ("file names", "stack frames"),
 }  # fmt: skip
@@ -50,6 +50,17 @@ def test_time_grows_linearly(operation: str, name: str) -> None:
 def test_memory_grows_linearly(operation: str, name: str) -> None:
     measured = memory_growth(operation, FAMILIES[name])
     assert measured is None or measured.exponent < MAX_EXPONENT, measured
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_texts_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
+    """At the size that is measured: `f16` is not a name, but `f1` is."""
+    text = FAMILIES[name].make(FAMILIES[name].size)
+    if name not in FAULTY:
+        assert hlotool.parse_all(text)
+        return
+    with pytest.raises(hlotool.ParseError):
+        hlotool.parse_all(text)
 
 
 @pytest.mark.parametrize("operation", ["parse", "fmt", "verify"])

@@ -45,11 +45,14 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
     while waiting:
         # What is called comes before its callers.
         for computation in context.computations():
+            instructions = waiting.pop(computation, None)
+            if instructions is None:
+                continue
             count = context.report.count
-            simplifier.run(computation, list(waiting.pop(computation, ())))
+            simplifier.run(computation, list(instructions))
             if context.report.count > count:
-                for caller, instructions in _affected(context, [computation], ()).items():
-                    waiting.setdefault(caller, {}).update(instructions)
+                for owner, callers in _affected(context, [computation], ()).items():
+                    waiting.setdefault(owner, {}).update(callers)
         present = set(context.computations())
         waiting = {computation: instructions for computation, instructions in waiting.items() if computation in present}
     context.mark_finished(name, context.rewriter.change_count)
@@ -61,7 +64,7 @@ def _affected(context: Context, changed: Iterable[Computation], changes: Iterabl
 
     Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
     """
-    rewriter, computations = context.rewriter, set(context.computations())
+    rewriter = context.rewriter
     again: dict[Instruction, None] = {}
     callers = dict.fromkeys(caller for computation in changed for caller in rewriter.callers(computation))
     for x in (*changes, *callers):
@@ -72,7 +75,7 @@ def _affected(context: Context, changed: Iterable[Computation], changes: Iterabl
     result: dict[Computation, dict[Instruction, None]] = {}
     for x in again:
         owner = rewriter.owner(x)
-        if owner in computations:
+        if context.is_optimized(owner):
             result.setdefault(owner, {})[x] = None
     return result
 

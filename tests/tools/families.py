@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-__all__ = ["FAMILIES", "Family"]
+__all__ = ["FAMILIES", "FAULTY", "Family"]
 
 
 class Family(NamedTuple):
@@ -133,8 +133,8 @@ def call_chain(opcode: str, attribute: str) -> Callable[[int], str]:
     """Computations that each call the one before."""
 
     def make(n: int) -> str:
-        bodies = rows(f"f@n {{ a = f32[] parameter(0) ROOT b = f32[] {opcode}(a), {attribute}=f@k }}", n)
-        return entry(f"  ROOT q = f32[] {opcode}(p), {attribute}=f{n}", f"f0 {{ a = f32[] parameter(0) ROOT b = f32[] negate(a) }}\n{bodies}\n")
+        bodies = rows(f"f.@n {{ a = f32[] parameter(0) ROOT b = f32[] {opcode}(a), {attribute}=f.@k }}", n)
+        return entry(f"  ROOT q = f32[] {opcode}(p), {attribute}=f.{n}", f"f.0 {{ a = f32[] parameter(0) ROOT b = f32[] negate(a) }}\n{bodies}\n")
 
     return make
 
@@ -201,8 +201,8 @@ def modules(n: int) -> str:
 
 
 def conditional(n: int) -> str:
-    branches = rows("f@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", n)
-    line = f"  i = s32[] constant(0)\n  ROOT c = f32[] conditional(i, {rows('p', n, ', ')}), branch_computations={{{rows('f@k', n, ', ')}}}"
+    branches = rows("f.@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", n)
+    line = f"  i = s32[] constant(0)\n  ROOT c = f32[] conditional(i, {rows('p', n, ', ')}), branch_computations={{{rows('f.@k', n, ', ')}}}"
     return entry(line, branches + "\n")
 
 
@@ -297,8 +297,8 @@ def state_of_constants(n: int) -> str:
 
 def conditionals_of_their_own(n: int) -> str:
     """A chain of conditionals, each with branches of its own."""
-    branches = rows("t@k { a = f32[] parameter(0) ROOT b = f32[] sine(a) }\nu@k { a = f32[] parameter(0) ROOT b = f32[] cosine(a) }", n)
-    chain = rows("  x@n = f32[] conditional(c, x@k, x@k), true_computation=t@k, false_computation=u@k", n)
+    branches = rows("on@k { a = f32[] parameter(0) ROOT b = f32[] sine(a) }\noff@k { a = f32[] parameter(0) ROOT b = f32[] cosine(a) }", n)
+    chain = rows("  x@n = f32[] conditional(c, x@k, x@k), true_computation=on@k, false_computation=off@k", n)
     return entry(f"  c = pred[] parameter(2)\n  x0 = f32[] negate(p)\n{chain}", branches + "\n")
 
 
@@ -312,7 +312,7 @@ def unused_parameters(n: int) -> str:
 
 def equal_arguments(n: int) -> str:
     """Two calls with n equal arguments each."""
-    body = f"f {{\n{rows('  a@k = f32[] parameter(@k)', n)}\n  s0 = f32[] negate(a0)\n{rows('  s@n = f32[] subtract(s@k, a@k)', n)}\n  ROOT t = f32[] sine(s{n})\n}}\n"
+    body = f"f {{\n{rows('  a@k = f32[] parameter(@k)', n)}\n  d0 = f32[] negate(a0)\n{rows('  d@n = f32[] subtract(d@k, a@k)', n)}\n  ROOT t = f32[] sine(d{n})\n}}\n"
     calls = f"  q = f32[] sine(p)\n  r = f32[] call({rows('p', n, ', ')}), to_apply=f\n  s = f32[] call({rows('q', n, ', ')}), to_apply=f"
     return entry(f"{calls}\n  ROOT t = f32[] add(r, s)", body)
 
@@ -339,7 +339,7 @@ FAMILIES: dict[str, Family] = {
     "chain of doublings": Family(lines("x@n = f32[] add(x@k, x@k)", first="  x0 = f32[] negate(p)"), 500),
     "ladder": Family(lines("x@n = f32[] add(x@k, y@k)\n  y@n = f32[] subtract(x@k, y@k)", first="  x0 = f32[] negate(p)\n  y0 = f32[] negate(x0)"), 300),
     "users of one value": Family(lines("x@k = f32[] negate(p)"), 500),
-    "different users of one value": Family(lines("c@k = f32[] constant(@k)\n  x@k = f32[] add(p, c@k)"), 300),
+    "different users of one value": Family(lines("k@k = f32[] constant(@k)\n  x@k = f32[] add(p, k@k)"), 300),
     "users of one value, and all of them used": Family(lambda n: entry(rows("  x@k = f32[] negate(p)", n) + f"\n  ROOT t = tuple({rows('x@k', n, ', ')})"), 500),
     "chain in one line": Family(lambda n: entry(rows("x@n = f32[] negate(x@k)", n, " ")).replace("x0)", "p)", 1), 200),
     "reversed chain": Family(reversed_chain, 500),
@@ -348,7 +348,7 @@ FAMILIES: dict[str, Family] = {
     "undefined operands with near names": Family(lines("name.@k = f32[] negate(nmae.@k)"), 250),
     "undefined operands of one instruction": Family(one("tuple(@i)", "z@k"), 500),
     "operands of other computations": Family(lambda n: entry(rows("  x@k = f32[] negate(y@k)", n), "f {\n" + rows("  y@k = f32[] parameter(@k)", n) + "\n}\n"), 300),
-    "undefined computations": Family(lines("x@k = f32[] call(p), to_apply=f@k"), 500),
+    "undefined computations": Family(lines("x@k = f32[] call(p), to_apply=f.@k"), 500),
     "undefined computations with near names": Family(computations("name.@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", call="x@k = f32[] call(p), to_apply=nmae.@k"), 100),
     "undefined control predecessors": Family(lines("x@k = f32[] negate(p), control-predecessors={z@k}"), 300),
     "unknown opcodes": Family(lines("x@k = f32[] opcode@k(p)"), 100),
@@ -380,9 +380,9 @@ FAMILIES: dict[str, Family] = {
     "reduces": Family(lines("x@k = f32[] reduce(v, p), dimensions={0}, to_apply=add", ADD), 200),
     "sorts": Family(lines("x@n = f32[4] sort(x@k), dimensions={0}, to_apply=less", LESS, first="  x0 = f32[4] negate(v)"), 100),
     "concatenates": Family(lines("x@k = f32[8] concatenate(v, v), dimensions={0}"), 300),
-    "constants": Family(lines("c@k = f32[] constant(@k)"), 500),
-    "equal constants": Family(lines("c@k = f32[] constant(1)"), 500),
-    "iotas": Family(lines("c@k = s32[4] iota(), iota_dimension=0"), 500),
+    "constants": Family(lines("k@k = f32[] constant(@k)"), 500),
+    "equal constants": Family(lines("k@k = f32[] constant(1)"), 500),
+    "iotas": Family(lines("k@k = s32[4] iota(), iota_dimension=0"), 500),
     "random numbers": Family(lines("x@k = f32[4] rng(p, q), distribution=rng_uniform", first="  q = f32[] negate(p)"), 200),
     "generator states": Family(
         lines("b@n = (u64[2], u32[2]) rng-bit-generator(g@k), algorithm=rng_three_fry\n  g@n = u64[2] get-tuple-element(b@n), index=0", first="  g0 = u64[2] constant({1, 2})"),
@@ -413,20 +413,21 @@ FAMILIES: dict[str, Family] = {
     "loop state": Family(state, 200),
     "result elements": Family(lambda n: entry(rows("  x@k = f32[4] negate(v)", n) + f"\n  ROOT t = ({', '.join(['f32[4]'] * n)}) tuple({rows('x@k', n, ', ')})"), 300),
     # ---- computations
-    "computations": Family(computations("f@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }"), 300),
+    "computations": Family(computations("f.@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }"), 300),
     "computations of one name": Family(computations("f { a = f32[] parameter(0) ROOT b = f32[] negate(a) }"), 300),
-    "computations called once": Family(computations("f@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", call="x@k = f32[] call(p), to_apply=f@k"), 200),
+    "computations called once": Family(computations("f.@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", call="x@k = f32[] call(p), to_apply=f.@k"), 200),
     "calls of one computation": Family(lines("x@k = f32[] call(p), to_apply=zero", ZERO), 300),
     "call chain": Family(call_chain("call", "to_apply"), 200),
     "fusion chain": Family(call_chain("fusion", "kind=kLoop, calls"), 200),
     "map chain": Family(call_chain("map", "dimensions={}, to_apply"), 100),
     "fusions": Family(lines("x@k = f32[] fusion(p), kind=kLoop, calls=zero", ZERO), 300),
-    "fusions of their own": Family(computations("f@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", call="x@k = f32[] fusion(p), kind=kLoop, calls=f@k"), 200),
+    "fusions of their own": Family(computations("f.@k { a = f32[] parameter(0) ROOT b = f32[] negate(a) }", call="x@k = f32[] fusion(p), kind=kLoop, calls=f.@k"), 200),
     "loops": Family(lines("w@n = (s32[], f32[4]) while(w@k), condition=cond, body=body", LOOP, first=STATE), 50),
     "nested loops": Family(nested_loops, 50),
     "branches": Family(conditional, 200),
     "conditionals": Family(lines("x@k = f32[] conditional(c, p, p), true_computation=zero, false_computation=zero", ZERO, first="  c = pred[] constant(true)"), 200),
-    "reducers": Family(computations("f@k { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }", call="x@k = f32[] reduce(v, p), dimensions={0}, to_apply=f@k"), 200),
+    "fusions that become smaller": Family(computations("f.@k { a = f32[] parameter(0) b = f32[] negate(a) c = f32[] negate(b) ROOT d = f32[] sine(c) }", entry_body="  x0 = f32[] cosine(p)", call="x@n = f32[] fusion(x@k), kind=kLoop, calls=f.@k"), 1000),
+    "reducers": Family(computations("f.@k { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }", call="x@k = f32[] reduce(v, p), dimensions={0}, to_apply=f.@k"), 200),
     "reduce of many arrays": Family(variadic_reduce, 50),
     "sort of many arrays": Family(variadic_sort, 50),
     "map of many arrays": Family(map_operands, 100),
@@ -532,3 +533,10 @@ FAMILIES: dict[str, Family] = {
     "carriage returns": Family(lambda n: entry(rows("  x@k = f32[] negate(p)", n)).replace("\n", "\r\n"), 300),
     "empty lines": Family(lines("x@k = f32[] negate(p)\n\n\n"), 300),
 }  # fmt: skip
+
+FAULTY = frozenset({
+    "broken line", "broken lines", "computations of one name", "doubled tuples", "forward references", "operands of other computations",
+    "repeated names", "reversed chain", "undefined computations", "undefined computations with near names", "undefined control predecessors",
+    "undefined operands", "undefined operands of one instruction", "undefined operands with near names", "unknown attributes", "unknown opcodes",
+})  # fmt: skip
+"""The families whose texts do not parse. Of the others, a text that does not parse would measure nothing but the error."""

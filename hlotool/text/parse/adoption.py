@@ -7,16 +7,14 @@ spells attributes is not noted again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from hlotool.ir.clone import with_nodes_replaced
 from hlotool.ir.model import AttributeSet, Computation, Instruction, InstructionFields
 from hlotool.ir.node import Node
 from hlotool.text.parse.builder import ModuleBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["Adoption", "WholeComputation"]
 
@@ -36,9 +34,8 @@ class Adoption:
         self.builder = builder
         self.text = known.source.text
         self.notes = known.module.notes
-        # Origins and names are changed when the whole module has been read.
-        is_changed = known.has_origins or known.has_clashes or known.strict != builder.strict
-        self.whole: Mapping[str, WholeComputation] = {} if is_changed else whole
+        # Names that clash have been changed when the whole module had been read.
+        self.whole: Mapping[str, WholeComputation] = {} if known.has_clashes else whole
         self.taken: dict[Computation, Computation] = {}
         # A start changes the computation that it calls, which must not be that of another module then.
         self._may_share = "-start" not in builder.source.text

@@ -40,7 +40,7 @@ class FastPath(RunReader):
         self.formatted_runs: dict[int, int] = {}
         self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.parts: LineParts = None  # type: ignore[assignment]  # set by `attach`
-        # The computations that were read in one piece, by name, and those of another parse.
+        # The computations that were read in one piece, by name, and what takes over those of another parse.
         self.whole: dict[str, WholeComputation] = {}
         self.adoption: Adoption | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
@@ -48,7 +48,7 @@ class FastPath(RunReader):
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
         """Connects the fast path to its session. What `known`, the path of another parse, has read is not read again."""
         self.parts = LineParts(self.builder, session, known.parts if known is not None else None)
-        if known is not None and known.parts.unmarked == self.parts.unmarked:
+        if known is not None:
             self.adoption = Adoption(known.builder, known.whole, self.builder)
 
     def close(self) -> None:
@@ -110,8 +110,10 @@ class FastPath(RunReader):
 
     def _adopt(self, header: Any, position: int) -> int:
         """Takes over a computation from another parse, and returns the offset after it; -1 if it must be read."""
-        known = self.adoption.candidate(header[3], position) if self.adoption is not None else None
-        if self.adoption is None or known is None:
+        if self.adoption is None:
+            return -1
+        known = self.adoption.candidate(header[3], position)
+        if known is None:
             return -1
         shift = position - known.computation.start
         # What comes after the computation may belong to it now.

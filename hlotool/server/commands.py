@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -121,12 +121,12 @@ def beginning(output: str) -> str:
     return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (all of it is in the log of the language server)"])
 
 
-def page_file(page: str, folder: tempfile.TemporaryDirectory[str]) -> str:
-    """Writes a page to a file of its own, and returns the URI of the file."""
-    handle = tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".html", dir=folder.name, delete=False)  # noqa: SIM115
-    with handle:
-        handle.write(page)
-    return Path(handle.name).as_uri()
+def page_file(page: str, folder: Path) -> str:
+    """Writes a page to a file of its own, and returns the URI of the file; equal pages have one file."""
+    data = page.encode()
+    path = folder / f"{sha256(data).hexdigest()[:16]}.html"
+    path.write_bytes(data)
+    return path.as_uri()
 
 
 def position_of(argument: Any) -> types.Position | None:

@@ -13,20 +13,20 @@ __all__ = ["readable", "without_markup"]
 Answer = TypeVar("Answer", types.Hover | None, types.SignatureHelp | None, types.CompletionItem)
 Shown = TypeVar("Shown")
 _MARK = re.compile(r"`(?P<code>[^`]*)`|\*\*|\\(?P<escaped>.)|\[(?P<words>[^\]]*)\]\([^)]*\)")
-_HEADING = re.compile(r"#+ ")
+_HEADING = re.compile(r"^#+ ")
 _RULE_OF_TABLE = re.compile(r"\|[|\-]+\|")
 
 
 def without_markup(text: str) -> str:
     r"""The text without the marks of Markdown; rows of tables become lines.
 
-    >>> print(without_markup("## add\n\n**a\\_b** is `a_b`\n\n| value | |\n|---|---|\n| `x` | y |\n```hlo\nn = `x`\n```"))
+    >>> print(without_markup("## add\n\n**a\\_b** is `a_b`\n\n| value | |\n|---|---|\n| `x` | y \\| z |\n```hlo\nn = `x`\n```"))
     add
     <BLANKLINE>
     a_b is a_b
     <BLANKLINE>
     value
-    x  y
+    x  y | z
     n = `x`
     """
     return "\n".join(_lines(text))
@@ -40,9 +40,16 @@ def _lines(text: str) -> Iterator[str]:
         elif is_code:
             yield line
         elif not _RULE_OF_TABLE.fullmatch(line):
-            head = _HEADING.match(line)
-            words = _MARK.sub(lambda mark: mark["code"] or mark["escaped"] or mark["words"] or "", line[head.end() if head is not None else 0 :])
-            yield "  ".join(cell.strip() for cell in words.strip("|").split(" | ")).rstrip() if line.startswith("|") else words
+            yield _row(line) if line.startswith("|") else _words(_HEADING.sub("", line, count=1))
+
+
+def _row(line: str) -> str:
+    # An escaped bar is a part of its cell.
+    return "  ".join(_words(cell).strip() for cell in line.strip("|").split(" | ")).rstrip()
+
+
+def _words(text: str) -> str:
+    return _MARK.sub(lambda mark: mark["code"] or mark["escaped"] or mark["words"] or "", text)
 
 
 def readable(answer: Answer, *, with_markdown: bool) -> Answer:

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
 
@@ -173,7 +174,7 @@ class HloServer(LanguageServer):
     async def open_page(self, page: str) -> str:
         """Has the client open a page in a browser. Returns where the page is, which is logged if the client cannot open it."""
         self._pages = self._pages or tempfile.TemporaryDirectory(prefix="hlotool-")
-        uri = page_file(page, self._pages)
+        uri = page_file(page, Path(self._pages.name))
         window = self.client_capabilities.window
         if window is not None and window.show_document is not None and window.show_document.support:
             # A client may refuse by an error, too.

@@ -18,28 +18,13 @@ from urllib.request import url2pathname
 import pytest
 from graph_readers import page_data
 from lsp_client import Client, RequestError
+from texts import ROW_SUMS as TEXT
 
 from hlotool.server.session import Session
 from hlotool.text.source.files import read_text
 
 URI = "file:///m.hlo"
 FIX_ALL = "source.fixAll.hlotool"
-TEXT = """HloModule m
-
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT sum = f32[] add(a, b)
-}
-
-ENTRY e {
-  x = f32[4,8] parameter(0)
-  zero = f32[] constant(0)
-  s = f32[4] reduce(x, zero), dimensions={1}, to_apply=add
-  dead = f32[4] negate(s)
-  ROOT r = f32[4] exponential(s)
-}
-"""
 AT_S = {"line": 11, "character": 2}
 AT_OPCODE = {"line": 11, "character": 14}
 AT_ADD = {"line": 11, "character": 56}

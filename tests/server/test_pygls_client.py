@@ -11,6 +11,7 @@ import pytest
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
+from texts import ROW_SUMS
 
 from hlotool.server.positions import LineTable
 
@@ -18,22 +19,7 @@ URI = "file:///m.hlo"
 THIS = types.TextDocumentIdentifier(URI)
 AT_S, AT_ADD, AFTER_OPCODE = types.Position(11, 2), types.Position(11, 58), types.Position(11, 17)
 WORD_DEAD = types.Range(types.Position(12, 2), types.Position(12, 6))
-TEXT = """HloModule m
-
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT sum = f32[] add(a, b)
-}
-
-ENTRY e {
-  x = f32[4,8] parameter(0)
-  zero = f32[] constant(0)
-  s = f32[4]   reduce(x, zero), dimensions={1}, to_apply=add
-  dead = f32[4] negate(s)
-  ROOT r = f32[4] exponential(s)
-}
-"""
+TEXT = ROW_SUMS.replace("f32[4] reduce", "f32[4]   reduce")
 CAPABILITIES = types.ClientCapabilities(
     text_document=types.TextDocumentClientCapabilities(
         publish_diagnostics=types.PublishDiagnosticsClientCapabilities(related_information=True),
@@ -49,10 +35,10 @@ def conversation(tell: Callable[[LanguageClient, types.PublishDiagnosticsParams]
     async def talk() -> None:
         published: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
 
-        @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)  # type: ignore[untyped-decorator]
         def receive(params: types.PublishDiagnosticsParams) -> None:
             published.put_nowait(params)
 
+        client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(receive)
         await client.start_io(sys.executable, "-m", "hlotool", "lsp")
         hello = await client.initialize_async(types.InitializeParams(CAPABILITIES))
         assert hello.server_info is not None
@@ -64,7 +50,7 @@ def conversation(tell: Callable[[LanguageClient, types.PublishDiagnosticsParams]
         client.exit(None)
         assert client._server is not None
         assert await client._server.wait() == 0
-        await client.stop()  # type: ignore[no-untyped-call]
+        await client.stop()  # type: ignore[no-untyped-call]  # pygls gives it no types
 
     asyncio.run(asyncio.wait_for(talk(), 60))
 

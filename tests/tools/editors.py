@@ -18,27 +18,14 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from texts import ROW_SUMS
+
 __all__ = ["main"]
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = Path(__file__).parent
-SAMPLE = """HloModule m
-
-add {
-  a = f32[] parameter(0)
-  b = f32[] parameter(1)
-  ROOT sum = f32[] add(a, b)
-}
-
-ENTRY e {
-  x = f32[4,8] parameter(0)
-  zero = f32[] constant(0)
-  s = f32[4]   reduce(x, zero), dimensions={1}, to_apply=add
-  dead = f32[4] negate(s)
-  ROOT r = f32[4] exponential(s)
-}
-"""
-FORMATTED = SAMPLE.replace("f32[4]   reduce", "f32[4] reduce")
+FORMATTED = ROW_SUMS
+SAMPLE = FORMATTED.replace("f32[4] reduce", "f32[4]   reduce")
 EXPECTED = {
     "finding": "'dead' is never used",
     "hover": "Combines the elements",

@@ -1,8 +1,8 @@
-"""Texts that several tests format or optimize."""
+"""Texts that several tests format, optimize, or open in an editor."""
 
 from __future__ import annotations
 
-__all__ = ["MESSY", "NEAT", "SEVERAL_ROUNDS"]
+__all__ = ["MESSY", "NEAT", "ROW_SUMS", "SEVERAL_ROUNDS"]
 
 MESSY = "HloModule m\nENTRY e {\n  a = f32[2]   parameter( 0 ) // in\n\n\n  ROOT b = f32[2] negate( a )\n}\n"
 NEAT = "HloModule m\n\nENTRY e {\n  a = f32[2] parameter(0) // in\n\n  ROOT b = f32[2] negate(a)\n}\n"
@@ -27,5 +27,23 @@ ENTRY e {
   f = f32[] multiply(a, d)
   g = f32[] multiply(d, b)
   ROOT r = f32[] subtract(f, g)
+}
+"""
+
+# With an instruction that nothing uses.
+ROW_SUMS = """HloModule m
+
+add {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT sum = f32[] add(a, b)
+}
+
+ENTRY e {
+  x = f32[4,8] parameter(0)
+  zero = f32[] constant(0)
+  s = f32[4] reduce(x, zero), dimensions={1}, to_apply=add
+  dead = f32[4] negate(s)
+  ROOT r = f32[4] exponential(s)
 }
 """

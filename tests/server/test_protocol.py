@@ -269,6 +269,10 @@ def test_what_cannot_be_shown_as_a_picture(client: Client) -> None:
         graph(client, uri)
     with pytest.raises(RequestError, match="expected a position"):
         graph(client, uri, "line 3")
+    client.open("file:///empty.hlo", "\n")
+    for arguments in ((), ({"line": 0, "character": 0},)):
+        with pytest.raises(RequestError, match="there is no module here"):
+            graph(client, "file:///empty.hlo", *arguments)
 
 
 def test_an_editor_is_asked_to_open_a_picture(client: Client) -> None:

@@ -25,8 +25,31 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),
     ("fuzz_differ.py", "--count", "20", "--faults", "6", "--linear"),
+    ("fuzz_commands.py", "--count", "250"),
+    ("fuzz_server.py", "--count", "40"),
 )
 """Fuzzers, with as much to do as takes each of them less than a minute."""
+
+ROOMS = {
+    "analysis": "fuzz_optimizer.py",
+    "builder": "fuzz_commands.py",
+    "cli": "fuzz_commands.py",
+    "differ": "fuzz_differ.py",
+    "graph": "fuzz_commands.py",
+    "interp": "fuzz_plans.py",
+    "ir": "fuzz_optimizer.py",
+    "literals": "fuzz_ops.py",
+    "opdefs": "fuzz_verify.py",
+    "optimizer": "fuzz_optimizer.py",
+    "server": "fuzz_server.py",
+    "shapes": "fuzz_verify.py",
+    "syntax": "fuzz_server.py",
+    "testing": "fuzz_plans.py",
+    "text": "fuzz.py",
+    "verifier": "fuzz_verify.py",
+    "workspace": "fuzz_commands.py",
+}
+"""The packages of hlotool, with a fuzzer that exercises each. `frameworks` needs the frameworks; `dev` reads nothing from users."""
 
 MUTATED = (
     "interp.binding",

@@ -1,0 +1,15 @@
+"""The daily fuzzers exercise every package that reads what users feed it."""
+
+from pathlib import Path
+
+from daily import FUZZERS, ROOMS
+
+import hlotool
+
+_WITHOUT_FUZZER = {"dev", "frameworks"}
+
+
+def test_every_package_has_a_daily_fuzzer():
+    packages = {path.parent.name for path in Path(hlotool.__file__).parent.glob("*/__init__.py")}
+    assert ROOMS.keys() == packages - _WITHOUT_FUZZER
+    assert set(ROOMS.values()) <= {name for name, *_ in FUZZERS}

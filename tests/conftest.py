@@ -45,6 +45,10 @@ collect_ignore_glob = ["programs/*.py"]
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Tests set these where they matter. A shell may export them, and workers of pytest-xdist do, which would give commands a width without a terminal.
+for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "HLOTOOL_DEBUG", "PAGER"):
+    os.environ.pop(name, None)
+
 # The same examples in every run, whatever the speed of the machine, and no files of earlier failures.
 # A strategy that rejects most of its examples fails, since the test would see few of them.
 settings.register_profile(

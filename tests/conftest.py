@@ -27,6 +27,7 @@ from checks.programs import equal_to_jax
 from checks.serving import answer_text, answered
 from checks.text import accepted, modern_print, modernized, printed, printed_like_xla, rejected, rejected_like_xla
 from checks.verification import verified
+from held import constants_as_bytes
 from hypothesis import HealthCheck, Phase, settings
 
 HERE = Path(__file__).parent
@@ -101,6 +102,16 @@ class CaseFile(pytest.File):
             write_outputs(self.path, [made(self.path, case) for case in read_cases(self.path)])
         for number, case in enumerate(read_cases(self.path), 1):
             yield CaseItem.from_parent(self, name=f"case{number}", case=case, check=check)
+            if folder in RUN_TWICE and "constant(" in case.text:
+                yield CaseItem.from_parent(self, name=f"case{number}-bytes", case=case, check=_with_constants_as_bytes(check))
+
+
+def _with_constants_as_bytes(check: Callable[[Path, Case], None]) -> Callable[[Path, Case], None]:
+    def run(path: Path, case: Case) -> None:
+        with constants_as_bytes():
+            check(path, case)
+
+    return run
 
 
 class CaseItem(pytest.Item):
@@ -142,6 +153,9 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "graph": pictured,
 }
 """What the cases of each folder must do."""
+
+RUN_TWICE = {"optimizer", "builder", "differ", "patches", "ops", "graph", "verify"}
+"""The folders whose cases run again with constants held as bytes, as NumPy's values and those that are folded are: nothing may depend on it."""
 
 OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "text/accept": lambda path, case: printed(case),

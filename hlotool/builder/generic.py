@@ -11,10 +11,10 @@ from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.errors import nearest
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import CONTINUED
 from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.values import (
     AliasPair,
     ConvolutionDimensions,

@@ -13,10 +13,10 @@ from typing import Any
 
 from hlotool.differ.constants import ConstantKeys
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import FileLocation, decode_stack_tables
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import unquote

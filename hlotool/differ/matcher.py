@@ -13,6 +13,7 @@ from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
 from hlotool.differ.pairs import Pairs
+from hlotool.differ.uncalled import pair_uncalled
 
 __all__ = ["match"]
 
@@ -68,16 +69,20 @@ class _Matcher:
         self.free = list(range(len(graph.nodes)))
         # Pairs with neighbors that have no partner.
         self.open: list[tuple[int, int]] = []
+        # Where a module starts: computations without callers, by the number of their pair.
+        self.sections: dict[int, int] = {}
+        for number, pair in enumerate(pair_uncalled(graph)):
+            self.pairs.join_computations(*pair)
+            self.sections.update(dict.fromkeys(pair, number))
 
     def run(self, *, aligns: bool) -> None:
         """Pairs what is equal; with `aligns`, computations are aligned in textual order before what is equal in one direction is paired."""
         graph = self.graph
-        self.pairs.join_computations(*graph.entries)
         # Without annotations, keys and structures are the same.
         levels = [graph.keys, graph.structures] if len(set(graph.keys)) > len(set(graph.structures)) else [graph.structures]
         for keys in levels:
-            by_operands = structure_classes(graph) if keys is graph.structures else classes_by_operands(graph, keys)
-            by_both = classes_by_users(graph, by_operands)
+            by_operands = self.classes_by_operands(keys)
+            by_both = classes_by_users(graph, by_operands, self.sections)
             self.join_unique(by_both)
             self.spread_again(by_both)
             self.join_in_order(by_both)
@@ -95,6 +100,11 @@ class _Matcher:
                 self.join_unique(classes_by_neighborhood(graph, keys, self.partner, radius))
                 self.spread_again(keys)
 
+    def classes_by_operands(self, keys: Sequence[int]) -> list[int]:
+        if keys is self.graph.structures and len(self.sections) == len(self.graph.entries):
+            return structure_classes(self.graph)
+        return classes_by_operands(self.graph, keys, self.sections)
+
     def is_doubtful(self) -> bool:
         """Whether much is paired by resemblance only, or by one direction although the other one says something else.
 
@@ -111,7 +121,7 @@ class _Matcher:
 
         Users first: an operand that was exchanged for an earlier value of a repeated computation makes what follows equal to other parts of it.
         """
-        by_users = classes_by_users(self.graph, keys)
+        by_users = classes_by_users(self.graph, keys, self.sections)
         if not self.conflict_count:
             self.conflict_count = self.conflicts(by_operands, by_users)
         self.join_unique(by_users)

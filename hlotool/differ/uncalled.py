@@ -34,6 +34,19 @@ class _Matching:
         self.graph = graph
         self.left, self.right = left, right
         self.pairs: list[tuple[int, int]] = []
+        self.nodes = {c: self._nodes(c) for c in (*left, *right)}
+
+    def _nodes(self, computation: int) -> list[int]:
+        """The nodes of a computation, and of those that only it calls."""
+        graph = self.graph
+        nodes: list[int] = []
+        pending = [computation]
+        while pending:
+            members = graph.members[pending.pop()]
+            nodes += members
+            called = [callee for node in members if node in graph.calls for callees in graph.calls[node].values() for callee in callees]
+            pending += [callee for callee in called if len(graph.callers[callee]) == 1]
+        return nodes
 
     def join(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Makes pairs, in this order, of computations without partners."""
@@ -65,7 +78,7 @@ class _Matching:
             holders: dict[int, tuple[Counter[int], Counter[int]]] = {}
             for side, computations in enumerate((self.left, self.right)):
                 for c in computations:
-                    for node in graph.members[c]:
+                    for node in self.nodes[c]:
                         holders.setdefault(label[node], (Counter(), Counter()))[side][c] += 1
             for here, there in holders.values():
                 if len(here) * len(there) <= _MOST_ALIKE:
@@ -74,7 +87,7 @@ class _Matching:
 
         def rank(pair: tuple[int, int]) -> tuple[float, bool, int, tuple[int, int]]:
             a, b = pair
-            share = common[pair] / (len(graph.members[a]) + len(graph.members[b]))
+            share = common[pair] / (len(self.nodes[a]) + len(self.nodes[b]))
             return -share, graph.computations[a].name != graph.computations[b].name, abs(places[a] - places[b]), pair
 
         self.join(sorted(common, key=rank))

@@ -11,7 +11,7 @@ from typing import Any
 
 from hlotool.differ.graph import Graph
 
-__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "structure_classes"]
+__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "outlines", "outlines_of", "structure_classes"]
 
 
 _NOWHERE: Mapping[int, int] = {}
@@ -42,6 +42,20 @@ def structure_classes(graph: Graph) -> list[int]:
     if graph.structure_classes is None:
         graph.structure_classes = classes_by_operands(graph, graph.structures)
     return graph.structure_classes
+
+
+def outlines_of(graph: Graph, classes: Sequence[int]) -> list[int]:
+    """Equal numbers for computations whose nodes belong to the same classes by operands."""
+    numbers: dict[tuple[int, ...], int] = {}
+    keys = [(classes[root], *sorted([classes[node] for node in members])) for root, members in zip(graph.roots, graph.members, strict=True)]
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def outlines(graph: Graph) -> list[int]:
+    """Equal numbers for computations that differ in names, annotations and order only; computed once for a graph."""
+    if graph.outlines is None:
+        graph.outlines = outlines_of(graph, structure_classes(graph))
+    return graph.outlines
 
 
 def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:

@@ -123,6 +123,7 @@ class Graph:
     def forget(self) -> None:
         """Empties the tables of what has been asked before."""
         self.structure_classes: list[int] | None = None
+        self.outlines: list[int] | None = None
         self._forwarded: dict[int, int] = {}
         self._parameters: dict[int, list[int]] = {}
         self._by_key: dict[int, dict[int, list[int]]] = {}

@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlotool.differ.alignment import align
 from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users, structure_classes
-from hlotool.differ.computations import improve_computations, pair_leftovers
+from hlotool.differ.computations import counterparts, improve_computations
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
 from hlotool.differ.pairs import Pairs
-from hlotool.differ.uncalled import pair_uncalled
+from hlotool.differ.resemblance import pair_remaining, pair_uncalled
 
 __all__ = ["match"]
 
@@ -52,7 +52,13 @@ def _completed(matcher: _Matcher) -> Pairs:
     if not matcher.is_finished():
         Growth(graph, pairs).run(matcher.open)
     pairs.settle_computations()
-    pair_leftovers(graph, pairs)
+    remaining = pair_remaining(graph, pairs)
+    for left, right in remaining:
+        pairs.join_computations(left, right)
+        for a, b in counterparts(graph, left, right):
+            pairs.join(a, b)
+    if remaining:
+        Growth(graph, pairs).run([])
     improve(graph, pairs)
     improve_computations(graph, pairs)
     return pairs
@@ -267,7 +273,7 @@ class _Matcher:
         other = graph.calls.get(right, {})
         for name, callees in graph.calls[left].items():
             for a, b in zip(callees, other.get(name, ()), strict=False):
-                if not self.pairs.join_computations(a, b):
+                if not self.pairs.join_called(a, b):
                     continue
                 for c, d in self.boundaries(a, b):
                     if self.partner[c] < 0 and self.partner[d] < 0 and classes[c] == classes[d]:

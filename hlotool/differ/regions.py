@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hlotool.differ.computations import outline
+from hlotool.differ.classes import outlines
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 from hlotool.opdefs.traits import ANY_SIGNATURE
@@ -58,12 +58,11 @@ def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int
 
 def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
     """Computations without a counterpart that are equal to another one of their module: rather to the one that their callers called before."""
-    outlines: dict[Any, list[int]] = {}
-    for computation in range(len(graph.computations)):
-        side = computation < graph.computation_split
-        outlines.setdefault((side, outline(graph, computation)), []).append(computation)
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for computation, number in enumerate(outlines(graph)):
+        groups.setdefault((computation < graph.computation_split, number), []).append(computation)
     result = []
-    for (side, _), members in outlines.items():
+    for (side, _), members in groups.items():
         paired = [c for c in members if c in pairs.computations]
         for computation in members:
             if computation in pairs.computations or not paired:

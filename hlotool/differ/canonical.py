@@ -132,6 +132,9 @@ class CanonicalForm:
     # ---- instructions -------------------------------------------------------------------------------------------------
 
     def _normalize(self, x: Instruction) -> None:
+        if not x.op.calls:
+            # The root that an asynchronous call runs has the call's annotations, whether its text repeats them or not.
+            self.module.notes.forget_written(x)
         attributes = self._own_attributes(x)
         if attributes is not x.attributes:
             set_field(x, "attributes", attributes)

@@ -100,6 +100,10 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         entry = self._written.get(x)
         return entry[0] if entry is not None and entry[1].are_of(x) else None
 
+    def forget_written(self, x: InstructionType) -> None:
+        """Makes an instruction print with the annotations that it has, whatever the text has."""
+        self._written.pop(x, None)
+
     def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes[Any, Any]:
         """The notes for a copy of the module. The functions give the copy of a node or attribute set, or None to leave out its notes."""
         notes: SourceNotes[Any, Any] = SourceNotes()

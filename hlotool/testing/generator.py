@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from math import prod
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from math import isnan, prod
 from random import Random
 from typing import Any, TypeVar
 
 from hlotool.builder.builder import Builder
 from hlotool.builder.op import Op
 from hlotool.errors import BuilderError
+from hlotool.literals.data import PART_TYPES
+from hlotool.literals.floats import decode_floats
 from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["ELEMENTWISE_OF_TWO", "TYPES", "Generator", "Recipe"]
+__all__ = ["ELEMENTWISE_OF_ONE", "ELEMENTWISE_OF_TWO", "TYPES", "Generator", "Recipe", "Recipes", "special_values"]
 
 T = TypeVar("T")
 
@@ -24,6 +28,30 @@ _DEEPEST = 3
 
 Recipe = Callable[["Generator"], Any]
 """Adds instructions; what it makes becomes a value that later ones may read."""
+
+
+class Recipes(dict[str, list[Recipe]]):
+    """Recipes by the feature that they belong to; those of the feature "" are for all modules."""
+
+    def add(self, times: int = 1, feature: str = "") -> Callable[[Recipe], Recipe]:
+        """Registers a function as a recipe that is drawn `times` as often as others."""
+
+        def register(function: Recipe) -> Recipe:
+            self.setdefault(feature, []).extend([function] * times)
+            return function
+
+        return register
+
+
+ELEMENTWISE_OF_ONE = {
+    "float": "abs acos acosh asin asinh atanh cbrt ceil cos cosh erf exp expm1 floor imag is_finite log log1p logistic neg real round_nearest_afz "
+    "round_nearest_even rsqrt sign sin sinh sqrt tan tanh".split(),
+    "complex": "abs cos exp expm1 imag log log1p logistic neg real rsqrt sign sin sqrt tan tanh".split(),
+    "signed": "abs clz neg not_ population_count sign".split(),
+    "unsigned": "clz not_ population_count".split(),
+    "pred": ["not_"],
+}
+"""Methods with one operand, by the kind of its elements."""
 
 ELEMENTWISE_OF_TWO = {
     "float": ("add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2"),
@@ -38,13 +66,16 @@ ELEMENTWISE_OF_TWO = {
 class Generator:
     """Draws the instructions of one module. `values` are those of the open computation that may be operands."""
 
-    def __init__(self, seed: int, types: Sequence[str]) -> None:
+    def __init__(self, seed: int, types: Sequence[str], features: Collection[str] = (), recipes: Sequence[Recipe] = ()) -> None:
         self.random = Random(seed)
         self.builder = Builder(f"random_{seed}", source_lines=False)
         self.types = tuple(types)
+        self.features = frozenset(features)
+        self.recipes = recipes
         self.values: list[Op] = []
         self.depth = 0
         self._parameters = 0
+        self._channels = 0
 
     def choice(self, items: Sequence[T]) -> T:
         return self.random.choice(items)
@@ -89,29 +120,54 @@ class Generator:
         """A new array: a parameter in the entry computation, else a constant or an iota."""
         shape = array_shape(element_type, tuple(sizes))
         if not self.depth and self.chance(0.5):
-            self._parameters += 1
-            return self.keep(self.builder.parameter(self._parameters - 1, shape, f"p{self._parameters - 1}"))
+            return self.parameter(shape)
         kind = ELEMENT_TYPES[element_type].kind
+        if "special" in self.features and self.chance(0.3):
+            return self.keep(self.builder.constant(self.literal(element_type, sizes)))
         if sizes and kind in ("float", "signed", "unsigned") and self.chance(0.3):
             return self.keep(self.builder.iota(shape, self.random.randrange(len(sizes))))
         number = self.scalar(element_type)
         return self.keep(number if not sizes else self.builder.broadcast(number, sizes))
 
+    def parameter(self, shape: Shape) -> Op:
+        """A new parameter of the entry computation."""
+        number = self._parameters
+        self._parameters += 1
+        return self.keep(self.builder.parameter(number, shape, f"p{number}"))
+
+    def literal(self, element_type: str, sizes: Sequence[int]) -> Literal:
+        """An array of special numbers."""
+        numbers = special_values(element_type)
+        return literal_from_bytes(array_shape(element_type, tuple(sizes)), b"".join(self.random.choices(numbers, k=prod(sizes))))
+
     def scalar(self, element_type: str) -> Op:
         """A constant."""
-        kind = ELEMENT_TYPES[element_type].kind
+        row = ELEMENT_TYPES[element_type]
+        if "special" in self.features and self.chance(0.4):
+            return self.builder.constant(self.literal(element_type, ()))
         numbers: dict[str, Any] = {
             "pred": self.chance(0.5),
             "float": self.choice((0.0, 1.0, -1.5, 0.25, 2.0, -0.0)),
             "complex": self.choice((1 + 0j, 0.5 - 1j)),
-            "signed": self.choice((0, 1, -1, 2, 3, -4)),
         }
-        return self.builder.constant(numbers.get(kind, self.choice((0, 1, 2, 5))), element_type)
+        if row.is_integral:
+            return self.builder.constant(min(max(self.choice((0, 1, -1, 2, 3, 5, -4)), row.minimum), row.maximum), element_type)
+        return self.builder.constant(numbers[row.kind], element_type)
+
+    def channel(self) -> int:
+        """The number of a new channel."""
+        self._channels += 1
+        return self._channels
 
     def like(self, x: Op, element_type: str | None = None) -> Op:
         """An array with the sizes of another one, and with its element type unless one is named."""
         wanted = element_type or x.shape.element_type
         sizes = x.shape.dimensions
+        if any(x.shape.dynamic):
+            # The sizes of another array may differ when it runs.
+            return x if wanted == x.shape.element_type else self.keep(self.builder.convert_element_type(x, wanted))
+        if "shared" in self.features and element_type is None and self.chance(0.2):
+            return x
         fitting = [y for y in self.values if y.shape.is_array and y.shape.element_type == wanted and y.shape.dimensions == sizes]
         return self.choice(fitting) if fitting and self.chance(0.8) else self.new(wanted, sizes)
 
@@ -132,7 +188,12 @@ class Generator:
         if shape.is_tuple:
             return self.builder.tuple([self.of_shape(element) for element in shape.elements])
         fitting = [x for x in self.values if x.shape == shape]
-        return self.choice(fitting) if fitting else self.new(shape.element_type, shape.dimensions)
+        if fitting:
+            return self.choice(fitting)
+        x = self.new(shape.element_type, shape.dimensions)
+        for axis in [axis for axis, is_dynamic in enumerate(shape.dynamic) if is_dynamic]:
+            x = self.builder.set_dimension_size(x, self.builder.constant(self.random.randint(0, shape.dimensions[axis]), "s32"), axis)
+        return x
 
     # ---- computations -------------------------------------------------------------------------------------------------------
 
@@ -140,26 +201,36 @@ class Generator:
     def may_nest(self) -> bool:
         return self.depth < _DEEPEST
 
-    def body(self, recipes: Sequence[Recipe], result: Shape | None = None) -> Callable[..., Op]:
-        """A function of handles that adds a few instructions by recipes; its result has this shape, or is the last one."""
+    def body(self, result: Shape | None = None) -> Callable[..., Op]:
+        """A function of handles that adds a few instructions by recipes; its result has this shape, or is one of the last."""
 
         def computed(*parameters: Op) -> Op:
+            for _ in range(self.random.randint(1, 3)):
+                self.add(self.choice(self.recipes))
+            return self.of_shape(result) if result is not None else self.choice(self.values[-3:]) if self.values else self.scalar("s32")
+
+        return self.inside(computed)
+
+    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that makes a computation, in which the values are its parameters."""
+
+        def made(*parameters: Op) -> Any:
             outer, self.values = self.values, []
             self.depth += 1
-            for parameter in parameters:
-                self.keep(parameter)
-            for _ in range(self.random.randint(1, 3)):
-                self.add(self.choice(recipes))
             try:
-                return self.of_shape(result) if result is not None else self.choice(self.values[-3:]) if self.values else self.scalar("s32")
+                for parameter in parameters:
+                    self.keep(parameter)
+                return function(*parameters)
             finally:
                 self.values = outer
                 self.depth -= 1
 
-        return computed
+        return made
 
     def reducer(self, element_type: str) -> Callable[[Op, Op], Op]:
-        """A method that reduces numbers of a type."""
+        """A function that reduces numbers of a type; one of any order and grouping, unless the features include others."""
+        if "reducers" in self.features and self.chance(0.6):
+            return self.choice((self.of_scalars, self.of_scalars, self._two_steps, lambda x, y: x, lambda x, y: y))
         of_kind = {"pred": ("and_", "or_"), "float": ("add", "max", "min", "mul"), "complex": ("add", "mul")}
         names = of_kind.get(ELEMENT_TYPES[element_type].kind, ("add", "max", "min", "and_", "or_", "xor"))
         method: Callable[[Op, Op], Op] = getattr(self.builder, self.choice(names))
@@ -170,6 +241,11 @@ class Generator:
         method = self.choice(ELEMENTWISE_OF_TWO[self.kind(x)])
         result: Op = getattr(self.builder, method)(x, y)
         return result
+
+    def _two_steps(self, x: Op, y: Op) -> Op:
+        """An operation on the result of another one."""
+        first = self.of_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
+        return self.of_scalars(first, y) if self.chance(0.5) else self.of_scalars(y, first)
 
     # ---- instructions ---------------------------------------------------------------------------------------------------------
 
@@ -183,3 +259,29 @@ class Generator:
             if isinstance(x, Op):
                 self.keep(x)
         return True
+
+
+@cache
+def special_values(element_type: str) -> tuple[bytes, ...]:
+    """Returns the bytes of numbers at the limits of a type: zeros, the smallest and the largest ones, infinities, NaNs.
+
+    >>> [int.from_bytes(data, signed=True) for data in special_values("s4")]
+    [-8, -7, -1, 0, 1, 7]
+    """
+    row = ELEMENT_TYPES[element_type]
+    if row.kind == "pred":
+        return b"\0", b"\1"
+    size = element_bytes(row)
+    if row.is_integral:
+        numbers = sorted({row.minimum, row.minimum + 1, min(1, row.maximum), 0, max(-1, row.minimum), row.maximum})
+        return tuple([number.to_bytes(size, "little", signed=row.kind == "signed") for number in numbers])
+    if row.float_format is None:
+        part = PART_TYPES[element_type]
+        real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
+        # XLA reads a number whose real part is NaN as one with two NaNs.
+        return tuple([x + y for x in real for y in special_values(part)])
+    mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
+    codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}
+    codes |= {(largest << mantissa) + offset for offset in (-1, 0, 1, 1 << max(mantissa - 1, 0), (1 << mantissa) - 1)}
+    signs = (0, 1 << (row.bits - 1)) if row.float_format.signed else (0,)
+    return tuple([(code | sign).to_bytes(size, "little") for code in sorted(codes) if code < (1 << row.bits) for sign in signs])

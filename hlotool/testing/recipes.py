@@ -1,4 +1,4 @@
-"""Recipes of random modules: each function adds an operation, of values that exist or new ones. BuilderError means that they did not fit."""
+"""Recipes of random modules: each function adds an operation to values that exist or to new ones. BuilderError means that they did not fit."""
 
 from __future__ import annotations
 
@@ -6,43 +6,26 @@ from collections.abc import Callable
 
 from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensionNumbers, RaggedDotDimensionNumbers, ScatterDimensionNumbers
 from hlotool.builder.op import Op
-from hlotool.shapes.shape import array_shape, tuple_shape
-from hlotool.testing.generator import ELEMENTWISE_OF_TWO, Generator, Recipe
+from hlotool.shapes.shape import array_shape
+from hlotool.testing.generator import ELEMENTWISE_OF_ONE, ELEMENTWISE_OF_TWO, Generator, Recipes
 
-__all__ = ["COMMUNICATION", "RECIPES"]
+__all__ = ["VALUES"]
 
-RECIPES: list[Recipe] = []
-COMMUNICATION: list[Recipe] = []
-"""Those that need other devices, or a host."""
+VALUES = Recipes()
+_recipe = VALUES.add
 _FREQUENT = 4
-"""How often recipes are in the list that most modules consist of."""
-
-
-def _recipe(times: int = 1) -> Callable[[Recipe], Recipe]:
-    def register(function: Recipe) -> Recipe:
-        RECIPES.extend([function] * times)
-        return function
-
-    return register
+"""Weight of the recipes that most modules consist of."""
 
 
 # ---- elementwise ----------------------------------------------------------------------------------------------------------
 
-_OF_ONE = {
-    "float": "abs acos acosh asin asinh atanh cbrt ceil cos cosh erf exp expm1 floor imag is_finite log log1p logistic neg real round_nearest_afz "
-    "round_nearest_even rsqrt sign sin sinh sqrt tan tanh".split(),
-    "complex": "abs cos exp expm1 imag log log1p logistic neg real rsqrt sign sin sqrt tan tanh".split(),
-    "signed": "abs clz neg not_ population_count sign".split(),
-    "unsigned": "clz not_ population_count".split(),
-    "pred": ["not_"],
-}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 @_recipe(_FREQUENT)
 def _of_one(g: Generator) -> Op:
     x = g.array()
-    result: Op = getattr(g.builder, g.choice(_OF_ONE[g.kind(x)]))(x)
+    result: Op = getattr(g.builder, g.choice(ELEMENTWISE_OF_ONE[g.kind(x)]))(x)
     return result
 
 
@@ -300,6 +283,9 @@ def _map(g: Generator) -> Op:
 
 @_recipe()
 def _scan(g: Generator) -> list[Op]:
+    if "schedule" in g.features:
+        # Loops must have taken its place by then.
+        return []
     x = g.array("float", "signed", least=1)
     axis = g.axis(x)
     carry = g.new(x.shape.element_type, [size for k, size in enumerate(x.shape.dimensions) if k != axis])
@@ -357,71 +343,6 @@ def _scatter(g: Generator) -> Op:
     updates = g.new(x.shape.element_type, [rows.shape.dimensions[0], x.shape.dimensions[1]])
     numbers = ScatterDimensionNumbers([1], [0], [0], 1)
     return g.builder.scatter(x, rows, updates, g.reducer(x.shape.element_type), numbers)
-
-
-# ---- control flow -----------------------------------------------------------------------------------------------------------
-
-
-@_recipe(2)
-def _call(g: Generator) -> Op:
-    if not g.may_nest:
-        return g.array()
-    return g.builder.call(g.body(RECIPES), [g.array(), g.array()])
-
-
-@_recipe()
-def _fusion(g: Generator) -> Op:
-    """A chain, since nothing may be dead in a fusion."""
-    x = g.array("float")
-
-    def fused(first: Op, second: Op) -> Op:
-        value = g.of_scalars(first, second)
-        for _ in range(g.random.randint(0, 3)):
-            value = getattr(g.builder, g.choice(_OF_ONE["float"]))(value)
-            if value.shape.element_type != x.shape.element_type:
-                break
-        return value
-
-    return g.builder.fusion([x, g.like(x)], "kLoop", g.builder.trace(fused, x.shape, x.shape))
-
-
-@_recipe()
-def _composite(g: Generator) -> Op:
-    return g.builder.composite_call(g.body([_of_one, _of_two]), [g.array()], "test.composite")
-
-
-@_recipe(2)
-def _while(g: Generator) -> list[Op]:
-    if not g.may_nest:
-        return []
-    x, count = g.array(), g.random.randint(0, 4)
-    body = g.body(RECIPES, x.shape)
-    state = g.builder.while_(lambda k, y: g.builder.lt(k, count), lambda k, y: (g.builder.add(k, 1), body(y)), [g.builder.constant(0, "s32"), x])
-    return list(state)
-
-
-@_recipe(2)
-def _conditional(g: Generator) -> Op | list[Op]:
-    if not g.may_nest:
-        return []
-    x, result = g.array(), g.array().shape
-    if g.chance(0.5):
-        return g.builder.conditional(g.scalar("pred"), x, g.body(RECIPES, result), g.array(), g.body(RECIPES, result))
-    return g.builder.conditional(g.index(3), [g.body(RECIPES, result) for _ in range(3)], [x, g.array(), x])
-
-
-@_recipe()
-def _asynchronous(g: Generator) -> Op:
-    x = g.array()
-    start = g.builder.async_start([x], getattr(g.builder, g.choice(_OF_ONE[g.kind(x)])))
-    return g.builder.async_done(g.builder.async_update(start) if g.chance(0.3) else start)
-
-
-@_recipe()
-def _copy_start(g: Generator) -> Op:
-    x = g.array()
-    pair = tuple_shape([x.shape, x.shape, array_shape("u32")])
-    return g.builder.copy_done(g.builder.copy_start(x, pair))
 
 
 # ---- linear algebra, normalization, random numbers ---------------------------------------------------------------------------
@@ -486,20 +407,3 @@ def _collective(g: Generator) -> Op:
         lambda: b.collective_broadcast(x, [[0]]),
     )
     return g.choice(collectives)()
-
-
-@_recipe()
-def _token(g: Generator) -> Op:
-    token = g.builder.after_all([g.builder.after_all()])
-    return g.builder.add_dependency(g.array(), token)
-
-
-def _infeed(g: Generator) -> Op:
-    return g.builder.get_tuple_element(g.builder.infeed_with_token(g.builder.after_all(), tuple_shape([array_shape("f32", g.sizes())])), 0)
-
-
-def _outfeed(g: Generator) -> None:
-    g.builder.outfeed_with_token(g.array(), g.builder.after_all())
-
-
-COMMUNICATION += [_infeed, _outfeed]

@@ -125,3 +125,17 @@ def test_hashes_stay() -> None:
     """Of this version of the scheme for good: another form is another version."""
     assert hashes(hlotool.parse((ROOT / "samples" / "max_pool.hlo").read_text())).module == "hlo1:c5fdf27d2370aa2e4fbb2984f0addaad"
     assert hashes(hlotool.parse(TEXT)).module == "hlo1:038fac4871d6bb39a3be9d1e2c92f342"
+
+
+def test_the_root_of_an_asynchronous_call_has_its_annotations_written_or_not() -> None:
+    text = """HloModule one
+f { a = f32[2] parameter(0) ROOT b = f32[2] negate(a) }
+ENTRY e {
+  p = f32[2] parameter(0)
+  s = ((f32[2]), f32[2], u32[]) async-start(p), calls=f, frontend_attributes={k="v"}
+  ROOT d = f32[2] async-done(s)
+}
+"""
+    written = text.replace("negate(a)", 'negate(a), frontend_attributes={k="v"}')
+    assert not hlotool.diff(hlotool.parse(text), hlotool.parse(written))
+    assert canonical_text(hlotool.parse(text)) == canonical_text(hlotool.parse(written))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -10,15 +11,17 @@ from hypothesis import given, settings
 import hlotool
 from hlotool.interp.inputs import random_arguments
 from hlotool.opdefs.table import OPS
-from hlotool.testing import assert_runs_equal, modules, random_module
+from hlotool.ir.model import Module
+from hlotool.shapes.literal import Literal
+from hlotool.testing import FEATURES, assert_runs_equal, modules, random_module
 
 SEEDS = range(120)
 LEFT_OUT = {
     "parts that only texts of compilers have": {
         "all-gather-start", "all-gather-done", "all-reduce-start", "all-reduce-done", "collective-permute-start", "collective-permute-done", "domain",
     },
-    "between devices, or with the host": {"send", "send-done", "recv", "recv-done", "ragged-all-to-all"},
-    "without a meaning that is known": {"custom-call", "dynamic-reshape"},
+    "between devices": {"ragged-all-to-all"},
+    "without a meaning that is known": {"dynamic-reshape"},
 }  # fmt: skip
 
 
@@ -34,6 +37,38 @@ def test_modules_are_valid_and_run(seed: int) -> None:
 def test_all_opcodes_occur() -> None:
     opcodes = {x.opcode for seed in range(600) for x in random_module(seed, communicates=True).all_instructions()}
     assert set(OPS) - opcodes == set().union(*LEFT_OUT.values())
+
+
+SHOWN: dict[str, Callable[[Module], object]] = {
+    "effects": lambda module: any(x.opcode in ("outfeed", "send", "custom-call") for x in module.all_instructions()),
+    "control": lambda module: any(x.control_predecessors for x in module.all_instructions()),
+    "schedule": lambda module: module.is_scheduled,
+    "dynamic": lambda module: any(x.shape.is_array and any(x.shape.dynamic) for x in module.all_instructions()),
+    "special": lambda module: "nan" in hlotool.to_text(module),
+    "reducers": lambda module: any(c.root.opcode == "subtract" for x in module.all_instructions() if x.opcode == "reduce" for c in x.called),
+    "shared": lambda module: any(x.opcode == "call" and len({*x.operands}) < len(x.operands) for x in module.all_instructions()),
+    "unused": lambda module: any(d.code == "C014" for d in hlotool.verify(module, select=["C014"])),
+    "texts": lambda module: any(isinstance(x.immediate, Literal) and x.immediate.text for x in module.all_instructions()),
+    "layouts": lambda module: "{0,1}" in hlotool.to_text(module),
+    "annotations": lambda module: "sharding=" in hlotool.to_text(module),
+    "aliases": lambda module: module.input_output_alias,
+}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_modules_have_their_features(feature: str) -> None:
+    made = [random_module(seed, features=[feature]) for seed in range(40)]
+    assert any(map(SHOWN[feature], made))
+    assert not any(map(SHOWN[feature], (random_module(seed, types=["f32"]) for seed in range(10))))
+    for module in made:
+        text = hlotool.to_text(module)
+        assert hlotool.to_text(hlotool.parse(text)) == text
+        assert not [diagnostic for diagnostic in hlotool.verify(hlotool.parse(text)) if diagnostic.severity == "error"]
+
+
+def test_unknown_features() -> None:
+    with pytest.raises(hlotool.errors.HlotoolError, match="no feature 'schedules'; did you mean 'schedule'"):
+        random_module(0, features=["schedules"])
 
 
 def test_a_seed_stands_for_a_module() -> None:

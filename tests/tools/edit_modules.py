@@ -27,6 +27,7 @@ from hlotool.literals.print import literal_text
 from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.shapes.layout import default_layout
 from hlotool.shapes.shape import array_shape
+from hlotool.testing.edits import shuffle
 
 __all__ = ["EDITS", "Edit", "Edited", "edit_module", "renamed", "reordered", "shuffled"]
 
@@ -527,30 +528,5 @@ def _shuffled(module: Module, random: Random) -> tuple[list[Instruction], Module
     copy = clone_module(module)
     before = list(copy.all_instructions())
     for computation in copy.computations:
-        _shuffle(computation, random)
+        shuffle(computation, random)
     return before, copy
-
-
-def _shuffle(computation: Computation, random: Random) -> None:
-    """A random order in which operands and control predecessors come first."""
-    members = set(computation.instructions)
-    users: dict[Instruction, list[Instruction]] = {}
-    missing: dict[Instruction, int] = {}
-    for x in computation.instructions:
-        needed = {y for y in (*x.operands, *x.control_predecessors) if y in members}
-        missing[x] = len(needed)
-        for y in computation.instructions if len(needed) > 100 else sorted(needed, key=lambda y: y.name):
-            if y in needed:
-                users.setdefault(y, []).append(x)
-    ready = [x for x in computation.instructions if not missing[x]]
-    order: list[Instruction] = []
-    while ready:
-        k = random.randrange(len(ready))
-        ready[k], ready[-1] = ready[-1], ready[k]
-        x = ready.pop()
-        order.append(x)
-        for user in users.get(x, ()):
-            missing[user] -= 1
-            if not missing[user]:
-                ready.append(user)
-    computation.instructions[:] = order

@@ -120,7 +120,7 @@ def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
         yield f"does not tell that a computation was {kind}"
 
 
-def _self_faults(module: Module, random: Random) -> Iterator[str]:
+def self_faults(module: Module, random: Random) -> Iterator[str]:
     same = hlotool.diff(module, module)
     if same or same.inserted:
         yield f"the module differs from itself: {same.categories}"
@@ -132,7 +132,7 @@ def _self_faults(module: Module, random: Random) -> Iterator[str]:
         yield "the renamed module differs but for names"
 
 
-def _swapped_faults(edited: Edited, delta: Delta) -> Iterator[str]:
+def swapped_faults(edited: Edited, delta: Delta) -> Iterator[str]:
     swapped = hlotool.diff(edited.module, edited.original)
     wanted = sorted(_OPPOSITES.get(kind, kind) for kind in delta.categories)
     counts = [Counter(change["kind"] for changes in d.changed.values() for change in changes) for d in (delta, swapped)]
@@ -151,7 +151,7 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
     except HlotoolError:
         outcomes["does not parse"] += 1
         return
-    for fault in _self_faults(module, random):
+    for fault in self_faults(module, random):
         yield f"{name}: {fault}"
     for count in COUNTS:
         edited = edit_module(module, count, random)
@@ -162,7 +162,7 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
         edited.module = renamed(edited.module, random)
         delta = hlotool.diff(module, edited.module)
         what = ", ".join(sorted({edit.kind for edit in edited.edits})) if count == 1 else f"{count} edits"
-        for fault in (*faults(edited, delta, outcomes), *_swapped_faults(edited, delta), *patch_faults(delta, random)):
+        for fault in (*faults(edited, delta, outcomes), *swapped_faults(edited, delta), *patch_faults(delta, random)):
             yield f"{name}, {what}: {fault}"
 
 

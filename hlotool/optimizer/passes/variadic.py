@@ -57,11 +57,11 @@ def _needed_by_reducer(context: Context, reducer: Computation, count: int, taken
         return set(range(count))
     # Dead instructions are left to the pass 'dce'.
     stack = [y for y in context.instructions(reducer) if y is not root and not context.rewriter.users(y) and y.op.name != "parameter"]
-    stack += [root.operands[k] for k in taken]
+    stack += [*(root.operands[k] for k in taken), *root.control_predecessors]
     needed, visited = set(taken), set(stack)
     while stack:
         y = stack.pop()
-        reached = list(y.operands)
+        reached = [*y.operands, *y.control_predecessors]
         if y.op.name == "parameter" and y.immediate % count not in needed:
             needed.add(y.immediate % count)
             reached = [root.operands[y.immediate % count]]

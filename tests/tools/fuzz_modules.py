@@ -1,0 +1,435 @@
+"""Random modules through the whole tool, by hand: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
+
+Each seed is a module with some of the features of `hlotool.testing`. It is valid and reads as it prints. The optimizer leaves it valid after each
+pass, keeps its results and effects bit for bit, and finds nothing to do in a second run. A share of the modules goes through random passes, plans,
+the differ and patches, hashes, and code of builders. Every fault is printed with the command that repeats it, and a smaller module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from random import Random
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from checks.building import check_rebuilt
+from checks.common import Mismatch
+from edit_modules import edit_module, renamed, reordered, shuffled
+from fuzz_differ import faults, self_faults, swapped_faults
+from fuzz_plans import small_blocks
+from patching import patch_faults
+
+import hlotool
+from hlotool.differ.canonical import canonical_text, hashes
+from hlotool.errors import EditError, EvaluationError, HlotoolError
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.options import RunOptions
+from hlotool.interp.queues import HostQueues
+from hlotool.interp.values import Value, leaves
+from hlotool.ir.clone import clone_module
+from hlotool.ir.model import Instruction, Module
+from hlotool.optimizer.checking import same_bits, special_arguments
+from hlotool.optimizer.pipeline import PassRun, pass_names
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.testing import FEATURES, random_module
+from hlotool.testing.generator import TYPES
+
+ALL_TYPES = [name for name, row in ELEMENT_TYPES.items() if row.bits]
+SECONDS = 60
+"""A module for which a check takes longer is a fault."""
+REDUCING_SECONDS = 20
+_ITEMS = 50
+"""The number of items in a queue of the host, more than any module takes."""
+_CHUNK = 50
+
+
+# ---- modules ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The arguments of `random_module`, which follow from the seed."""
+
+    seed: int
+    size: int
+    types: tuple[str, ...]
+    features: tuple[str, ...]
+
+    def module(self) -> Module:
+        return random_module(self.seed, size=self.size, types=self.types, features=self.features)
+
+
+def setup_of(seed: int) -> Setup:
+    random = Random(f"setup {seed}")
+    types = TYPES if random.random() < 0.5 else tuple(random.sample(ALL_TYPES, random.randint(2, 8)))
+    features = [name for name in FEATURES if random.random() < (0.15 if name == "effects" else 0.3)]
+    return Setup(seed, random.choice((2, 4, 6, 8, 10, 14)), types, tuple(features))
+
+
+def errors_of(module: Module) -> list[Any]:
+    return [d for d in hlotool.verify(module) if d.severity == "error"]
+
+
+# ---- runs -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Run:
+    """The values of a run and what it sent to the host, or the message of its error."""
+
+    values: list[Any] = field(default_factory=list)
+    message: str = ""
+
+
+def run(module: Module, arguments: Sequence[Any], executor: str) -> Run:
+    channels = [x.attributes["channel_id"] for x in module.all_instructions() if x.opcode == "recv"]
+    items = [np.array([k, -k], np.float32) for k in range(_ITEMS)]
+    queues = HostQueues(items, {channel: [item + channel for item in items] for channel in channels})
+    effects: list[Value] = []
+
+    def effect(operand: Value) -> Value:
+        effects.append(operand)
+        return operand
+
+    calls = {"test.effect": effect, "test.same": lambda operand: operand}
+    options = RunOptions(max_iterations=10_000, timeout_seconds=SECONDS / 3, custom_calls=calls, queues=queues)
+    try:
+        result = hlotool.evaluate(module, arguments, executor=executor, options=options)
+    except EvaluationError as error:
+        return Run(message=str(error))
+    sent = [value for channel in sorted(queues.sent) for value in queues.sent[channel]]
+    parts = [result, *effects, *queues.outfeed, *sent]
+    return Run([len(effects), len(queues.outfeed), len(sent), *(leaf for part in parts for leaf in leaves(part))])
+
+
+def difference(expected: Run, actual: Run) -> str | None:
+    """Where two runs differ; None if they do not."""
+    if len(expected.values) != len(actual.values):
+        return f"{len(expected.values)} values, not {len(actual.values)}"
+    for number, (a, b) in enumerate(zip(expected.values, actual.values, strict=True)):
+        if (isinstance(a, (np.ndarray, np.generic, int)) or isinstance(b, (np.ndarray, np.generic, int))) and not same_bits(np.asarray(a), np.asarray(b)):
+            return f"value {number} is {a!r}, not {b!r}"
+    return None
+
+
+def inputs_of(module: Module, seed: int) -> list[tuple[Any, ...]]:
+    return [random_arguments(module, seed), special_arguments(module, seed)]
+
+
+def changed_results(before: Module, after: Module, seed: int) -> str | None:
+    for number, arguments in enumerate(inputs_of(before, seed)):
+        expected = run(before, arguments, "reference")
+        if expected.message:
+            continue
+        actual = run(after, arguments, "reference")
+        found = actual.message or difference(expected, actual)
+        if found:
+            return f"input {number}: {found}"
+    return None
+
+
+# ---- checks -----------------------------------------------------------------------------------------------------------
+
+Check = Callable[[Module, Random], Iterator[str]]
+CHECKS: dict[str, tuple[float, Check]] = {}
+"""The checks by name, each with the share of modules that it sees. They yield faults, and must not change the module."""
+
+
+def _check(share: float) -> Callable[[Check], Check]:
+    def register(function: Check) -> Check:
+        CHECKS[function.__name__.strip("_")] = share, function
+        return function
+
+    return register
+
+
+@_check(1)
+def _valid(module: Module, random: Random) -> Iterator[str]:
+    text = hlotool.to_text(module)
+    read = hlotool.parse(text)
+    if errors := errors_of(read):
+        yield f"is not valid: {errors[0]}"
+    if hlotool.to_text(read) != text:
+        yield "does not print as it was read"
+
+
+@_check(1)
+def _opt(module: Module, random: Random) -> Iterator[str]:
+    yield from _optimized(_read_or_made(module, random), None, random)
+
+
+@_check(0.5)
+def _passes(module: Module, random: Random) -> Iterator[str]:
+    chosen = random.choices(pass_names(), k=random.randint(1, 6))
+    yield from _optimized(_read_or_made(module, random), ",".join(chosen), random)
+
+
+def _read_or_made(module: Module, random: Random) -> Module:
+    """The module, or the one that its print reads as, whose constants are held as text."""
+    return module if random.random() < 0.5 else hlotool.parse(hlotool.to_text(module))
+
+
+def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[str]:
+    known = {d.code for d in errors_of(module)}
+    wrong: list[str] = []
+
+    def verified(ran: PassRun, context: Any) -> None:
+        if ran.rewrites and not wrong:
+            context.rewriter.finish()
+            wrong.extend(f"is not valid after {ran.name}: {d}" for d in errors_of(context.module) if d.code not in known)
+
+    before, what = hlotool.to_text(module), f"by {passes}" if passes else "by default"
+    after = hlotool.optimize(module, passes, observer=verified)
+    text = hlotool.to_text(after)
+    if wrong:
+        yield f"{what}, {wrong[0]}"
+    if hlotool.to_text(module) != before:
+        yield f"{what}, the module itself is changed"
+    if hlotool.to_text(hlotool.parse(text)) != text:
+        yield f"{what}, the result does not print as it was read"
+    if hlotool.to_text(hlotool.optimize(after, passes)) != text:
+        yield f"{what}, a second run changes the module"
+    found = changed_results(module, after, random.randrange(1000))
+    if found:
+        yield f"{what}, results differ: {found}"
+
+
+@_check(0.15)
+def _literals(module: Module, random: Random) -> Iterator[str]:
+    """Whether the optimizer makes the same of constants held as bytes and of constants held as text."""
+    if hlotool.to_text(hlotool.optimize(module)) != hlotool.to_text(hlotool.optimize(hlotool.parse(hlotool.to_text(module)))):
+        yield "is optimized otherwise after it was read"
+
+
+@_check(0.6)
+def _plan(module: Module, random: Random) -> Iterator[str]:
+    for number, arguments in enumerate(inputs_of(module, random.randrange(1000))):
+        expected = run(module, arguments, "reference")
+        found = _planned(module, arguments, expected)
+        if found is None and random.random() < 0.5:
+            with small_blocks():
+                found = _planned(clone_module(module), arguments, expected)
+        if found:
+            yield f"with a plan, input {number}: {found}"
+
+
+def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | None:
+    actual = run(module, arguments, "plan")
+    if expected.message or actual.message:
+        # Which of several errors is found first is left open.
+        both = expected.message and actual.message
+        return None if both else f"{actual.message or 'no error'!r}, not {expected.message or 'no error'!r}"
+    return difference(expected, actual)
+
+
+@_check(0.15)
+def _diff(module: Module, random: Random) -> Iterator[str]:
+    # A Rewriter removes what is not valid in a header, and printing adds what was left out; these are not edits.
+    module = hlotool.parse(hlotool.to_text(renamed(module, random)))
+    yield from self_faults(module, random)
+    edited = edit_module(module, random.choice((1, 1, 3)), random)
+    if edited is not None:
+        edited = reordered(edited, random)
+        edited.module = renamed(edited.module, random)
+        delta = hlotool.diff(module, edited.module)
+        kinds = ", ".join(edit.kind for edit in edited.edits)
+        yield from (f"edited ({kinds}): {fault}" for fault in (*faults(edited, delta, Counter()), *swapped_faults(edited, delta)))
+        yield from (f"edited ({kinds}): {fault}" for fault in patch_faults(delta, random))
+
+
+@_check(0.1)
+def _patch(module: Module, random: Random) -> Iterator[str]:
+    """Patches from a module to its optimized version."""
+    module = hlotool.parse(hlotool.to_text(module))
+    delta = hlotool.diff(module, hlotool.parse(hlotool.to_text(hlotool.optimize(module))))
+    yield from (f"optimized: {fault}" for fault in patch_faults(delta, random))
+
+
+@_check(0.2)
+def _hash(module: Module, random: Random) -> Iterator[str]:
+    module = hlotool.parse(hlotool.to_text(module))
+    other = renamed(shuffled(module, random), random)
+    if hashes(module).module != hashes(other).module:
+        yield "has another hash with other names in another order"
+    if canonical_text(module) != canonical_text(other):
+        yield "has another canonical form with other names in another order"
+
+
+@_check(0.1)
+def _python(module: Module, random: Random) -> Iterator[str]:
+    try:
+        check_rebuilt(hlotool.parse(hlotool.to_text(module)))
+    except Mismatch as error:
+        yield str(error)
+
+
+# ---- judging ----------------------------------------------------------------------------------------------------------
+
+
+class TooSlow(BaseException):
+    pass
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise TooSlow
+
+
+def judged(name: str, module: Module, seed: int) -> str | None:
+    """The first fault that a check finds, or its exception; None if there is none."""
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.alarm(SECONDS)
+    try:
+        return next(CHECKS[name][1](module, Random(f"{name} {seed}")), None)
+    except TooSlow:
+        return f"takes more than {SECONDS} s"
+    except Exception:
+        return "exception: " + traceback.format_exc(limit=-4)
+    finally:
+        signal.alarm(0)
+
+
+def checks_of(seed: int, only: Sequence[str]) -> list[str]:
+    random = Random(f"checks {seed}")
+    drawn = [name for name, (share, _) in CHECKS.items() if random.random() < share]
+    return [*only] or drawn
+
+
+def smaller(name: str, setup: Setup, found: str) -> Module:
+    """A smaller module with a fault of the same kind."""
+
+    def is_same(module: Module) -> bool:
+        other = judged(name, module, setup.seed)
+        return other is not None and kind_of(other) == kind_of(found)
+
+    best = setup
+    for size in range(1, setup.size):
+        shorter = Setup(setup.seed, size, setup.types, setup.features)
+        if is_same(shorter.module()):
+            best = shorter
+            break
+    module, end = best.module(), time.perf_counter() + REDUCING_SECONDS
+    number = sum(1 for _ in module.all_instructions())
+    while number > 0 and time.perf_counter() < end:
+        number -= 1
+        found_smaller = next((candidate for candidate in without(module, number) if is_same(candidate)), None)
+        if found_smaller is not None:
+            module = found_smaller
+            number = sum(1 for _ in module.all_instructions())
+    return module
+
+
+def kind_of(fault: str) -> str:
+    """The part of a fault that stays when the module gets smaller."""
+    lines = fault.strip().splitlines()
+    return lines[-1][:60] if fault.startswith("exception") else " ".join(lines[0].split()[:6])
+
+
+def without(module: Module, number: int) -> Iterator[Module]:
+    """Valid copies of a module in which an instruction is erased, or replaced by an operand or a parameter, or is the root."""
+    for kind in ("root", "parameter", "operand", "erase"):
+        copy = clone_module(module)
+        x = list(copy.all_instructions())[number]
+        try:
+            with hlotool.Rewriter(copy) as rewriter:
+                _shorten(copy, rewriter, x, kind)
+            copy.attributes["entry_computation_layout"] = copy.entry.program_shape
+            clean = hlotool.optimize(copy, "dce")
+            for smaller_module in (copy, clean) if kind in ("operand", "erase") else (clean, copy):
+                if not errors_of(hlotool.parse(hlotool.to_text(smaller_module))):
+                    yield smaller_module
+        except (HlotoolError, StopIteration):
+            continue
+
+
+def _shorten(module: Module, rewriter: hlotool.Rewriter, x: Instruction, kind: str) -> None:
+    """Removes an instruction, or what it is computed from. Raises EditError if it cannot be done in this way."""
+    is_in_entry = rewriter.owner(x) is module.entry
+    if kind == "root" and is_in_entry and module.entry.root is not x:
+        rewriter.set_root(x)
+    elif kind == "parameter" and is_in_entry and x.opcode != "parameter" and x.shape.element_type != "token":
+        parameter = rewriter.insert("parameter", before=module.entry.instructions[0], shape=x.shape, immediate=len(module.entry.parameters))
+        rewriter.replace_all_uses(x, parameter)
+        if module.entry.root is not x:
+            rewriter.erase(x)
+    elif kind == "operand":
+        rewriter.replace(x, next(y for y in x.operands if y.shape == x.shape))
+    elif kind == "erase" and x.opcode == "parameter":
+        rewriter.erase_parameter(x)
+    elif kind == "erase":
+        for user in rewriter.control_successors(x):
+            rewriter.update(user, attributes={"control-predecessors": None})
+        rewriter.erase(x)
+    else:
+        raise EditError(kind)
+
+
+def examine(seeds: range, only: Sequence[str], reduces: bool) -> tuple[Counter[str], list[str], tuple[float, int]]:
+    """The number of modules that each check has seen and of faults, the reports, and the slowest seed."""
+    counts: Counter[str] = Counter()
+    reports = []
+    slowest = (0.0, 0)
+    for seed in seeds:
+        start = time.perf_counter()
+        setup = setup_of(seed)
+        try:
+            module = setup.module()
+        except Exception:
+            counts["modules"] += 1
+            counts["FAULTS"] += 1
+            reports.append(f"== seed {seed}: exception: {traceback.format_exc(limit=-4)}\nrepeat: {command(seed)}\n")
+            continue
+        counts["modules"] += 1
+        for name in checks_of(seed, only):
+            counts[name] += 1
+            found = judged(name, module, seed)
+            if found is None:
+                continue
+            counts["FAULTS"] += 1
+            small = smaller(name, setup, found) if reduces else module
+            why = judged(name, small, seed)
+            text = hlotool.to_text(small)
+            reports.append(f"== seed {seed}, {name}: {found}\nrepeat: {command(seed, name)}\nsmaller: {why}\n{text}\n")
+        slowest = max(slowest, (time.perf_counter() - start, seed))
+    return counts, reports, slowest
+
+
+def command(seed: int, name: str = "") -> str:
+    return f"python {os.path.relpath(__file__)} --seed {seed} --count 1" + (f" --check {name}" if name else "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=200, help="modules")
+    parser.add_argument("--seed", type=int, default=0, help="of the first module; the others follow")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--check", action="append", default=[], choices=sorted(CHECKS), help="only this one, of every module")
+    parser.add_argument("--whole", action="store_true", help="print modules with faults as they are, without making them smaller")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    counts: Counter[str] = Counter()
+    slowest = (0.0, 0)
+    parts = [range(k, min(k + _CHUNK, options.seed + options.count)) for k in range(options.seed, options.seed + options.count, _CHUNK)]
+    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
+        for own, reports, slow in pool.map(examine, parts, [options.check] * len(parts), [not options.whole] * len(parts)):
+            counts += own
+            slowest = max(slowest, slow)
+            for report in reports:
+                print(report, flush=True)
+    seconds = time.perf_counter() - start
+    print(f"{dict(counts)}; {seconds:.0f} s, slowest {slowest[0]:.1f} s (seed {slowest[1]}); {counts['FAULTS']} faults")
+    return int(counts["FAULTS"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

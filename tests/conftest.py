@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 collect_ignore = ["tools/made_up_ops.py", *([] if os.environ.get("HLOTOOL_CORPUS") else ["corpus"])]
 # So are proofs by the solver, which not every system has.
 if find_spec("z3") is None:
-    collect_ignore += ["optimizer/test_solver.py", "tools/proofs/smt.py", "tools/proofs/symbolic.py"]
+    collect_ignore += ["optimizer/test_solver.py", "tools/proofs/smt.py", "tools/proofs/symbolic.py", "tools/proofs/reals.py"]
 # Makers of case files, which need JAX.
 collect_ignore_glob = ["programs/*.py"]
 

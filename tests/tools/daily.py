@@ -24,6 +24,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("growth.py", "--sample", "12"),
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),
+    ("break_guards.py", "--count", "40"),
     ("fuzz_differ.py", "--count", "20", "--faults", "6", "--linear"),
     ("fuzz_commands.py", "--count", "250"),
     ("fuzz_server.py", "--count", "40"),

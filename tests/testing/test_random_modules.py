@@ -10,9 +10,9 @@ from hypothesis import given, settings
 
 import hlotool
 from hlotool.interp.inputs import random_arguments
-from hlotool.opdefs.table import OPS
 from hlotool.ir.model import Module
-from hlotool.shapes.literal import Literal
+from hlotool.literals.literal import Literal
+from hlotool.opdefs.table import OPS
 from hlotool.testing import FEATURES, assert_runs_equal, modules, random_module
 
 SEEDS = range(120)

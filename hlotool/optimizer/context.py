@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, KeysView
+from collections.abc import Callable, Iterable, KeysView, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -10,8 +10,10 @@ from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.codes import severity_of
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.walk import is_fusion_computation
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import RUNS_COMPUTATIONS
+from hlotool.optimizer.inlining import has_changeable_signature
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.report import Report
 from hlotool.verifier.engine import InstructionRules
@@ -225,6 +227,33 @@ class Context:
             stack += dict.fromkeys(x.operands)
             rewriter.erase(x)
         return alive
+
+
+    def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
+        """Erases unused parameters of a computation, their operands in each call, and what is dead after that."""
+        if parameters:
+            callers = self.rewriter.callers(self.rewriter.owner(parameters[0]))
+            lost = dict.fromkeys(caller.operands[parameter.immediate] for parameter in parameters for caller in callers)
+            self.rewriter.erase_parameters(parameters)
+            self.erase_if_dead(lost)
+
+    def erase_unused_parameters_of_fusions(self, count: int) -> None:
+        """Erases the parameters of fusions that nothing uses any more since the Rewriter had made `count` changes.
+
+        A fusion that does not use all its parameters is not valid, so this is a part of the rewrites that have removed the last uses.
+        """
+        rewriter = self.rewriter
+        while count < rewriter.change_count:
+            unused: dict[Computation, list[Instruction]] = {}
+            for x in rewriter.changed_since(count):
+                if x.op.name == "parameter" and not rewriter.is_used(x):
+                    unused.setdefault(rewriter.owner(x), []).append(x)
+            # Those of callers may be unused after that.
+            count = rewriter.change_count
+            for computation, parameters in unused.items():
+                callers = rewriter.callers(computation)
+                if is_fusion_computation(callers) and all(has_changeable_signature(x) and self.is_valid_before(x) for x in callers):
+                    self.erase_parameters(parameters)
 
 
 def _starts(caller: Instruction) -> bool:

@@ -202,8 +202,9 @@ def _checked(name: str, run: Pass) -> Pass:
 
 
 def _run(context: Context, name: str, number: int, run: Pass) -> PassRun:
-    before, start = context.report.count, time.perf_counter()
+    before, changes, start = context.report.count, context.rewriter.change_count, time.perf_counter()
     (run if _is_built_in(run) else _checked(name, run))(context)
+    context.erase_unused_parameters_of_fusions(changes)
     statistics = context.report.of_pass(name)
     statistics.tries += 1
     statistics.hits += context.report.count - before

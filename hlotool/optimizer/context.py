@@ -16,8 +16,8 @@ from hlotool.opdefs.traits import RUNS_COMPUTATIONS
 from hlotool.optimizer.inlining import has_changeable_signature
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.report import Report
-from hlotool.verifier.engine import InstructionRules
 from hlotool.shapes.shape import ProgramShape
+from hlotool.verifier.engine import InstructionRules
 from hlotool.verifier.facts import Facts
 
 __all__ = ["Changes", "Context"]
@@ -136,6 +136,10 @@ class Context:
         only = self.options.only
         return computation not in self._left_alone and (not only or computation.name in only)
 
+    def is_started(self, computation: Computation) -> bool:
+        """Whether another thread runs a computation, which nothing else may call."""
+        return computation in self._left_alone
+
     def is_owned(self, computation: Computation, caller: Instruction) -> bool:
         """Whether a computation may be changed together with its caller: nothing else calls it, and it is one of `computations`."""
         return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
@@ -227,7 +231,6 @@ class Context:
             stack += dict.fromkeys(x.operands)
             rewriter.erase(x)
         return alive
-
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
         """Erases unused parameters of a computation, their operands in each call, and what is dead after that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, KeysView, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -24,10 +24,10 @@ __all__ = ["Changes", "Context"]
 
 
 class Changes(NamedTuple):
-    """Instructions that have been inserted, or whose fields or users have changed, and their computations, in the order of the changes."""
+    """Instructions that have been inserted, or whose fields or users have changed, and their computations, with the numbers of the last changes."""
 
-    instructions: KeysView[Instruction]
-    computations: KeysView[Computation]
+    instructions: Mapping[Instruction, int]
+    computations: Mapping[Computation, int]
 
 
 class _CurrentFacts(Facts):
@@ -68,6 +68,7 @@ class Context:
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
         self._refreshed = 0
+        self._has_fusions = any(x.op.name == "fusion" for x in module.all_instructions())
         self._with_effects = computations_with_effects(module)
         self._left_alone = self._started()
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
@@ -159,8 +160,11 @@ class Context:
 
     def changes_since(self, count: int) -> Changes:
         """What has changed since the Rewriter had made `count` changes."""
-        instructions = self.rewriter.changed_since(count)
-        return Changes(dict.fromkeys(instructions).keys(), {self.rewriter.owner(x): None for x in instructions}.keys())
+        instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()
+        for x, number in instructions.items():
+            owner = self.rewriter.owner(x)
+            computations[owner] = max(number, computations.get(owner, number))
+        return Changes(instructions, computations)
 
     def mark_finished(self, name: str, count: int) -> None:
         """Notes that a pass has looked at everything as it was after `count` changes."""
@@ -246,7 +250,7 @@ class Context:
         A fusion that does not use all its parameters is not valid, so this is a part of the rewrites that have removed the last uses.
         """
         rewriter = self.rewriter
-        while count < rewriter.change_count:
+        while self._has_fusions and count < rewriter.change_count:
             unused: dict[Computation, list[Instruction]] = {}
             for x in rewriter.changed_since(count):
                 if x.op.name == "parameter" and not rewriter.is_used(x):

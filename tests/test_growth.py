@@ -27,7 +27,7 @@ ONCE_WORSE = {
     "run": ("elements of an inferred tuple", "fusion parameters", "nested tuple shape", "tuple parameter", "tuple parameter of a call"),
     "fmt": ("doubled tuples", "undefined operands"),
     "opt": (
-        "calls with an unused argument", "conditionals of their own", "control predecessors of one instruction",
+        "calls with an unused argument", "conditionals of their own", "equal branches", "control predecessors of one instruction",
         "elements of a known tuple", "equal arguments", "fusions that become smaller", "loop state of constants", "loops of their own",
         "tokens of one instruction", "unused parameters", "users of one value, and all of them used",
     ),

@@ -22,7 +22,7 @@ from hlotool.cli.output import write_out
 from hlotool.cli.print_options import PRINT_OPTIONS, print_options
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
-from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH, OptimizeOptions
+from hlotool.optimizer.options import FAST, FAST_MATH, FAST_MATH_GROUPS, OptimizeOptions
 from hlotool.workspace.files import FileChoice, names_from
 from hlotool.workspace.reading import STDIN
 from hlotool.workspace.workers import in_order
@@ -91,9 +91,9 @@ class OptCommand(HloCommand):
         # click would take the next word for the value.
         end = args.index("--") if "--" in args else len(args)
         for word, following in pairwise(args[:end]):
-            if word == "--fast-math" and FAST_MATH.keys() >= set(following.split(",")):
+            if word == "--fast-math" and {*FAST_MATH, *FAST_MATH_GROUPS}.issuperset(following.split(",")):
                 raise click.UsageError(f"--fast-math takes its flags after an equals sign: --fast-math={following}", ctx)
-        words = [f"--fast-math={ALL_FLAGS}" if word == "--fast-math" else word for word in args[:end]]
+        words = [f"--fast-math={FAST}" if word == "--fast-math" else word for word in args[:end]]
         return super().parse_args(ctx, words + args[end:])
 
 
@@ -111,8 +111,8 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("-O", "level", type=click.Choice(["0", "1", "2"]), help="Passes of a level: -O0 runs none, -O1 those that are fast; default: -O2.")
 @click.option(
     "--fast-math", multiple=True, metavar="[=FLAGS]", callback=_words, shell_complete=complete_flags,
-    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros: all, or those that need only these flags, as in "
-    "--fast-math=nnan,nsz.",
+    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros: those that need only these flags, as in "
+    "--fast-math=nnan,nsz. Without a value, all flags are set except 'precision', which removes conversions to narrower types and back.",
 )  # fmt: skip
 @click.option(
     "--only", multiple=True, metavar="COMPUTATION", shell_complete=complete_computations, help="Optimize only this computation; may be repeated."

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 import hlotool
 from hlotool.codes import CODE_NAMES, FAMILIES
 from hlotool.differ.categories import CATEGORIES, PREDICATES
-from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH
+from hlotool.optimizer.options import FAST, FAST_MATH
 from hlotool.optimizer.pass_table import pass_summaries
 
 __all__ = [
@@ -59,7 +59,7 @@ def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str)
 def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The flags of `--fast-math`, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
-    return _items([*FAST_MATH.items(), (ALL_FLAGS, "all of them")], word, before + comma)
+    return _items([*FAST_MATH.items(), (FAST, "all except precision"), ("all", "all of them")], word, before + comma)
 
 
 def complete_categories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -8,7 +8,7 @@ from typing import Any
 from hlotool.cli.memory_option import memory_limit_of
 from hlotool.cli.opt_session import Job
 from hlotool.cli.opt_tables import list_passes, list_rules
-from hlotool.optimizer.options import ALL_FLAGS, FAST_MATH, OptimizeOptions
+from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassError, parse_passes
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, pass_of
 from hlotool.optimizer.registry import fast_math_flags
@@ -34,14 +34,12 @@ def job_of(options: Mapping[str, Any]) -> Job:
     for name in options["print_after"]:
         if name not in names:
             raise PassError(f"--print-after shows nothing: pass '{name}' is not among those to run: {', '.join(dict.fromkeys(names)) or 'none'}")
-    flags = options["fast_math"]
-    named = fast_math_flags(flag for flag in flags if flag != ALL_FLAGS)
     limits = {"max_constant_bytes": options["max_constant_size"], "max_unrolled_iterations": options["max_unrolled_iterations"]}
     fields: dict[str, Any] = {name: limit for name, limit in limits.items() if limit is not None}
     request = OptimizeRequest(
         passes,
         OptimizeOptions(
-            fast_math=frozenset(FAST_MATH) if ALL_FLAGS in flags else named,
+            fast_math=fast_math_flags(options["fast_math"]),
             only=frozenset(name.removeprefix("%") for name in options["only"]),
             bisect_limit=options["bisect_limit"],
             explain=options["explain"],

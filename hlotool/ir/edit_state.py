@@ -104,10 +104,13 @@ class EditState:
         """The number of changes so far, to pass to `changed_since`."""
         return len(self._uses.changes)
 
-    def changed_since(self, count: int) -> list[Instruction]:
-        """The instructions in the module that have been inserted, or whose fields, users or control edges have changed, since `count` changes."""
+    def changed_since(self, count: int) -> dict[Instruction, int]:
+        """The instructions in the module that have been inserted, or whose fields, users or control edges have changed, since `count` changes.
+
+        With each comes the number of its last change, which is at least `count`.
+        """
         owners = self._uses.owners
-        return [x for x in dict.fromkeys(self._uses.changes[count:]) if x in owners]
+        return {x: number for number, x in enumerate(self._uses.changes[count:], count) if x in owners}
 
     # ---- flush and finish ---------------------------------------------------------------------------------------------
 

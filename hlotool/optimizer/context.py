@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, KeysView
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -10,8 +10,10 @@ from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.codes import severity_of
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.ir.walk import is_fusion_computation
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import RUNS_COMPUTATIONS
+from hlotool.optimizer.inlining import has_changeable_signature
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.report import Report
 from hlotool.shapes.shape import ProgramShape
@@ -22,10 +24,10 @@ __all__ = ["Changes", "Context"]
 
 
 class Changes(NamedTuple):
-    """Instructions that have been inserted, or whose fields or users have changed, and their computations, in the order of the changes."""
+    """Instructions that have been inserted, or whose fields or users have changed, and their computations, with the numbers of the last changes."""
 
-    instructions: KeysView[Instruction]
-    computations: KeysView[Computation]
+    instructions: Mapping[Instruction, int]
+    computations: Mapping[Computation, int]
 
 
 class _CurrentFacts(Facts):
@@ -66,6 +68,7 @@ class Context:
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
         self._refreshed = 0
+        self._has_fusions = any(x.op.name == "fusion" for x in module.all_instructions())
         self._with_effects = computations_with_effects(module)
         self._left_alone = self._started()
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
@@ -134,6 +137,10 @@ class Context:
         only = self.options.only
         return computation not in self._left_alone and (not only or computation.name in only)
 
+    def is_started(self, computation: Computation) -> bool:
+        """Whether another thread runs a computation, which nothing else may call."""
+        return computation in self._left_alone
+
     def is_owned(self, computation: Computation, caller: Instruction) -> bool:
         """Whether a computation may be changed together with its caller: nothing else calls it, and it is one of `computations`."""
         return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
@@ -153,8 +160,11 @@ class Context:
 
     def changes_since(self, count: int) -> Changes:
         """What has changed since the Rewriter had made `count` changes."""
-        instructions = self.rewriter.changed_since(count)
-        return Changes(dict.fromkeys(instructions).keys(), {self.rewriter.owner(x): None for x in instructions}.keys())
+        instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()
+        for x, number in instructions.items():
+            owner = self.rewriter.owner(x)
+            computations[owner] = max(number, computations.get(owner, number))
+        return Changes(instructions, computations)
 
     def mark_finished(self, name: str, count: int) -> None:
         """Notes that a pass has looked at everything as it was after `count` changes."""
@@ -225,6 +235,32 @@ class Context:
             stack += dict.fromkeys(x.operands)
             rewriter.erase(x)
         return alive
+
+    def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
+        """Erases unused parameters of a computation, their operands in each call, and what is dead after that."""
+        if parameters:
+            callers = self.rewriter.callers(self.rewriter.owner(parameters[0]))
+            lost = dict.fromkeys(caller.operands[parameter.immediate] for parameter in parameters for caller in callers)
+            self.rewriter.erase_parameters(parameters)
+            self.erase_if_dead(lost)
+
+    def erase_unused_parameters_of_fusions(self, count: int) -> None:
+        """Erases the parameters of fusions that nothing uses any more since the Rewriter had made `count` changes.
+
+        A fusion that does not use all its parameters is not valid, so this is a part of the rewrites that have removed the last uses.
+        """
+        rewriter = self.rewriter
+        while self._has_fusions and count < rewriter.change_count:
+            unused: dict[Computation, list[Instruction]] = {}
+            for x in rewriter.changed_since(count):
+                if x.op.name == "parameter" and not rewriter.is_used(x):
+                    unused.setdefault(rewriter.owner(x), []).append(x)
+            # Those of callers may be unused after that.
+            count = rewriter.change_count
+            for computation, parameters in unused.items():
+                callers = rewriter.callers(computation)
+                if is_fusion_computation(callers) and all(has_changeable_signature(x) and self.is_valid_before(x) for x in callers):
+                    self.erase_parameters(parameters)
 
 
 def _starts(caller: Instruction) -> bool:

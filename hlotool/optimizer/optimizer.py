@@ -8,7 +8,7 @@ from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, nearest
 from hlotool.ir.model import Module
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.options import FAST_MATH, OptimizeOptions
+from hlotool.optimizer.options import FAST, OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec, parse_passes
 from hlotool.optimizer.pipeline import DEFAULT_LEVEL, PIPELINES, PassObserver, run_pipeline
 from hlotool.optimizer.registry import fast_math_flags
@@ -39,7 +39,8 @@ def optimize(
 
     `passes` are names of passes, by default those of `-O2`, in one text or in several; they are repeated until nothing changes, or in at most
     as many rounds as the braces after a pass say: `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities
-    or signs of zeros run, too: all of them, or those that need only the flags that it names. The observer is called after each run of a pass.
+    or signs of zeros run, too: those that need only the flags that it names, or all except those that need `precision`. The observer is called
+    after each run of a pass.
 
     Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if `options.only` names a computation that the
     module does not have.
@@ -56,7 +57,7 @@ def optimize(
     [('two-inversions', 'b = f32[2] negate(a)', ('p = f32[2] parameter(0)',))]
     """
     if fast_math:
-        options = replace(options, fast_math=frozenset(FAST_MATH) if fast_math is True else fast_math_flags(fast_math))
+        options = replace(options, fast_math=fast_math_flags((FAST,) if fast_math is True else fast_math))
     specs = _specs(passes)
     _check_only(module, options)
     report = Report(options.bisect_limit)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hlotool.record import Record
 
-__all__ = ["ALL_FLAGS", "FAST_MATH", "OptimizeOptions"]
+__all__ = ["FAST", "FAST_MATH", "FAST_MATH_GROUPS", "OptimizeOptions"]
 
 FAST_MATH = {
     "reassoc": "sums and products may be computed in another order",
@@ -12,13 +12,17 @@ FAST_MATH = {
     "ninf": "no operand or result is infinite",
     "nsz": "the sign of a zero does not matter",
     "arcp": "a division may become a multiplication by the reciprocal",
-    "contract": "operations may be fused, with one rounding instead of two",
     "afn": "functions may be replaced by others that are equal for real numbers",
+    "precision": "a value may keep the digits that a conversion to a narrower type and back removes, also where that simulates quantization",
 }
-"""The flags of `--fast-math`, with LLVM's names, and what each allows."""
+"""The flags of `--fast-math`, most of them with LLVM's names, and what each allows."""
 
-ALL_FLAGS = "all"
-"""Stands for all of them on the command line."""
+FAST = "fast"
+FAST_MATH_GROUPS = {FAST: frozenset(FAST_MATH) - {"precision"}, "all": frozenset(FAST_MATH)}
+"""Names that stand for several flags: those that `--fast-math` sets without a value, and all.
+
+A program that converts to a narrower type and back asks for the rounding, so `precision` is set only if it is named.
+"""
 
 
 class OptimizeOptions(Record):

@@ -158,7 +158,7 @@ def pass_of(name: str) -> Pass:
 def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
     passes = [(spec, pass_of(spec.name)) for spec in specs]
-    # The progress before the last run of each pass: it runs again if that or another pass has changed something.
+    # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
     finished: dict[str, tuple[int, int]] = {}
     for number in range(1, _MOST_ROUNDS + 1):
         context.refresh()
@@ -168,8 +168,8 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
                 return
             if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
-            finished[spec.name] = context.progress
             result = _run(context, spec.name, number, run)
+            finished[spec.name] = context.progress
             if observer is not None:
                 context.rewriter.flush()
                 observer(result, context)
@@ -202,8 +202,9 @@ def _checked(name: str, run: Pass) -> Pass:
 
 
 def _run(context: Context, name: str, number: int, run: Pass) -> PassRun:
-    before, start = context.report.count, time.perf_counter()
+    before, changes, start = context.report.count, context.rewriter.change_count, time.perf_counter()
     (run if _is_built_in(run) else _checked(name, run))(context)
+    context.erase_unused_parameters_of_fusions(changes)
     statistics = context.report.of_pass(name)
     statistics.tries += 1
     statistics.hits += context.report.count - before

@@ -20,7 +20,7 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer import rules
-from hlotool.optimizer.options import FAST_MATH
+from hlotool.optimizer.options import FAST_MATH, FAST_MATH_GROUPS
 from hlotool.optimizer.site import Site, depends_on
 from hlotool.record import Record
 
@@ -135,8 +135,10 @@ def place_of_failure(error: BaseException, function: Callable[..., object]) -> s
 
 
 def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
-    """The flags of these names. Raises RuleError if one is unknown.
+    """The flags of these names, which may be names of groups. Raises RuleError if one is unknown.
 
+    >>> "arcp" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["all"])
+    (True, False, True)
     >>> fast_math_flags(["nsz", "nan"])
     Traceback (most recent call last):
     hlotool.optimizer.registry.RuleError: there is no fast-math flag 'nan'; did you mean 'nnan'?
@@ -144,7 +146,7 @@ def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
     Traceback (most recent call last):
     hlotool.optimizer.registry.RuleError: there is no fast-math flag 'exact'
     """
-    flags = frozenset(words)
+    flags = frozenset[str]().union(*(FAST_MATH_GROUPS.get(word, {word}) for word in words))
     for flag in sorted(flags - FAST_MATH.keys()):
         raise RuleError(f"there is no fast-math flag '{flag}'{_hint(flag, FAST_MATH)}")
     return flags

@@ -13,7 +13,7 @@ from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
-from hlotool.optimizer.context import Context
+from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
@@ -43,7 +43,7 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
     if changes is None:
         waiting = {computation: dict.fromkeys(context.instructions(computation)) for computation in context.computations()}
     else:
-        waiting = _affected(context, *changes)
+        waiting = _affected(context, changes, simplifier.visited)
     for _ in range(_MOST_SWEEPS):
         start, count = context.rewriter.change_count, context.report.count
         _simplify(context, simplifier, waiting)
@@ -51,7 +51,7 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
         if context.report.count == count or context.report.is_exhausted:
             break
         # After a rewrite, some of its neighbors are visited at once. Here come all that see what the Rewriter has changed.
-        waiting = _affected(context, *context.changes_since(start))
+        waiting = _affected(context, context.changes_since(start), simplifier.visited)
     return context.report.count > before
 
 
@@ -66,29 +66,30 @@ def _simplify(context: Context, simplifier: _Simplifier, waiting: dict[Computati
             count = context.report.count
             simplifier.run(computation, list(instructions))
             if context.report.count > count:
-                for owner, callers in _affected(context, (), [computation]).items():
+                for owner, callers in _affected(context, Changes({}, {computation: context.rewriter.change_count}), {}).items():
                     waiting.setdefault(owner, {}).update(callers)
         present = set(context.computations())
         waiting = {computation: instructions for computation, instructions in waiting.items() if computation in present}
 
 
-def _affected(context: Context, changes: Iterable[Instruction], changed: Iterable[Computation]) -> dict[Computation, dict[Instruction, None]]:
-    """What rules have to look at again after changes: instructions, their users, and the users of those.
+def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, int]) -> dict[Computation, dict[Instruction, None]]:
+    """What rules have to look at again after changes: instructions, their users, and the users of those, unless they were `visited` later.
 
     Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
     """
     rewriter = context.rewriter
-    again: dict[Instruction, None] = {}
-    callers = dict.fromkeys(caller for computation in changed for caller in rewriter.callers(computation))
-    for x in (*changes, *callers):
-        again[x] = None
-        for user in rewriter.users(x):
-            again[user] = None
-            again.update(dict.fromkeys(rewriter.users(user)))
+    # With the number of the last change that each of them sees.
+    again = dict(changes.instructions)
+    for computation, number in changes.computations.items():
+        again.update(dict.fromkeys(rewriter.callers(computation), number))
+    for _ in range(2):
+        for x, number in [*again.items()]:
+            for user in rewriter.users(x):
+                if again.get(user, -1) < number:
+                    again[user] = number
     result: dict[Computation, dict[Instruction, None]] = {}
-    for x in again:
-        owner = rewriter.owner(x)
-        if context.is_optimized(owner):
+    for x, number in again.items():
+        if visited.get(x, 0) <= number and context.is_optimized(owner := rewriter.owner(x)):
             result.setdefault(owner, {})[x] = None
     return result
 
@@ -141,6 +142,8 @@ class _Simplifier:
         self.candidates: dict[tuple[OpDef, tuple[OpDef, ...]], list[_Candidate]] = {}
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
+        # How many changes there were when no rule matched an instruction.
+        self.visited: dict[Instruction, int] = {}
         self.fired: Counter[str] = Counter()
 
     def run(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
@@ -150,11 +153,14 @@ class _Simplifier:
         most = self.report.count + _MOST_IN_ANY_CASE + _MOST_REWRITES * len(instructions)
         self.queue.extend(instructions)
         self.waiting.update(instructions)
-        queue, waiting, rewriter, table = self.queue, self.waiting, self.rewriter, self.table
+        queue, waiting, rewriter, table, visited = self.queue, self.waiting, self.rewriter, self.table, self.visited
         while queue:
             x = queue.popleft()
             waiting.discard(x)
-            if x.op not in table or x not in rewriter or not self._visit(x):
+            if x.op not in table or x not in rewriter:
+                continue
+            if not self._visit(x):
+                visited[x] = rewriter.change_count
                 continue
             if self.report.is_exhausted:
                 break

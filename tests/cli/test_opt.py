@@ -270,7 +270,7 @@ def test_wrong_options(cli, module, options, message):
     assert module.read_text() == TEXT
 
 
-@pytest.mark.parametrize("option", ["--fast-math", "--fast-math=all", f"--fast-math={','.join(FAST_MATH)}"])
+@pytest.mark.parametrize("option", ["--fast-math", "--fast-math=fast", "--fast-math=all", f"--fast-math={','.join(FAST_MATH)}"])
 def test_fast_math(cli, tmp_path, option):
     path = tmp_path / "zero.hlo"
     path.write_text("ENTRY e {\n  p = f32[] parameter(0)\n  z = f32[] constant(0)\n  ROOT r = f32[] add(p, z)\n}\n")

@@ -295,6 +295,25 @@ def state_of_constants(n: int) -> str:
     return entry(f"{start}  w = {shape} while(t), condition=cond, body=body\n  ROOT g = s32[] get-tuple-element(w), index=0", body + condition)
 
 
+def branches_of_one_conditional(constant: str) -> Callable[[int], str]:
+    """A conditional with branches that have this constant, in which `@` is the number of the branch."""
+
+    def make(n: int) -> str:
+        branches = "".join(
+            f"f{k} {{ a = f32[4] parameter(0) c = s32[2] constant({constant.replace('@', str(k))}) b = f32[4] sine(a) "
+            f"ROOT t = (f32[4], s32[2]) tuple(b, c) }}\n"
+            for k in range(n)
+        )
+        called = ", ".join(f"f{k}" for k in range(n))
+        operands = ", ".join(["p"] * n)
+        return (
+            f"{branches}ENTRY e {{\n  i = s32[] parameter(0)\n  p = f32[4] parameter(1)\n"
+            f"  ROOT r = (f32[4], s32[2]) conditional(i, {operands}), branch_computations={{{called}}}\n}}\n"
+        )
+
+    return make
+
+
 def conditionals_of_their_own(n: int) -> str:
     """A chain of conditionals, each with branches of its own."""
     branches = rows("on@k { a = f32[] parameter(0) ROOT b = f32[] sine(a) }\noff@k { a = f32[] parameter(0) ROOT b = f32[] cosine(a) }", n)
@@ -438,6 +457,8 @@ FAMILIES: dict[str, Family] = {
     "loops of their own": Family(loops_of_their_own, 100),
     "loop state of constants": Family(state_of_constants, 500),
     "conditionals of their own": Family(conditionals_of_their_own, 300),
+    "equal branches": Family(branches_of_one_conditional("{1, 2}"), 500),
+    "different branches": Family(branches_of_one_conditional("{1, @}"), 500),
     "unused parameters": Family(unused_parameters, 500),
     "equal arguments": Family(equal_arguments, 500),
     "calls with an unused argument": Family(lines("x@n = f32[] call(x@k, p), to_apply=mix", MIX, first="  x0 = f32[] negate(p)"), 500),

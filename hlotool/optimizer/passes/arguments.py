@@ -23,7 +23,7 @@ def simplify_arguments(context: Context) -> bool:
     """call(a, a, 1), to_apply=f -> call(a), to_apply=g, if no call of f has other arguments there; g reads one parameter twice
 
     Constants that all callers pass are copied into the computation, and elements of the result that no caller takes are removed. Parameters
-    that are not used any more are left to the pass 'dce'.
+    that are not used any more are left to the pass 'dce', except those of fusions, which go at once.
     """
     before = context.report.count
     # Callers come first, since what they pass and need decides about the computations that they call.

@@ -77,23 +77,41 @@ class _Keys:
 def merge_computations(context: Context) -> bool:
     """f, g -> f, if they differ in names and metadata only: callers of g call f."""
     before = context.report.count
-    rewriter, module = context.rewriter, context.module
-    rewriter.flush()
-    first = ComputationClasses(module).first
-    # Each fusion has a computation of its own.
-    fused = fusion_computations(module)
-    for computation in context.computations():
-        other = first[computation]
-        if other is computation or computation is module.entry or other in module.hidden or computation in fused or other in fused:
+    context.rewriter.flush()
+    kept = _kept_computations(context)
+    # A conditional may call thousands of equal branches, so it is changed once.
+    callers = dict.fromkeys(caller for computation in kept for caller in context.rewriter.callers(computation))
+    for caller in callers:
+        called = dict.fromkeys(computation for computation in caller.called if computation in kept)
+        if caller.op.is_asynchronous or not context.allows("dedup", caller, tuple(_new_callee(f, kept[f]) for f in called)):
             continue
-        for caller in rewriter.callers(computation):
-            if caller.op.is_asynchronous or not context.allows("dedup", caller, (f"calls {other.name} instead of {computation.name}",)):
-                continue
-            rewriter.update(caller, attributes={name: _replaced(value, computation, other) for name, value in caller.attributes.items()})
+        context.rewriter.update(caller, attributes={name: _replaced(value, kept) for name, value in caller.attributes.items()})
     return context.report.count > before
 
 
-def _replaced(value: Any, old: Computation, new: Computation) -> Any:
-    if value is old:
-        return new
-    return tuple(new if part is old else part for part in value) if isinstance(value, tuple) and old in value else value
+def _new_callee(old: Computation, new: Computation) -> str:
+    return f"calls {new.name} instead of {old.name}"
+
+
+def _kept_computations(context: Context) -> dict[Computation, Computation]:
+    """For each computation that need not be called, an equal one to call instead."""
+    module, classes = context.module, ComputationClasses(context.module).first
+    # Each fusion has a computation of its own, and so does each asynchronous operation.
+    separate = {module.entry, *fusion_computations(module), *module.hidden}
+    kept: dict[Computation, Computation] = {}
+    first: dict[Computation, Computation] = {}
+    for computation in module.computations:
+        if computation in separate or context.is_started(computation):
+            continue
+        other = first.setdefault(classes[computation], computation)
+        if other is not computation and context.is_optimized(computation):
+            kept[computation] = other
+    return kept
+
+
+def _replaced(value: Any, kept: dict[Computation, Computation]) -> Any:
+    if isinstance(value, Computation):
+        return kept.get(value, value)
+    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+        return tuple([kept.get(part, part) for part in value])
+    return value

@@ -60,8 +60,5 @@ def _remove_parameters_of(context: Context, computation: Computation) -> bool:
     if not callers or not all(has_changeable_signature(x) and context.is_valid_before(x) for x in callers):
         return False
     unused = [x for x in parameters if context.allows("dce", x)]
-    lost = dict.fromkeys(x.operands[parameter.immediate] for parameter in unused for x in callers)
-    rewriter.erase_parameters(unused)
-    # What computes them is dead, so that parameters of the callers, which come next, may be.
-    context.erase_if_dead(lost)
+    context.erase_parameters(unused)
     return bool(unused)

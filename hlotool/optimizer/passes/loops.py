@@ -101,9 +101,9 @@ class _Loop:
 
     def is_affected(self, changes: Changes) -> bool:
         """Whether anything has changed that decides what becomes of the loop."""
-        if not changes.computations.isdisjoint((self.body, self.condition)):
+        if not changes.computations.keys().isdisjoint((self.body, self.condition)):
             return True
-        return not changes.instructions.isdisjoint((self.x, self.start, *self.start.operands))
+        return not changes.instructions.keys().isdisjoint((self.x, self.start, *self.start.operands))
 
     def is_narrowable(self) -> bool:
         return is_only_taken_apart(self.rewriter, self.x)

@@ -340,9 +340,12 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
     return source if source.shape == x.shape else site.with_operands(x, [source])
 
 
-@rule("convert", of=("convert",), needs=("contract",))
+@rule("convert", of=("convert",), needs=("precision",))
 def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
-    """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower"""
+    """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower
+
+    XLA does this by default (`xla_allow_excess_precision`), also for types of 8 bits. Conversions to integers and back are never removed.
+    """
     inner = x.operands[0]
     if not is_float(x) or not is_float(inner):
         return None

@@ -9,7 +9,7 @@ from typing import Any
 from hlotool.errors import EvaluationError
 from hlotool.interp.evaluator import compute
 from hlotool.interp.options import RunOptions
-from hlotool.ir.model import Instruction
+from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.constants import is_short_as_text, is_writable, literal_of
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.work import FixedValues, WorkLimit
@@ -35,27 +35,37 @@ def fold_constants(context: Context) -> bool:
     """
     before, fixed = context.report.count, FixedValues()
     for computation in context.computations():
-        # The interpreter reads the computations that instructions call.
-        context.rewriter.flush()
-        # Instructions with known values, and the number of elements of the constants that they depend on.
-        known: dict[Instruction, int] = {}
-        for x in context.instructions(computation):
-            if not x.operands:
-                if x.literal is not None and not x.literal.elided:
-                    known[x] = _elements(x.shape)
-                elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
-                    known[x] = 0
-                continue
-            # Most instructions depend on something else than constants.
-            if x.operands[0] not in known or not all(operand in known for operand in x.operands) or x not in context.rewriter:
-                continue
-            if context.report.is_exhausted:
-                return context.report.count > before
-            if _is_foldable(context, x, known) and fixed.has_fixed_value(x):
-                known |= {new: _elements(new.shape) for new in _fold(context, x)}
-            elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
-                known[x] = sum(known[operand] for operand in x.operands)
+        while _fold_all(context, computation, fixed):
+            # An instruction that has been erased may have been ordered before others, which kept those as they are.
+            pass
     return context.report.count > before
+
+
+def _fold_all(context: Context, computation: Computation, fixed: FixedValues) -> bool:
+    """Folds the instructions of a computation. Returns whether that may have released others from control dependencies."""
+    # The interpreter reads the computations that instructions call.
+    context.rewriter.flush()
+    before, is_kept = context.report.count, False
+    # Instructions with known values, and the number of elements of the constants that they depend on.
+    known: dict[Instruction, int] = {}
+    for x in context.instructions(computation):
+        if not x.operands:
+            if x.literal is not None and not x.literal.elided:
+                known[x] = _elements(x.shape)
+            elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+                known[x] = 0
+            continue
+        # Most instructions depend on something else than constants.
+        if x.operands[0] not in known or not all(operand in known for operand in x.operands) or x not in context.rewriter:
+            continue
+        if context.report.is_exhausted:
+            return False
+        if _is_foldable(context, x, known) and fixed.has_fixed_value(x):
+            known |= {new: _elements(new.shape) for new in _fold(context, x)}
+        elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
+            known[x] = sum(known[operand] for operand in x.operands)
+        is_kept |= x in context.rewriter and context.rewriter.has_control_edges(x)
+    return is_kept and context.report.count > before
 
 
 def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, int]) -> bool:

@@ -1,0 +1,38 @@
+"""Random modules through the whole tool: a part of what `tests/tools/fuzz_modules.py` does."""
+
+from __future__ import annotations
+
+import pytest
+from fuzz_modules import CHECKS, checks_of, errors_of, examine, setup_of, smaller
+
+import hlotool
+from hlotool.testing import FEATURES
+
+FIRST, COUNT = 7_000, 60
+
+
+@pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, 10))
+def test_no_check_finds_a_fault(first: int) -> None:
+    counts, reports, _ = examine(range(first, first + 10), [], reduces=False)
+    assert not reports, "\n".join(reports)
+    assert counts["opt"] == counts["modules"] == 10
+
+
+def test_the_seeds_have_all_features_and_checks() -> None:
+    seeds = range(FIRST, FIRST + COUNT)
+    assert {feature for seed in seeds for feature in setup_of(seed).features} == {*FEATURES}
+    assert {name for seed in seeds for name in checks_of(seed, [])} == {*CHECKS}
+
+
+def test_a_module_with_a_fault_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that finds fault with any addition is left with little else."""
+
+    def has_addition(module: hlotool.ir.model.Module, random: object) -> object:
+        return iter(["has an addition"] if any(x.opcode == "add" for x in module.all_instructions()) else [])
+
+    monkeypatch.setitem(CHECKS, "addition", (1, has_addition))
+    setup = next(setup for seed in range(FIRST, FIRST + 99) if next(has_addition((setup := setup_of(seed)).module(), None), None))
+    small = smaller("addition", setup, "has an addition")
+    assert not errors_of(small)
+    assert next(has_addition(small, None))
+    assert sum(1 for _ in small.all_instructions()) <= 6

@@ -112,6 +112,29 @@ def test_libraries_stay_on_their_floors(path: Path) -> None:
     assert not wrong, f"must not import {wrong}"
 
 
+# How a literal is held says nothing about its values, so only these may see it. All others compare literals by `==`.
+HOLDERS = {"literals", "differ/constants.py", "text/formatting/lines.py", "text/parse/line_parts.py", "text/print/printer.py"}
+
+
+def sees_how_literals_are_held(text: str) -> list[int]:
+    return [node.lineno for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute) and node.attr in ("spelling", "packed")]
+
+
+@pytest.mark.parametrize("path", FILES, ids=names(FILES))
+def test_few_files_see_how_literals_are_held(path: Path) -> None:
+    lines = sees_how_literals_are_held(path.read_text(encoding="utf-8"))
+    name = path.relative_to(PACKAGE).as_posix()
+    may_see = not HOLDERS.isdisjoint((name, part_of(path)))
+    assert may_see or not lines, f"lines {lines} look at a field of a literal; compare literals, or call decode, splat_bytes or literal_text"
+
+
+def test_fields_of_literals_are_found() -> None:
+    assert sees_how_literals_are_held("x = first.spelling\ny = first == z\nif a.b.packed is None: pass") == [1, 3]
+    # These files would not be named without a reason.
+    for holder in HOLDERS - {"literals"}:
+        assert sees_how_literals_are_held((PACKAGE / holder).read_text(encoding="utf-8"))
+
+
 def module_name(path: Path) -> str:
     parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

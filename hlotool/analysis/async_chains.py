@@ -8,26 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from hlotool.analysis.callgraph import Call
+from hlotool.ir.async_chain import continues
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.opdefs.traits import CONTROL_FLOW, IDENTITY
 from hlotool.shapes.shape import subshape
 
-__all__ = ["AsyncFlow", "continues", "written_opcode"]
+__all__ = ["AsyncFlow", "written_opcode"]
 
 Users = Callable[[Computation], Mapping[Instruction, Sequence[Instruction]]]
 Path = tuple[int, ...]
 _Carrier = tuple[Computation, Instruction, Path]
-
-
-def continues(x: Instruction) -> bool:
-    """Whether an instruction takes over the value of an async-start or async-update.
-
-    >>> from hlotool.text.parse.parser import parse
-    >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }"
-    >>> [continues(x) for x in parse(text).entry.instructions]
-    [False, False, True]
-    """
-    return x.op.update_of is not None or x.op.done_of == "async-start"
 
 
 class AsyncFlow:

@@ -170,8 +170,10 @@ class _LivenessWalk:
         self._use(x, place)
         if opcode == "tuple":
             return tuple(buffer for operand in x.operands for buffer in self._of(operand))
-        if VIEW in traits:
+        if VIEW in traits and len(x.operands) == 1 and len(self.sizes.leaves(x.shape)) == len(self._of(x.operands[0])):
             return self._of(x.operands[0])
+        if x.op.update_of is not None:
+            return self._update(x, place)
         if x.op.gives is not None:
             return self._done(x, place, x.op.gives)
         if RUNS_COMPUTATIONS in traits:
@@ -216,6 +218,18 @@ class _LivenessWalk:
             # The operands of a transfer include a token, which is not in this element.
             count = len(self.sizes.leaves(element))
             buffers += operand_buffers[:count] if k == kept else self._new_buffers(x, element, place)
+        return tuple(buffers)
+
+    def _update(self, x: Instruction, place: int) -> _Value:
+        """The value in flight with the buffers of more operands, and new ones for what else is bound now."""
+        before = x.operands[0]
+        known = self._of(before)
+        passed = tuple(buffer for operand in x.operands[1:] for buffer in self._of(operand))
+        buffers: list[_Buffer] = []
+        for k, element in enumerate(x.shape.elements):
+            kept = known[self.sizes.element(before.shape, k)] + (passed if k == 0 else ())
+            count = len(self.sizes.leaves(element))
+            buffers += kept[:count] if len(kept) >= count else (*kept, *self._new_buffers(x, element, place)[len(kept) :])
         return tuple(buffers)
 
     def loop(self, x: Instruction, place: int) -> _Value:

@@ -11,17 +11,14 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from math import copysign, isnan, prod
 
-from hlotool.analysis.constants import uniform_spelling
 from hlotool.ir.model import Computation, Instruction
-from hlotool.literals.data import decode
 from hlotool.literals.floats import decode_floats, encode_floats
+from hlotool.literals.literal import Literal, splat_bytes
 from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ASSOCIATIVE, COMMUTATIVE, FREE, IDEMPOTENT, INVOLUTION, REARRANGES
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
-from hlotool.shapes.literal import Literal, element_bytes
-from hlotool.shapes.shape import array_shape
 
 __all__ = [
     "absorbing_of",
@@ -43,7 +40,6 @@ __all__ = [
 
 # Bounds the search, because rules ask for every user of a constant. Longer chains of conversions and broadcasts do not occur in practice.
 _MOST_STEPS = 16
-_LONGEST = 10_000
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -178,30 +174,17 @@ def _spreads(x: Instruction) -> bool:
 
 
 def _literal_value(literal: Literal) -> Number | None:
-    if len(literal.text) > _LONGEST:
-        return None
-    if literal.data is None:
-        is_scalar = literal.shape.is_array and not literal.shape.dimensions
-        spelled = literal.text if is_scalar else uniform_spelling(literal)
-        return None if spelled is None else _number(literal.shape.element_type, spelled)
-    count = literal.element_count
-    size = len(literal.data) // count if count else 0
-    element = literal.data[:size]
-    return _from_bytes(ELEMENT_TYPES[literal.shape.element_type], element) if size and literal.data == element * count else None
+    element = splat_bytes(literal)
+    return None if element is None else _number(literal.shape.element_type, element)
 
 
 @lru_cache(maxsize=1024)
-def _number(element_type: str, spelled: str) -> Number | None:
-    """The value of an element in its type, rounded as the parser does."""
-    return _from_bytes(ELEMENT_TYPES[element_type], decode(Literal(array_shape(element_type), spelled)))
-
-
-def _from_bytes(row: ElementType, data: bytes) -> Number | None:
+def _number(element_type: str, data: bytes) -> Number | None:
+    """The number that the bytes of an element are; None if the type is complex."""
+    row = ELEMENT_TYPES[element_type]
     if row.kind == "float":
-        return decode_floats(row.name, data[: element_bytes(row)])[0]
-    if not (row.is_integral or row.kind == "pred"):
-        return None
-    return int.from_bytes(data[: element_bytes(row)], "little", signed=row.kind == "signed")
+        return decode_floats(row.name, data)[0]
+    return None if row.kind == "complex" else int.from_bytes(data, "little", signed=row.kind == "signed")
 
 
 # ---- algebra of opcodes ----------------------------------------------------------------------------------------------

@@ -11,9 +11,9 @@ from hlotool.builder.state import ModuleState, caller, error_at
 from hlotool.builder.texts import ShapeLike, as_attribute, as_shape
 from hlotool.errors import Violation, nearest
 from hlotool.ir.model import Computation
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.codecs.enums import ENUMS, PRECISION
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.replica_groups import NO_GROUPS, ReplicaGroups
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import ResultAccuracy

@@ -16,8 +16,8 @@ from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.names import GivenNames, is_legal_name
 from hlotool.ir.order import sorted_by_dependencies
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape
 
 __all__ = ["ComputationMethods"]

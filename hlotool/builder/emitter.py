@@ -16,13 +16,13 @@ from hlotool.errors import Violation
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument, set_field
 from hlotool.ir.names import NameTable, is_legal_name
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import OpDef, require_operand_count
 from hlotool.opdefs.constraints import check_precision, check_result
 from hlotool.opdefs.inference import bounds, kind_of
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import SHAPE_GUESSED
 from hlotool.shapes.layout import is_implicit_layout
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["Emitter", "is_default"]

@@ -10,11 +10,12 @@ from hlotool.builder.emitter import Emitter
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.errors import nearest
+from hlotool.ir.async_chain import producer
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import CONTINUED
 from hlotool.opdefs.codecs.enums import ENUMS
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.values import (
     AliasPair,
     ConvolutionDimensions,
@@ -71,16 +72,18 @@ class GenericMethods(Emitter):
         for name in op.required:
             self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
         parts = self._operands(operands, "operands")
-        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED]:
-            self._require(len(parts) == 1, "S013", "operands", f"'{opcode}' takes one operand, got {len(parts)}")
+        # In a loop, the start may be in another computation; then the attribute is given.
+        for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED and spec.name not in values]:
+            self._require(bool(parts), "S013", "operands", f"'{opcode}' needs the operation that it continues as its first operand")
             values[name] = self._continued(parts[0], "operands")
         return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
 
     def _continued(self, x: Instruction, argument: str) -> Computation:
         """The computation of the asynchronous call that an update or a done continues."""
-        is_begun = bool(x.called) and _ASYNC_START in (x.op.name, x.op.update_of)
-        self._require(is_begun, "A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
-        return x.called[0]
+        begun = producer(x, {})
+        if begun is None or not begun.called:
+            self._fail("A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
+        return begun.called[0]
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
         """The value of an attribute of this kind, from the forms in which users give it."""

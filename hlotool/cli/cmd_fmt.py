@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import traceback
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -23,7 +24,6 @@ from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import HlotoolError, InternalError, ParseError, Source
 from hlotool.options import options_of
 from hlotool.workspace.files import FileChoice, names_from
-from hlotool.workspace.files import changed_since as select_changed
 from hlotool.workspace.reading import STDIN, InputForm, read_input
 from hlotool.workspace.settings import Settings, wrong_setting
 from hlotool.workspace.workers import in_order
@@ -268,7 +268,8 @@ def command(
         raise click.UsageError("--changed-since compares files with a git commit; it cannot be combined with standard input")
     names, excludes_stdin = ([], False) if files_from is not None and not files else chosen_files(choice, files, outcome, files_from)
     if changed_since is not None:
-        names = select_changed(changed_since, names)
+        # Imported on use, since most calls need no git.
+        names = import_module("hlotool.workspace.revisions").changed_since(changed_since, names)
     if lines is not None and len(names) > 1:
         raise click.UsageError("--range can be used with one file only")
     report = FormatReport(outcome, job, quiet=quiet, verbose=verbose, color=color)

@@ -18,11 +18,10 @@ from hlotool.differ.canonical_order import canonical_order, digest
 from hlotool.differ.parts import COMPARED_APART, attribute_differences, configuration
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.literals.data import decode
+from hlotool.literals.literal import ELIDED, Literal, decode, literal_from_bytes, tuple_literal
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.record import Record
-from hlotool.shapes.literal import Literal, literal_from_bytes, tuple_literal
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
@@ -189,7 +188,7 @@ class CanonicalForm:
 
     def _description(self, x: Instruction) -> str:
         if isinstance(x.immediate, Literal):
-            immediate: Any = [leaf.data.hex() if leaf.data is not None else leaf.text for leaf in x.immediate.leaves()]
+            immediate: Any = [_digits(leaf) for leaf in x.immediate.leaves()]
         else:
             immediate = x.immediate
         attributes = "".join(self._writer.attributes_of(x))
@@ -244,6 +243,12 @@ def _with_bits(literal: Literal) -> Literal:
     if literal.shape.is_tuple:
         return tuple_literal([_with_bits(leaf) for leaf in literal.elements])
     return literal if literal.elided or not literal.shape.is_array else literal_from_bytes(literal.shape, decode(literal))
+
+
+def _digits(leaf: Literal) -> str:
+    if leaf.elided or not leaf.shape.is_array:
+        return ELIDED if leaf.elided else ""
+    return decode(leaf).hex()
 
 
 def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:

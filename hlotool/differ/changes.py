@@ -38,7 +38,7 @@ class Changes:
         """The changes from an instruction of the left module to its partner."""
         graph = self.graph
         changes: list[Change] = []
-        if graph.keys[left] != graph.keys[right]:
+        if graph.contents[left] != graph.contents[right]:
             changes += self._of_parts(left, right)
         changes += self._of_operands(left, right)
         if left in graph.calls or right in graph.calls:
@@ -54,7 +54,7 @@ class Changes:
     def _of_parts(self, left: int, right: int) -> Iterator[Change]:
         graph = self.graph
         x, y = graph.nodes[left], graph.nodes[right]
-        a, b = graph.parts.rows[graph.keys[left]], graph.parts.rows[graph.keys[right]]
+        a, b = graph.parts.rows[graph.contents[left]], graph.parts.rows[graph.contents[right]]
         has_same_opcode = x.op.name == y.op.name
         if not has_same_opcode:
             yield {"kind": "opcode", "old": x.op.name, "new": y.op.name}

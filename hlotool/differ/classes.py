@@ -6,25 +6,31 @@ Classes are numbered by the values themselves, not by hashes, so that nodes of a
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hlotool.differ.graph import Graph
 
-__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "structure_classes"]
+__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "outlines", "outlines_of", "structure_classes"]
 
 
-def classes_by_operands(graph: Graph, keys: Sequence[int]) -> list[int]:
-    """Equal numbers for nodes with equal keys whose operands and called computations are equal, all the way up."""
+_NOWHERE: Mapping[int, int] = {}
+
+
+def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
+    """Equal numbers for nodes with equal keys whose operands and called computations are equal, all the way up.
+
+    `sections` numbers computations whose nodes are different from those of other sections.
+    """
     classes: list[int] = [-1] * len(graph.nodes)
     numbers: dict[Any, int] = {}
-    calls, roots, commutes = graph.calls, graph.roots, graph.commutes
+    calls, roots, commutes, home = graph.calls, graph.roots, graph.commutes, graph.home
     # Operands come before users in the text, and callees before callers.
     for node, operands in enumerate(graph.operands):
         own: list[int] = [classes[operand] for operand in operands]
         if commutes[node]:
             own.sort()
-        key: Any = (keys[node], *own)
+        key: Any = (keys[node], *own) if operands else (keys[node], -1 - sections.get(home[node], 0))
         if node in calls:
             key = (key, tuple([(name, *[classes[roots[callee]] for callee in callees]) for name, callees in sorted(calls[node].items())]))
         classes[node] = numbers.setdefault(key, len(numbers))
@@ -38,15 +44,32 @@ def structure_classes(graph: Graph) -> list[int]:
     return graph.structure_classes
 
 
-def classes_by_users(graph: Graph, keys: Sequence[int]) -> list[int]:
-    """Equal numbers for nodes with equal keys whose users, and the callers of their computations, are equal, all the way down."""
+def outlines_of(graph: Graph, classes: Sequence[int]) -> list[int]:
+    """Equal numbers for computations whose nodes belong to the same classes by operands."""
+    numbers: dict[tuple[int, ...], int] = {}
+    keys = [(classes[root], *sorted([classes[node] for node in members])) for root, members in zip(graph.roots, graph.members, strict=True)]
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def outlines(graph: Graph) -> list[int]:
+    """Equal numbers for computations that differ in names, annotations and order only; computed once for a graph."""
+    if graph.outlines is None:
+        graph.outlines = outlines_of(graph, structure_classes(graph))
+    return graph.outlines
+
+
+def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
+    """Equal numbers for nodes with equal keys whose users, and the callers of their computations, are equal, all the way down.
+
+    `sections` numbers computations whose nodes are different from those of other sections.
+    """
     classes: list[int] = [-1] * len(graph.nodes)
     numbers: dict[Any, int] = {}
     contexts: dict[Any, int] = {}
     users = graph.users
     for computation in range(len(graph.computations) - 1, -1, -1):
         callers = sorted([classes[caller] for caller in graph.callers[computation]])
-        context = contexts.setdefault((computation in graph.entries, *callers), len(contexts))
+        context = contexts.setdefault((sections.get(computation, 0), computation in graph.entries, *callers), len(contexts))
         root = graph.roots[computation]
         for node in reversed(graph.members[computation]):
             uses = users[node]

@@ -1,16 +1,16 @@
-"""Pairs computations that are alike by what calls them; the nodes in them follow."""
+"""Exchanges the partners of computations where what calls them asks for that; the nodes in them follow."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
 
-from hlotool.differ.classes import structure_classes
+from hlotool.differ.classes import outlines, structure_classes
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
-__all__ = ["canonical_order", "improve_computations", "outline", "pair_leftovers"]
+__all__ = ["counterparts", "improve_computations"]
 
 _MOST_ROUNDS = 3
 # Exchanging computations with more instructions is not tried: their cost would have to be computed again.
@@ -39,27 +39,12 @@ def canonical_order(graph: Graph, computation: int) -> list[int]:
     return list(order)
 
 
-def outline(graph: Graph, computation: int) -> tuple[int, ...]:
-    """A value that is equal for computations that differ in names, annotations and order only."""
-    classes = structure_classes(graph)
-    return (classes[graph.roots[computation]], *sorted([classes[node] for node in graph.members[computation]]))
-
-
-def pair_leftovers(graph: Graph, pairs: Pairs) -> None:
-    """Pairs equal computations without partners, which nothing calls, or nothing that is paired: those of the same name, and then in order."""
-    groups: dict[tuple[int, ...], tuple[list[int], list[int]]] = {}
-    for computation, members in enumerate(graph.members):
-        if computation not in pairs.computations and all(pairs.partner[node] < 0 for node in members):
-            groups.setdefault(outline(graph, computation), ([], []))[computation >= graph.computation_split].append(computation)
-    for here, there in groups.values():
-        names = {graph.computations[c].name: c for c in there}
-        named = [(c, names[graph.computations[c].name]) for c in here if graph.computations[c].name in names]
-        taken = {c for pair in named for c in pair}
-        rest = zip([c for c in here if c not in taken], [c for c in there if c not in taken], strict=False)
-        for a, b in (*named, *rest):
-            pairs.join_computations(a, b)
-            for x, y in zip(canonical_order(graph, a), canonical_order(graph, b), strict=True):
-                pairs.join(x, y)
+def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
+    """Nodes that stand in the same place of two computations: all of them if the opcodes are the same, else the parameters."""
+    here, there = canonical_order(graph, left), canonical_order(graph, right)
+    if [graph.nodes[x].op.name for x in here] == [graph.nodes[y].op.name for y in there]:
+        return list(zip(here, there, strict=True))
+    return list(zip(graph.parameters(left), graph.parameters(right), strict=False))
 
 
 def improve_computations(graph: Graph, pairs: Pairs) -> None:
@@ -94,13 +79,13 @@ class _Exchanges:
         # Where many loops share a computation, each exchange of it looks at all of them.
         self.work = _MOST_VISITS * len(graph.nodes)
         # Computations without a partner, by module and outline.
-        self.spare: dict[tuple[bool, tuple[int, ...]], list[int]] = {}
+        self.spare: dict[tuple[bool, int], list[int]] = {}
         for computation in range(len(graph.computations)):
             if computation not in pairs.computations:
                 self.spare.setdefault(self._kind(computation), []).append(computation)
 
-    def _kind(self, computation: int) -> tuple[bool, tuple[int, ...]]:
-        return computation < self.graph.computation_split, outline(self.graph, computation)
+    def _kind(self, computation: int) -> tuple[bool, int]:
+        return computation < self.graph.computation_split, outlines(self.graph)[computation]
 
     def keeps(self, left: int, right: int) -> bool:
         """Makes two computations partners, unless that makes the explanation dearer; returns whether they are."""
@@ -159,15 +144,7 @@ class _Exchanges:
         pairs = self.pairs
         for a, b in new:
             pairs.join_computations(a, b)
-        for x, y in [pair for a, b in new for pair in self._counterparts(a, b)]:
+        for x, y in [pair for a, b in new for pair in counterparts(self.graph, a, b)]:
             pairs.part(x)
             pairs.part(y)
             pairs.join(x, y)
-
-    def _counterparts(self, left: int, right: int) -> list[tuple[int, int]]:
-        """Nodes that stand in the same place: all of them if the opcodes are the same, else the parameters."""
-        graph = self.graph
-        here, there = canonical_order(graph, left), canonical_order(graph, right)
-        if [graph.nodes[x].op.name for x in here] == [graph.nodes[y].op.name for y in there]:
-            return list(zip(here, there, strict=True))
-        return list(zip(graph.parameters(left), graph.parameters(right), strict=False))

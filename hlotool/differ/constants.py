@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from hlotool.errors import HlotoolError
-from hlotool.literals.data import decode
+from hlotool.literals.data import element_bytes
+from hlotool.literals.literal import Literal, decode
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal, element_bytes
 
 __all__ = ["ConstantKeys"]
 
@@ -42,7 +42,7 @@ class ConstantKeys:
     def of(self, literal: Literal) -> Hashable:
         """The key of a literal."""
         key = self._of_second if self._is_second else self._of_first
-        return tuple([key(leaf) if leaf.shape.is_array and not leaf.elided else leaf.text for leaf in literal.leaves()])
+        return tuple([key(leaf) if leaf.shape.is_array and not leaf.elided else leaf.spelling for leaf in literal.leaves()])
 
     def _of_first(self, leaf: Literal) -> Hashable:
         self._sizes.add(_size(leaf))
@@ -51,26 +51,26 @@ class ConstantKeys:
             if isinstance(value, bytes):
                 self._values.add(value)
             return value
-        if leaf.text not in self._texts:
-            self._texts.add(leaf.text)
+        if leaf.spelling not in self._texts:
+            self._texts.add(leaf.spelling)
             self._undecoded.setdefault(_size(leaf), []).append(leaf)
-        return leaf.text
+        return leaf.spelling
 
     def _of_second(self, leaf: Literal) -> Hashable:
-        if _is_long(leaf) and (leaf.text in self._texts or _size(leaf) not in self._sizes):
-            return leaf.text
+        if _is_long(leaf) and (leaf.spelling in self._texts or _size(leaf) not in self._sizes):
+            return leaf.spelling
         value = _decoded(leaf)
         if isinstance(value, str) or (value in self._values and not _is_long(leaf)):
             return value
         for other in self._undecoded.pop(_size(leaf), ()):
             first = _decoded(other)
             if isinstance(first, bytes):
-                self._text_of.setdefault(first, other.text)
+                self._text_of.setdefault(first, other.spelling)
         return self._text_of.get(value, value)
 
 
 def _is_long(leaf: Literal) -> bool:
-    return leaf.data is None and len(leaf.text) > _LONGEST
+    return leaf.packed is None and len(leaf.spelling) > _LONGEST
 
 
 def _size(leaf: Literal) -> int:
@@ -82,4 +82,4 @@ def _decoded(leaf: Literal) -> bytes | str:
     try:
         return decode(leaf)
     except (HlotoolError, ValueError, OverflowError):
-        return leaf.text
+        return leaf.spelling

@@ -65,8 +65,8 @@ class Costs:
         graph = self.graph
         a, b = graph.keys[left], graph.keys[right]
         cost: float = 0 if a == b else graph.parts.cost(a, b)
-        operands = graph.operands[left]
-        if operands and tuple(map(self.pairs.partner.__getitem__, operands)) != graph.operands[right] and not self.has_same_operands(left, right):
+        operands = tuple(map(self.pairs.partner.__getitem__, graph.operands[left]))
+        if operands != graph.operands[right] and not self.has_same_operands(left, right):
             cost += 1
         if (left in graph.calls or right in graph.calls) and not self.has_same_calls(left, right):
             cost += _OTHER_CALL

@@ -40,11 +40,14 @@ class Graph:
         self.members: list[range] = []
         self.roots: list[int] = []
         self.callers: list[list[int]] = []
-        self.keys = self.parts.add(left)
+        first = self.parts.add(left)
         self._add(left)
         self.split, self.computation_split = len(self.nodes), len(self.computations)
-        self.keys += self.parts.add(right)
+        second = self.parts.add(right)
         self._add(right)
+        # All parts of instructions, and those by which they are compared.
+        self.contents = first + second
+        self.keys = self.parts.comparable(first, second)
         structures = self.parts.structures
         self.structures = [structures[key] for key in self.keys]
         self.entries = (
@@ -100,7 +103,7 @@ class Graph:
         calls = {moved[x]: {name: tuple([renumbered[c] for c in callees]) for name, callees in called.items()} for x, called in self.calls.items()}
         other = copy(self)
         other.__dict__.update(
-            {name: _rotated(getattr(self, name), split) for name in ("nodes", "commutes", "is_parameter", "keys", "structures")},
+            {name: _rotated(getattr(self, name), split) for name in ("nodes", "commutes", "is_parameter", "contents", "keys", "structures")},
             split=size - split,
             computation_split=count - at,
             home=_rotated([renumbered[c] for c in self.home], split),
@@ -120,6 +123,7 @@ class Graph:
     def forget(self) -> None:
         """Empties the tables of what has been asked before."""
         self.structure_classes: list[int] | None = None
+        self.outlines: list[int] | None = None
         self._forwarded: dict[int, int] = {}
         self._parameters: dict[int, list[int]] = {}
         self._by_key: dict[int, dict[int, list[int]]] = {}

@@ -185,7 +185,7 @@ class Growth:
         other = graph.calls.get(right, {})
         for name, callees in graph.calls.get(left, {}).items():
             for a, b in zip(callees, other.get(name, ()), strict=False):
-                self.pairs.join_computations(a, b)
+                self.pairs.join_called(a, b)
                 yield graph.roots[a], graph.roots[b]
                 yield from zip(graph.parameters(a), graph.parameters(b), strict=False)
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlotool.differ.alignment import align
 from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users, structure_classes
-from hlotool.differ.computations import improve_computations, pair_leftovers
+from hlotool.differ.computations import counterparts, improve_computations
 from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
 from hlotool.differ.pairs import Pairs
+from hlotool.differ.resemblance import pair_remaining, pair_uncalled
 
 __all__ = ["match"]
 
@@ -51,7 +52,13 @@ def _completed(matcher: _Matcher) -> Pairs:
     if not matcher.is_finished():
         Growth(graph, pairs).run(matcher.open)
     pairs.settle_computations()
-    pair_leftovers(graph, pairs)
+    remaining = pair_remaining(graph, pairs)
+    for left, right in remaining:
+        pairs.join_computations(left, right)
+        for a, b in counterparts(graph, left, right):
+            pairs.join(a, b)
+    if remaining:
+        Growth(graph, pairs).run([])
     improve(graph, pairs)
     improve_computations(graph, pairs)
     return pairs
@@ -68,16 +75,20 @@ class _Matcher:
         self.free = list(range(len(graph.nodes)))
         # Pairs with neighbors that have no partner.
         self.open: list[tuple[int, int]] = []
+        # Where a module starts: computations without callers, by the number of their pair.
+        self.sections: dict[int, int] = {}
+        for number, pair in enumerate(pair_uncalled(graph)):
+            self.pairs.join_computations(*pair)
+            self.sections.update(dict.fromkeys(pair, number))
 
     def run(self, *, aligns: bool) -> None:
         """Pairs what is equal; with `aligns`, computations are aligned in textual order before what is equal in one direction is paired."""
         graph = self.graph
-        self.pairs.join_computations(*graph.entries)
         # Without annotations, keys and structures are the same.
         levels = [graph.keys, graph.structures] if len(set(graph.keys)) > len(set(graph.structures)) else [graph.structures]
         for keys in levels:
-            by_operands = structure_classes(graph) if keys is graph.structures else classes_by_operands(graph, keys)
-            by_both = classes_by_users(graph, by_operands)
+            by_operands = self.classes_by_operands(keys)
+            by_both = classes_by_users(graph, by_operands, self.sections)
             self.join_unique(by_both)
             self.spread_again(by_both)
             self.join_in_order(by_both)
@@ -95,6 +106,11 @@ class _Matcher:
                 self.join_unique(classes_by_neighborhood(graph, keys, self.partner, radius))
                 self.spread_again(keys)
 
+    def classes_by_operands(self, keys: Sequence[int]) -> list[int]:
+        if keys is self.graph.structures and len(self.sections) == len(self.graph.entries):
+            return structure_classes(self.graph)
+        return classes_by_operands(self.graph, keys, self.sections)
+
     def is_doubtful(self) -> bool:
         """Whether much is paired by resemblance only, or by one direction although the other one says something else.
 
@@ -111,7 +127,7 @@ class _Matcher:
 
         Users first: an operand that was exchanged for an earlier value of a repeated computation makes what follows equal to other parts of it.
         """
-        by_users = classes_by_users(self.graph, keys)
+        by_users = classes_by_users(self.graph, keys, self.sections)
         if not self.conflict_count:
             self.conflict_count = self.conflicts(by_operands, by_users)
         self.join_unique(by_users)
@@ -257,7 +273,7 @@ class _Matcher:
         other = graph.calls.get(right, {})
         for name, callees in graph.calls[left].items():
             for a, b in zip(callees, other.get(name, ()), strict=False):
-                if not self.pairs.join_computations(a, b):
+                if not self.pairs.join_called(a, b):
                     continue
                 for c, d in self.boundaries(a, b):
                     if self.partner[c] < 0 and self.partner[d] < 0 and classes[c] == classes[d]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cached_property
 
+from hlotool.differ.classes import outlines
 from hlotool.differ.graph import Graph
 
 __all__ = ["Pairs"]
@@ -32,6 +34,21 @@ class Pairs:
             return self.computations.get(left) == right
         self.computations[left], self.computations[right] = right, left
         return True
+
+    def join_called(self, left: int, right: int) -> bool:
+        """As `join_computations`, for what paired instructions call.
+
+        If the computations differ, and both modules have each of them, the instructions rather call something else than before.
+        """
+        numbers, both = outlines(self.graph), self._common_outlines
+        if numbers[left] != numbers[right] and numbers[left] in both and numbers[right] in both:
+            return False
+        return self.join_computations(left, right)
+
+    @cached_property
+    def _common_outlines(self) -> set[int]:
+        numbers, at = outlines(self.graph), self.graph.computation_split
+        return {*numbers[:at]} & {*numbers[at:]}
 
     def reversed(self, graph: Graph) -> Pairs:
         """The same pairs for the graph in which the modules are exchanged."""

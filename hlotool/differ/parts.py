@@ -13,10 +13,10 @@ from typing import Any
 
 from hlotool.differ.constants import ConstantKeys
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import FileLocation, decode_stack_tables
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import unquote
@@ -29,6 +29,9 @@ ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 
 COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
 """Attributes that are not among the `attributes` of an instruction, but parts of their own."""
+
+# Where the annotations begin in a row.
+_ANNOTATED = 4
 
 # The number of a stack frame, or a string, in which there is none.
 _FRAME = re.compile(r' ?stack_frame_id=(\d+)|"(?:[^"\\]++|\\.)*+"')
@@ -86,12 +89,29 @@ class Parts:
             self._number(("frontend", _frozen(attributes["frontend_attributes"]))) if attributes.get("frontend_attributes") else 0,
         )
         row = structure + annotations
+        return self._key_of(row)
+
+    def _key_of(self, row: tuple[Any, ...]) -> int:
         key = self._rows.get(row)
         if key is None:
             key = self._rows[row] = len(self.rows)
             self.rows.append(row)
-            self.structures.append(self._number(("structure", structure)))
+            self.structures.append(self._number(("structure", row[:_ANNOTATED])))
         return key
+
+    def comparable(self, first: list[int], second: list[int]) -> list[int]:
+        """The keys of the instructions of two modules without annotations that only one of the modules has, such as metadata that a dump leaves out.
+
+        These do not tell which instructions correspond.
+        """
+        present = [{k for key in set(keys) for k, number in enumerate(self.rows[key]) if k >= _ANNOTATED and number} for keys in (first, second)]
+        absent = present[0] ^ present[1]
+        if not absent:
+            return first + second
+        known: dict[int, int] = {}
+        for key in {*first, *second}:
+            known[key] = self._key_of(tuple([0 if k in absent else number for k, number in enumerate(self.rows[key])]))
+        return [known[key] for key in (*first, *second)]
 
     def _attributes(self, x: Instruction) -> int:
         # By identity, since the modules keep their attribute sets alive.
@@ -125,7 +145,7 @@ class Parts:
         return cost
 
     def _cost(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> int:
-        cost = sum(bool(x != y) for x, y in zip(a[4:], b[4:], strict=True))
+        cost = sum(bool(x != y) for x, y in zip(a[_ANNOTATED:], b[_ANNOTATED:], strict=True))
         kinds = shape_kinds(a[1], b[1])
         cost += len(kinds)
         if a[0] != b[0]:

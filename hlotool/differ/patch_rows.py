@@ -172,7 +172,7 @@ class PatchRows:
         if graph.computations[a].execution_thread != graph.computations[b].execution_thread:
             return True
         first, second = graph.members[a], graph.members[b]
-        if [graph.keys[node] for node in first] != [graph.keys[node] for node in second]:
+        if [graph.contents[node] for node in first] != [graph.contents[node] for node in second]:
             return True
         # It calls no other computation that sugar stands for: that is a wrapper, and nothing wraps one.
         called = [[c for node in members for callees in graph.calls.get(node, {}).values() for c in callees] for members in (first, second)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hlotool.differ.computations import outline
+from hlotool.differ.classes import outlines
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 from hlotool.opdefs.traits import ANY_SIGNATURE
@@ -33,9 +33,12 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         sources = sources or _replaced_calls(graph, pairs, computation)
         if not sources:
             continue
-        is_fusion = any(graph.nodes[caller].op.name == "fusion" for caller in graph.callers[computation])
+        # If a computation became two, the inner one has been taken out of it, even if that has kept most of the instructions.
+        inner = next((pairs.computations[c] for c in sorted(sources) if set(graph.callers[pairs.computations.get(c, c)]) & {*graph.members[computation]}), None)
+        extracted = computation if inner is None else inner
+        is_fusion = any(graph.nodes[caller].op.name == "fusion" for caller in graph.callers[extracted])
         kind = ("fused" if is_fusion else "outlined") if from_left else ("unfused" if is_fusion else "inlined")
-        here, there = graph.computations[computation].name, [graph.computations[c].name for c in sorted(sources)]
+        here, there = graph.computations[extracted].name, [graph.computations[c].name for c in sorted(sources)]
         result.append({"kind": kind, "left": there if from_left else [here], "right": [here] if from_left else there})
     return result
 
@@ -54,18 +57,25 @@ def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int
 
 
 def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
-    """Computations without a counterpart that are equal to another one of their module."""
-    outlines: dict[Any, list[int]] = {}
-    for computation in range(len(graph.computations)):
-        side = computation < graph.computation_split
-        outlines.setdefault((side, outline(graph, computation)), []).append(computation)
+    """Computations without a counterpart that are equal to another one of their module: rather to the one that their callers called before."""
+    groups: dict[tuple[bool, int], list[int]] = {}
+    for computation, number in enumerate(outlines(graph)):
+        groups.setdefault((computation < graph.computation_split, number), []).append(computation)
     result = []
-    for (side, _), members in outlines.items():
+    for (side, _), members in groups.items():
         paired = [c for c in members if c in pairs.computations]
         for computation in members:
             if computation in pairs.computations or not paired:
                 continue
-            names, other = graph.computations, pairs.computations[paired[0]]
-            here, there = [names[paired[0]].name, names[computation].name], [names[other].name]
+            called = _called_before(graph, pairs, computation)
+            original = next((c for c in paired if pairs.computations[c] in called), paired[0])
+            names = graph.computations
+            here, there = [names[original].name, names[computation].name], [names[pairs.computations[original]].name]
             result.append({"kind": "merged" if side else "cloned", "left": here if side else there, "right": there if side else here})
     return result
+
+
+def _called_before(graph: Graph, pairs: Pairs, computation: int) -> set[int]:
+    """The computations that the partners of the callers of a computation call."""
+    partners = [pairs.partner[caller] for caller in graph.callers[computation]]
+    return {callee for partner in partners if partner in graph.calls for callees in graph.calls[partner].values() for callee in callees}

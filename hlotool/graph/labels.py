@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hlotool.graph.groups import Group, leading_opcodes
 from hlotool.ir.model import Instruction
+from hlotool.literals.print import literal_text
 from hlotool.opdefs.inference import brief, count
 
 __all__ = ["cut", "group_lines", "instruction_lines"]
@@ -35,7 +36,7 @@ def instruction_lines(x: Instruction) -> tuple[str, ...]:
     """
     shape = brief(x.shape)
     if x.literal is not None and not x.shape.dimensions and x.shape.is_array:
-        return cut(x.name), cut(f"{shape} {x.literal.text}".rstrip())
+        return cut(x.name), cut(f"{shape} {literal_text(x.literal)}")
     return cut(x.name), cut(shape if x.name.startswith(x.opcode) else f"{x.opcode} {shape}")
 
 

@@ -31,18 +31,20 @@ _WIDE_ROW = 2048
 """Narrow matrices are seen as matrices with rows of about this length, for the sake of long inner loops."""
 
 
-def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any], size: int | None = None) -> Array:
     """All elements along the axes combined, of which there must be at least one for each result, in the type `dtype`.
 
-    Elements are combined in any order. Large sums are sums of partial sums, so that errors grow with the logarithm of their length; only arrays
+    Elements are combined in an order that depends on that in memory, and on `size`, the number of elements of the array that this is a block of, by
+    default its own. Large sums are sums of partial sums, so that errors grow with the logarithm of their length; only arrays
     with gaps between elements, or with elements that share memory, are left to NumPy.
 
     >>> reduced_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
     array([3., 3., 3., 3., 3.], dtype=float32)
     """
-    memory_order = sorted(range(x.ndim), key=lambda k: -abs(x.strides[k])) if x.size > _SMALL else list(range(x.ndim))
+    is_small = (size or x.size) <= _SMALL
+    memory_order = list(range(x.ndim)) if is_small else sorted(range(x.ndim), key=lambda k: -abs(x.strides[k]))
     ordered = x.transpose(memory_order)
-    if not axes or x.size <= _SMALL or not ordered.flags.c_contiguous:
+    if not axes or is_small or not ordered.flags.c_contiguous:
         if axes == (x.ndim - 1,) and x.shape[-1] > SHORT_ROW:
             return long_rows_reduced(ufunc, x.astype(dtype, copy=False))
         return np.asarray(ufunc.reduce(x.astype(dtype, copy=False), axis=axes, dtype=dtype))
@@ -129,7 +131,7 @@ def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
         sums = ufunc.reduce(stack[:, :whole].reshape(count, -1, _PARTIAL, columns), axis=2, dtype=dtype)
         stack = np.concatenate([sums, stack[:, whole:]], axis=1)
         rows = stack.shape[1]
-    if columns < _PARTIAL and count > 1:
+    if columns < _PARTIAL:
         return _folded_columns(ufunc, stack, dtype)
     return np.asarray(ufunc.reduce(stack, axis=1, dtype=dtype))
 

@@ -11,8 +11,7 @@ from hlotool.interp.drawing import random_array
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, with_leaves
-from hlotool.literals.data import decode
-from hlotool.shapes.literal import Literal
+from hlotool.literals.literal import Literal, decode
 from hlotool.shapes.shape import Shape
 
 __all__ = ["filled", "literal_array", "literal_value"]

@@ -50,10 +50,11 @@ class Monoid(Record):
         identity = identity_of(op, ELEMENT_TYPES["f32"] if number.kind == "complex" else number.element)
         return identity is not None and bool(init.astype(number.computed) == identity)
 
-    def reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
+    def reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
         """init combined with all elements along the axes, in the type that both are held in.
 
-        Narrow floats are combined in f32 and rounded once at the end. Sums are sums of partial sums, see `reduced_along`.
+        Narrow floats are combined in f32 and rounded once at the end. Sums are sums of partial sums, see `reduced_along`; a block of an array of
+        `size` elements gives the same as the whole array.
         """
         number = number_type(x)
         start = init.astype(number.computed, copy=False)
@@ -61,14 +62,14 @@ class Monoid(Record):
         if not x.size:
             return np.full(kept, start).astype(number.held, copy=False)
         ufunc = self.ufunc(number)
-        total = reduced_along(ufunc, x, axes, number.computed)
+        total = reduced_along(ufunc, x, axes, number.computed, size)
         result = np.asarray(ufunc(total, start))
         if self.may_have_wrong_zeros(result, x, init):
             keys = sign_keys(x)
             result = self.with_signs(result, np.asarray(ufunc(reduced_along(ufunc, keys, axes, keys.dtype), sign_keys(init))))
         return result.astype(number.held, copy=False)
 
-    def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...]) -> Array:
+    def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
         """As `reduced`, for the last axis of a block of long rows in a type that is computed in, without looking for a better way."""
         ufunc = self.preds if x.dtype == np.bool_ else self.numbers
         result: Array = ufunc(long_rows_reduced(ufunc, x), init)

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
+from hlotool.interp.memory_order import forward
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["Token", "Value", "checked_argument", "leaves", "owned", "owns_memory", "with_leaves", "zeros"]
@@ -192,7 +193,7 @@ _KINDS = {"signed": "integer", "unsigned": "integer"}
 
 def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Array:
     if array.dtype == number.held:
-        return array
+        return forward(array)
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
     # NumPy makes an array of floats of an empty list, whatever it was meant to be.
     if kind != wanted_kind and array.size:

@@ -113,6 +113,7 @@ class Rewriter(InstructionEdits):
                 continue
             target.insert_before(x, before)
             owners[x] = owner
+            self._uses.changes.append(x)
             # An instruction of the other computation may have the same name.
             if names.count(x.name) > 1:
                 names.release(x.name)

@@ -267,6 +267,7 @@ class InstructionEdits(EditState):
         """Makes an instruction the root of its computation. The shapes of callers are not updated."""
         owner = self.owner(x)
         self._mark_changed(owner)
+        self._uses.changes += (owner.root, x)
         owner.root = x
 
     def rename(self, node: Instruction | Computation, name: str) -> None:

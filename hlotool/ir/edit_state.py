@@ -105,7 +105,7 @@ class EditState:
         return len(self._uses.changes)
 
     def changed_since(self, count: int) -> list[Instruction]:
-        """The instructions in the module that have been inserted, or whose fields or users have changed, since there were `count` changes."""
+        """The instructions in the module that have been inserted, or whose fields, users or control edges have changed, since `count` changes."""
         owners = self._uses.owners
         return [x for x in dict.fromkeys(self._uses.changes[count:]) if x in owners]
 

@@ -7,8 +7,7 @@ from itertools import zip_longest
 from typing import Any
 
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.literals.data import same_values
-from hlotool.shapes.literal import Literal
+from hlotool.literals.literal import Literal
 
 __all__ = ["differences"]
 
@@ -73,7 +72,7 @@ class _Comparison:
             and [x.name for x in a.operands] == [y.name for y in b.operands]
             and a.metadata_text == b.metadata_text
             and a.backend_config == b.backend_config
-            and (a.immediate == b.immediate or _same_literals(a.immediate, b.immediate))
+            and a.immediate == b.immediate
             and self._same_attributes(a, b)
         )
 
@@ -95,8 +94,7 @@ class _Comparison:
             yield f"{at}: operands {list(a.operands)} and {list(b.operands)}"
         if (a.metadata_text, a.backend_config) != (b.metadata_text, b.backend_config):
             yield f"{at}: metadata or backend configuration: {a.metadata_text} {a.backend_config} and {b.metadata_text} {b.backend_config}"
-        if not _same_literals(a.immediate, b.immediate):
-            yield from self._values(f"{at}: immediate", a.immediate, b.immediate)
+        yield from self._values(f"{at}: immediate", a.immediate, b.immediate)
         yield from self._attributes(at, a, b)
 
     def _attributes(self, at: str, a: Instruction, b: Instruction) -> Iterator[str]:
@@ -127,10 +125,6 @@ class _Comparison:
                     yield f"{at}: {a!r} and {b!r}"
                 else:
                     stack.extend((at, x, y) for x, y in zip(a, b, strict=True))
-            # Values that hold a NaN are not equal to themselves, but are written alike.
-            elif a != b and repr(a) != repr(b):
+            # Values that hold a NaN are not equal to themselves, but are written alike. Literals are, and their `repr` is short.
+            elif a != b and (isinstance(a, Literal) or repr(a) != repr(b)):
                 yield f"{at}: {a!r} and {b!r}"
-
-
-def _same_literals(a: Any, b: Any) -> bool:
-    return isinstance(a, Literal) and isinstance(b, Literal) and same_values(a, b)

@@ -8,10 +8,10 @@ from typing import Any
 
 from hlotool.errors import EditError, Violation, nearest
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import OpDef, require_operand_count
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import ProgramShape, Shape, compatible
 
 __all__ = ["attribute_set", "check_parts", "definition", "inferred_shape", "make_instruction"]

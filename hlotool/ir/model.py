@@ -16,10 +16,10 @@ from hlotool.ir.attributes import AttributeSet as AttributeSet
 from hlotool.ir.clone import clone_computation, clone_instruction, clone_module, module_from_state, set_field, state_of_module
 from hlotool.ir.node import Node
 from hlotool.ir.notes import Assignments, SourceNotes
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.inference import count
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import (
     Metadata,
     StackTables,

@@ -33,7 +33,7 @@ class Uses:
         self.successors: Counts[Instruction] = {}
         self.callers: Counts[Computation] = {}
         self.owners: dict[Instruction, Computation] = {}
-        # Instructions whose operands, attributes or users have changed, one entry for each change.
+        # Instructions whose operands, attributes, users or control edges have changed, one entry for each change.
         self.changes: list[Instruction] = []
 
     @classmethod
@@ -79,6 +79,7 @@ class Uses:
         for operand in x.operands:
             _discount(self.users, operand, x)
         if "control-predecessors" in x.attributes:
+            self.changes.extend(x.control_predecessors)
             for node in x.control_predecessors:
                 _discount(self.successors, node, x)
         if x.op.calls:

@@ -1,12 +1,11 @@
-"""Converts array literals to bytes and back, with XLA's rounding, wrapping and treatment of NaNs."""
+"""Converts the text of array elements to bytes, with XLA's rounding, wrapping and treatment of NaNs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isnan
 
-from hlotool.errors import HlotoolError
 from hlotool.literals.floats import (
     QUIET_PAYLOAD,
     encode_floats,
@@ -14,11 +13,12 @@ from hlotool.literals.floats import (
     pack_numbers,
     payload_mask,
 )
-from hlotool.literals.parse import INDEX_COMMENT, int64_value
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
-from hlotool.shapes.literal import Literal, element_bytes
 
-__all__ = ["PART_TYPES", "decode", "element_tokens", "same_values"]
+__all__ = ["INDEX_COMMENT", "PART_TYPES", "each_token", "element_bytes", "element_tokens", "encoded", "int64_value"]
+
+INDEX_COMMENT = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
+"""A mark with which XLA numbers the parts of an array of more than three dimensions."""
 
 PART_TYPES = {"c64": "f32", "c128": "f64"}
 """The type of the real and the imaginary part of each complex type."""
@@ -29,59 +29,26 @@ _ELEMENT = re.compile(r"[^ {},()]++(?:\(0x[0-9a-fA-F]++\))?+")
 _ODD_INTEGER = re.compile(r"-0+(?![0-9.eE])|[0-9]{19}")
 
 
-def element_tokens(literal: Literal) -> list[str]:
-    """The text of every element of an array literal that has text, in row-major order; complex numbers give two tokens each.
+def element_tokens(text: str) -> list[str]:
+    """The text of every element of an array, in row-major order; complex numbers give two tokens each.
 
-    The list is shorter than the array for a bare `7` or `,`, which XLA completes with zeros.
+    >>> element_tokens("{ { (1, -2) }, { (nan(0x7fc00001), 4) } }")
+    ['1', '-2', 'nan(0x7fc00001)', '4']
     """
-    text = literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text)
-    return _ELEMENT.findall(text)
+    return _ELEMENT.findall(INDEX_COMMENT.sub("", text) if "/*" in text else text)
 
 
-def decode(literal: Literal) -> bytes:
-    """The values of an array literal as bytes, in the format of `literal_from_bytes`.
+def each_token(text: str) -> Iterator[str]:
+    """As `element_tokens`, for those who do not need all of them."""
+    return (token for match in _ELEMENT.finditer(text) if not (token := match[0]).startswith("/*"))
 
-    Raises ValueError for a tuple, and HlotoolError if the values are elided.
 
-    >>> from hlotool.shapes.shape import array_shape
-    >>> decode(Literal(array_shape("f32", (2,)), "{1, -0.0}")).hex()
+def encoded(element: ElementType, tokens: Sequence[str]) -> bytes:
+    """The bytes of elements of a type: little-endian, a whole byte for each element of less than eight bits.
+
+    >>> encoded(ELEMENT_TYPES["f32"], ["1", "-0.0"]).hex()
     '0000803f00000080'
     """
-    if literal.data is not None:
-        return literal.data
-    if literal.shape.is_tuple:
-        raise ValueError("a tuple literal is decoded element by element")
-    if literal.elided:
-        raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
-    element = ELEMENT_TYPES[literal.shape.element_type]
-    data = _encoded(element, element_tokens(literal))
-    # Only a literal without braces may have fewer elements than its shape.
-    return data if literal.text[0] == "{" else data.ljust(literal.element_count * element_bytes(element), b"\0")
-
-
-def same_values(first: Literal, second: Literal) -> bool:
-    """Whether two literals are equal, or one has the spelling of the bytes that the other has.
-
-    Two spellings are compared as they are: `1.0` and `1` are the same number, but not the same text.
-
-    >>> from hlotool.shapes.shape import array_shape
-    >>> shape = array_shape("s16", (2,))
-    >>> same_values(Literal(shape, "{1, 2}"), Literal(shape, data=b"\\1\\0\\2\\0"))
-    True
-    """
-    if first == second:
-        return True
-    if first.shape != second.shape:
-        return False
-    for a, b in zip(first.leaves(), second.leaves(), strict=True):
-        if a == b:
-            continue
-        if a.elided or b.elided or (a.data is None) == (b.data is None) or decode(a) != decode(b):
-            return False
-    return True
-
-
-def _encoded(element: ElementType, tokens: list[str]) -> bytes:
     if element.kind == "pred":
         return bytes([value if (value := _PRED.get(token)) is not None else int64_value(token) != 0 for token in tokens])
     if element.is_integral:
@@ -89,11 +56,34 @@ def _encoded(element: ElementType, tokens: list[str]) -> bytes:
     return _complexes(element, tokens) if element.kind == "complex" else _floats(element.name, tokens)
 
 
+def element_bytes(element: ElementType) -> int:
+    """The size of one element in a literal's data, in bytes."""
+    return max(element.bits, 8) // 8
+
+
+def int64_value(token: str) -> int | None:
+    """The value of an INT as XLA stores it: in 64 bits, with values from 2^63 on wrapped; None if it does not fit.
+
+    >>> int64_value("18446744073709551615"), int64_value("-0"), int64_value("18446744073709551616")
+    (-1, 0, None)
+    """
+    # int() refuses thousands of digits, but all of them may be leading zeros.
+    if len(token) > 20:
+        digits = token.lstrip("-").lstrip("0") or "0"
+        token = ("-" if token[0] == "-" else "") + digits
+        if len(digits) > 20:
+            return None
+    value = int(token)
+    if not -(1 << 63) <= value < 1 << 64:
+        return None
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
 _PRED = {"false": 0, "true": 1, "0": 0, "1": 1}
 _ARRAY_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 
 
-def _integers(element: ElementType, tokens: list[str]) -> bytes:
+def _integers(element: ElementType, tokens: Sequence[str]) -> bytes:
     code = _ARRAY_CODES[max(element.bits, 8)]
     if element.kind == "unsigned":
         code = code.upper()
@@ -105,7 +95,7 @@ def _integers(element: ElementType, tokens: list[str]) -> bytes:
         return pack_numbers(code, [(int64_value(token) or 0) & mask for token in tokens])
 
 
-def _numbers(tokens: list[str]) -> list[float]:
+def _numbers(tokens: Sequence[str]) -> list[float]:
     """The tokens as doubles, as in XLA's lexer; NaNs without their payloads."""
     joined = " ".join(tokens)
     if "nan" not in joined and not _ODD_INTEGER.search(joined):
@@ -126,7 +116,7 @@ def _payload(token: str) -> int:
     return int(token[token.index("x") + 1 : -1], 16) if "(" in token else QUIET_PAYLOAD
 
 
-def _floats(name: str, tokens: list[str]) -> bytes:
+def _floats(name: str, tokens: Sequence[str]) -> bytes:
     data = encode_floats(name, _numbers(tokens))
     if not payload_mask(name):
         return data
@@ -152,7 +142,7 @@ def _with_bits(data: bytes, bits: dict[int, int], size: int) -> bytes:
 def _complexes(element: ElementType, tokens: Sequence[str]) -> bytes:
     """Encodes pairs of real and imaginary parts. If the real part is a NaN, XLA stores the same NaN as the imaginary part."""
     part = PART_TYPES[element.name]
-    numbers = _numbers(list(tokens))
+    numbers = _numbers(tokens)
     nan_bits: dict[int, int] = {}
     for k in range(0, len(tokens), 2):
         if isnan(numbers[k]):

@@ -11,14 +11,15 @@ from functools import cache, lru_cache
 from math import inf, isinf, prod
 
 from hlotool.errors import Violation
+from hlotool.literals.data import INDEX_COMMENT, int64_value
 from hlotool.literals.floats import QUIET_PAYLOAD, payload_mask, representable_range
+from hlotool.literals.literal import ELIDED, Literal, literal_shape, tuple_literal
 from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.layout import Layout
-from hlotool.shapes.literal import ELIDED, Literal, literal_shape, tuple_literal
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["INDEX_COMMENT", "brace_frame", "int64_value", "parse_literal"]
+__all__ = ["brace_frame", "parse_literal"]
 
 # The tokens of literals; every pattern below is composed of them.
 SPACE = r"[ \t\r\n]"
@@ -47,7 +48,6 @@ _LEFT, _RIGHT, _COMMA, _DOTS, _COMMENT, _END = (_KIND[name] for name in ("left",
 _NUMBERS = frozenset({_INT, _DECIMAL, _NAN, _INF})
 _ELEMENTS = _NUMBERS | {_BOOL}
 
-INDEX_COMMENT = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
 _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*+")
 # For str.translate: deletes the characters of elements and keeps the layout. The numbers of index comments are compared separately.
 _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
@@ -198,7 +198,7 @@ def parse_literal(shape: Shape, text: str) -> Literal:
     of the wrong kind, and S001 for other syntax errors. Its `at` is an offset into `text`.
 
     >>> from hlotool.shapes.shape import array_shape
-    >>> parse_literal(array_shape("f32", (2, 2)), "{{1,2.50},{3,4}}").text
+    >>> parse_literal(array_shape("f32", (2, 2)), "{{1,2.50},{3,4}}").spelling
     '{ { 1, 2.50 }, { 3, 4 } }'
     """
     if shape.element_type == "tuple":
@@ -444,24 +444,6 @@ def _expected(dimensions: tuple[int, ...], dimension: int) -> str:
     if dimensions[dimension] == UNBOUNDED:
         return f"expected {ELIDED}, the only value for dimension {dimension}, whose size is unknown"
     return f"expected {_elements(dimensions[dimension])} in dimension {dimension}"
-
-
-def int64_value(token: str) -> int | None:
-    """The value of an INT as XLA stores it: in 64 bits, with values from 2^63 on wrapped; None if it does not fit.
-
-    >>> int64_value("18446744073709551615"), int64_value("-0"), int64_value("18446744073709551616")
-    (-1, 0, None)
-    """
-    # int() refuses thousands of digits, but all of them may be leading zeros.
-    if len(token) > 20:
-        digits = token.lstrip("-").lstrip("0") or "0"
-        token = ("-" if token[0] == "-" else "") + digits
-        if len(digits) > 20:
-            return None
-    value = int(token)
-    if not -(1 << 63) <= value < 1 << 64:
-        return None
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 def _integer(token: str, at: int) -> int:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hlotool.literals.data import PART_TYPES, decode
+from hlotool.literals.data import INDEX_COMMENT, PART_TYPES
 from hlotool.literals.floats import float_digits, unpack_numbers
-from hlotool.literals.parse import INDEX_COMMENT, brace_frame
+from hlotool.literals.literal import ELIDED, Literal, decode
+from hlotool.literals.parse import brace_frame
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import ELIDED, Literal
 
 __all__ = ["literal_text", "xla_literal_text"]
 
@@ -28,10 +28,10 @@ def literal_text(literal: Literal) -> str:
     Two values have no text that preserves them: an imaginary part whose real part is a NaN, and a signaling imaginary NaN in c64.
 
     >>> from hlotool.shapes.shape import array_shape
-    >>> literal_text(Literal(array_shape("f32", (2,)), data=bytes.fromhex("cdcccc3d00000080")))
+    >>> literal_text(Literal(array_shape("f32", (2,)), packed=bytes.fromhex("cdcccc3d00000080")))
     '{0.1, -0.0}'
     """
-    return _tuple_text(literal, lambda leaf: leaf.text or _from_data(leaf, decode(leaf), exact=True))
+    return _tuple_text(literal, lambda leaf: leaf.spelling or _from_data(leaf, decode(leaf), exact=True))
 
 
 def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bool = False) -> str:
@@ -73,19 +73,19 @@ def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
 
 
 def _xla_array(literal: Literal) -> str:
-    if literal.text == ELIDED:
+    if literal.spelling == ELIDED:
         return ELIDED
-    if literal.data is None and _prints_as_written(literal):
-        return literal.text
+    if literal.packed is None and _prints_as_written(literal):
+        return literal.spelling
     return _from_data(literal, decode(literal), exact=False)
 
 
 def _prints_as_written(literal: Literal) -> bool:
     """Whether the text is known to be XLA's print already, to avoid decoding large integer arrays."""
     odd = _ODD_INTEGERS.get(ELEMENT_TYPES[literal.shape.element_type].kind)
-    if odd is None or (literal.shape.rank and literal.text[0] != "{"):
+    if odd is None or literal.is_abbreviated:
         return False
-    return not odd.search(literal.text if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.text))
+    return not odd.search(literal.spelling if literal.shape.rank <= 3 else INDEX_COMMENT.sub("", literal.spelling))
 
 
 def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:

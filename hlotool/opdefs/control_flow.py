@@ -6,10 +6,11 @@ Definitions see no instructions, so rules of the verifier check that the operand
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, NoReturn
 
 from hlotool.errors import Violation
-from hlotool.opdefs.base import op, require
+from hlotool.opdefs.base import ParsedCheck, op, require
 from hlotool.opdefs.constraints import difference, same_order, same_shape
 from hlotool.opdefs.custom_call_targets import BUFFER_CONVERTERS, LAYOUT_KEEPERS, check_buffers, check_target
 from hlotool.opdefs.inference import (
@@ -55,7 +56,7 @@ from hlotool.opdefs.traits import (
     SHAPE_GUESSED,
     VIEW,
 )
-from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, subshape, tuple_shape
+from hlotool.shapes.shape import ProgramShape, Shape, array_shape, compatible, is_prefix, subshape, tuple_shape
 from hlotool.shapes.values import AliasPair
 
 __all__ = ["async_done", "async_start", "async_update", "call", "conditional", "custom_call", "fusion", "while_"]
@@ -380,48 +381,61 @@ def custom_call(
     written_shape_needed("custom-call")
 
 
-def _async_start_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if result is not None and not (result.is_tuple and len(result.elements) >= 2 and result.elements[0].is_tuple):
-        raise Violation(
-            "A004",
-            "shape",
-            f"the shape of 'async-start' must be ((operands...), result, ...), got {result.text_without_layout}",
-            "for example ((f32[4]), f32[4], u32[])",
-        )
+def _async_shape_rule(opcode: str) -> ParsedCheck:
+    def rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
+        if result is not None and not _is_in_flight(result):
+            message = f"the shape of '{opcode}' must be ((operands...), result, ...), got {result.text_without_layout}"
+            raise Violation("A004", "shape", message, "for example ((f32[4]), f32[4], u32[])")
+
+    return rule
+
+
+def _is_in_flight(shape: Shape) -> bool:
+    """Whether it is the shape of an operation that is not done: operands, result and contexts."""
+    return shape.is_tuple and len(shape.elements) >= 2 and shape.elements[0].is_tuple
+
+
+def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: VerifyModes) -> None:
+    """Raises Violation unless element 0 has the first parameters of the computation, and element 1 the first parts of its result."""
+    bound, promised = result.elements[:2]
+    message = f"the shape has {count(len(bound.elements), 'operand')}, but the computation of '{opcode}' takes {len(called.parameters)}"
+    require(len(bound.elements) <= len(called.parameters), "A005", "shape", message)
+    same = partial(same_shape, modes=modes)
+    for k, (held, parameter) in enumerate(zip(bound.elements, called.parameters, strict=False)):
+        if not is_prefix(held, parameter, same):
+            where, expected, actual = difference(parameter, held)
+            raise Violation("A005", "shape", f"{where}operand {k} is {actual} in the shape, but {expected} as a parameter")
+    if not is_prefix(promised, called.result, same):
+        where, returned, written = difference(called.result, promised)
+        raise Violation("A006", "result", f"{where}the computation's result is {returned}, but {written} is written")
+
+
+def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: int, code: str, modes: VerifyModes) -> None:
+    """Raises Violation unless the operands from number `first` on have the shapes of what is bound by them."""
+    for k, (held, operand) in enumerate(zip(bound, passed, strict=True), first):
+        if not same_shape(held, operand, modes):
+            where, actual, expected = difference(operand, held)
+            raise Violation(code, "shape", f"{where}operand {k} is {actual}, but {expected} in the shape")
 
 
 def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Checks that element 0 has the operands, the first parameters of the computation, and element 1 the result, or the first parts of it."""
     called: ProgramShape = attributes["calls"]
-    bound, promised = result.elements[:2]
-    fits = len(bound.elements) == len(operands) <= len(called.parameters)
-    message = (
-        f"the shape has {count(len(bound.elements), 'operand')}, 'async-start' has {len(operands)} and the computation takes {len(called.parameters)}"
-    )
-    require(fits, "A005", "shape", message)
-    for k, (operand, held, parameter) in enumerate(zip(operands, bound.elements, called.parameters, strict=False)):
-        for other, name in ((held, "in the shape"), (parameter, "as a parameter")):
-            if not same_shape(operand, other, modes):
-                where, actual, expected = difference(operand, other)
-                raise Violation("A005", "shape", f"{where}operand {k} is {actual}, but {expected} {name}")
-    if not _is_beginning(promised, called.result, modes):
-        where, returned, written = difference(called.result, promised)
-        raise Violation("A006", "result", f"{where}the computation's result is {returned}, but {written} is written")
+    bound = result.elements[0].elements
+    message = f"the shape has {count(len(bound), 'operand')}, 'async-start' has {len(operands)} and the computation takes {len(called.parameters)}"
+    require(len(bound) == len(operands) <= len(called.parameters), "A005", "shape", message)
+    _check_passed(bound, operands, 0, "A005", modes)
+    _check_bound(result, called, "async-start", modes)
     pairs = attributes["output_to_operand_aliasing"]
     require(all(pair.output_index for pair in pairs), "A031", "output_to_operand_aliasing value", "the output index must not be empty")
-    _check_aliases(result, operands, pairs, modes, ("A031", "A031"))
-
-
-def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
-    """Whether a shape equals another one, or is a tuple of its first elements."""
-    if not (part.is_tuple and whole.is_tuple):
-        return (part.is_tuple and not part.elements) or same_shape(part, whole, modes)
-    return len(part.elements) <= len(whole.elements) and all(same_shape(a, b, modes) for a, b in zip(part.elements, whole.elements, strict=False))
+    # Aliases may name operands and parts of the result that an update binds.
+    whole = tuple_shape((tuple_shape(called.parameters), called.result, *result.elements[2:]))
+    _check_aliases(whole, called.parameters, pairs, modes, ("A031", "A031"), converts=True)
 
 
 @op(
     infers=False,
-    check_parsed=_async_start_rule,
+    check_parsed=_async_shape_rule("async-start"),
     verify=_verify_async_start,
     traits=(MIXED_PRECISION, RUNS_COMPUTATIONS, FORWARDS, HOLDS_BUFFERS),
     operands_at=0,
@@ -429,28 +443,78 @@ def _is_beginning(part: Shape, whole: Shape, modes: VerifyModes) -> bool:
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Starts a computation on another thread; returns the operands, the future result and contexts.
 
-    s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
+    The operands may be only the first ones that the computation takes, and the result `()` or its first elements: updates bind the others.
+
+        s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
+        t = ((), (), u32[]) async-start(), calls=f
     """
     written_shape_needed("async-start")
 
 
-def _async_update_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if result is not None and result != operands[0]:
-        raise Violation("A032", "result", f"'async-update' keeps the shape {operands[0].text}, but {result.text} is written")
+def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
+    """Checks that the result has what was bound before and the new operands, and that aliases are between contexts."""
+    before, passed = operands[0], operands[1:]
+    if not _is_in_flight(before):
+        # What an update continues is checked by the rules about chains.
+        return
+    same = partial(same_shape, modes=modes)
+    for k in (0, 1):
+        if not is_prefix(before.elements[k], result.elements[k], same):
+            where, expected, actual = difference(before.elements[k], result.elements[k])
+            part = ("operands", "result")[k]
+            raise Violation("A032", "result", f"{where}the {part} bound before is {expected}, but {actual} is written")
+    bound = result.elements[0].elements
+    known = len(before.elements[0].elements)
+    message = f"the shape has {count(len(bound) - known, 'new operand')}, but {len(passed)} {'is' if len(passed) == 1 else 'are'} passed"
+    require(len(bound) - known == len(passed), "A032", "shape", message)
+    _check_passed(bound[known:], passed, 1, "A032", modes)
+    if attributes["calls"] is not None:
+        _check_bound(result, attributes["calls"], "async-update", modes)
+    pairs = attributes["output_to_operand_aliasing"]
+    for number, pair in enumerate(pairs):
+        at = f"output_to_operand_aliasing[{number}][parentheses]"
+        require(pair.number == 0, "A031", at, f"operand {pair.number} is not the operation that the update continues, which is operand 0")
+        require(pair.index[:1] == (_CONTEXT,), "A031", at, f"operand index {_text(pair.index)} is not in the context, which begins at {{{_CONTEXT}}}")
+        inside = pair.output_index[:1] == (_CONTEXT,)
+        require(inside, "A031", at, f"output index {_text(pair.output_index)} is not in the context, which begins at {{{_CONTEXT}}}")
+    _check_aliases(result, operands, pairs, modes, ("A031", "A031"), converts=True)
 
 
-@op(infers=False, check_parsed=_async_update_rule, traits=(VIEW, FORWARDS, HOLDS_BUFFERS), update_of="async-start")
-def async_update(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
-    """Continues an asynchronous operation; the attributes only repeat those of the async-start.
+_CONTEXT = 2
 
-    u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
+
+@op(
+    infers=False,
+    check_parsed=_async_shape_rule("async-update"),
+    verify=_verify_async_update,
+    traits=(MIXED_PRECISION, VIEW, FORWARDS, HOLDS_BUFFERS),
+    update_of="async-start",
+)
+def async_update(
+    previous: Shape,
+    *operands: Shape,
+    async_execution_thread: Text | None = None,
+    output_to_operand_aliasing: OutputAliases = (),
+    calls: ContinuedComputation | None = None,
+) -> Shape:
+    """Continues an asynchronous operation, and may pass operands and show parts of the result that the async-start left open.
+
+    The computation runs as soon as it has all operands and its result is in the shape, at the latest at the async-done. Operands are passed in
+    the order of the parameters. Aliases are between contexts. `calls` and the thread only repeat those of the start.
+
+        u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
+        v = ((f32[4], f32[2]), f32[4], u32[]) async-update(((f32[4]), (), u32[]) t, f32[2] y)
     """
     written_shape_needed("async-update")
 
 
 def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # A done that does not follow a start is reported by the rules about pairs.
-    return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
+    # A done that does not follow a start is reported by the rules about chains, and a wrong result of the start at the start.
+    called: ProgramShape | None = attributes["calls"]
+    if called is None or not _is_in_flight(operands[0]):
+        return None
+    promised = operands[0].elements[1]
+    return called.result if is_prefix(promised, called.result, partial(same_shape, modes=modes)) else promised
 
 
 @op(

@@ -209,7 +209,7 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 
 
-@op(verify=_keeps_element_type("reverse"), traits=(STRIDED, FOLDABLE, ORDER_KEPT))
+@op(verify=_keeps_element_type("reverse"), traits=(REARRANGES, FOLDABLE, ORDER_KEPT))
 def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
     """Reverses the order of the elements along the given dimensions.
 

@@ -20,7 +20,7 @@ from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import array_shape
 
-__all__ = ["Trials", "difference", "same_bits", "special_arguments", "trials"]
+__all__ = ["Trials", "difference", "same_bits", "same_up_to_rounding", "special_arguments", "trials"]
 
 _SPECIAL = {
     "float": (0.0, -0.0, 1.0, -1.0, float("inf"), float("-inf"), float("nan"), 1e-45, 65504.0, 3.4e38, 0.5, 3.0),
@@ -61,7 +61,7 @@ def trials(before: Module, after: Module, count: int, seed: int = 0, options: Ru
     With `within_rounding`, differences that rounding explains are none, and inputs have no special numbers.
     """
     options = options or RunOptions(elided_fill="iota", max_iterations=100_000)
-    same = _same_up_to_rounding if within_rounding else same_bits
+    same = same_up_to_rounding if within_rounding else same_bits
     compared, failure = 0, None
     for k in range(count):
         arguments = random_arguments(before, seed + k) if k % 2 == 0 or within_rounding else special_arguments(before, seed + k)
@@ -121,7 +121,13 @@ def same_bits(a: Array, b: Array) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and bool(_same_elements(a, b).all())
 
 
-def _same_up_to_rounding(a: Array, b: Array) -> bool:
+def same_up_to_rounding(a: Array, b: Array) -> bool:
+    """Whether two arrays have the same type and shape, and numbers that differ by no more than rounding explains.
+
+    >>> one = np.float32(1)
+    >>> same_up_to_rounding(np.array([one]), np.array([np.nextafter(one, np.float32(2))])), same_up_to_rounding(np.array([one]), np.array([-one]))
+    (True, False)
+    """
     element_type = next((name for name, number in NUMBERS.items() if number.held == a.dtype), None)
     if element_type is None or a.dtype != b.dtype or a.shape != b.shape:
         return same_bits(a, b)

@@ -10,10 +10,11 @@ import numpy as np
 from hlotool.analysis.simplify import converted, is_same_number
 from hlotool.errors import HlotoolError
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.literals.data import element_bytes
 from hlotool.literals.floats import encode_floats
+from hlotool.literals.literal import Literal, literal_from_bytes
 from hlotool.opdefs.algebra import Number
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["CannotBuildError", "is_short_as_text", "is_writable", "literal_of", "number_literal"]
@@ -38,7 +39,8 @@ def number_literal(element_type: str, number: Number) -> Literal:
     >>> number_literal("f8e8m0fnu", 0)
     Traceback (most recent call last):
     hlotool.optimizer.constants.CannotBuildError: f8e8m0fnu has no number 0
-    >>> number_literal("u8", 255).data, number_literal("s8", -1).data
+    >>> from hlotool.literals.literal import decode
+    >>> decode(number_literal("u8", 255)), decode(number_literal("s8", -1))
     (b'\xff', b'\xff')
     """
     row = ELEMENT_TYPES[element_type]
@@ -79,13 +81,14 @@ def is_writable(value: Array | tuple[Any, ...]) -> bool:
 def literal_of(value: Array, shape: Shape) -> Literal:
     """The literal with the value that the interpreter computed for an array of this shape.
 
-    >>> literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,))).data.hex()
+    >>> from hlotool.literals.literal import decode
+    >>> decode(literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,)))).hex()
     '0100000002000000'
-    >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["s4"]), array_shape("s4", (1,))).data.hex()
+    >>> decode(literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["s4"]), array_shape("s4", (1,)))).hex()
     'f9'
-    >>> literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["u4"]), array_shape("u4", (1,))).data.hex()
+    >>> decode(literal_of(np.array([9], np.uint8).view(NUMPY_TYPES["u4"]), array_shape("u4", (1,)))).hex()
     '09'
-    >>> literal_of(np.array([0xF5], np.uint8).view(NUMPY_TYPES["f4e2m1fn"]), array_shape("f4e2m1fn", (1,))).data.hex()
+    >>> decode(literal_of(np.array([0xF5], np.uint8).view(NUMPY_TYPES["f4e2m1fn"]), array_shape("f4e2m1fn", (1,)))).hex()
     '05'
     """
     array = np.ascontiguousarray(value, dtype=NUMPY_TYPES[shape.element_type])

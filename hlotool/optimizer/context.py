@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, KeysView
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from hlotool.analysis.effects import computations_with_effects, has_effect, those_with_effects
+from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.codes import severity_of
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
@@ -15,6 +15,7 @@ from hlotool.opdefs.traits import RUNS_COMPUTATIONS
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.report import Report
 from hlotool.verifier.engine import InstructionRules
+from hlotool.shapes.shape import ProgramShape
 from hlotool.verifier.facts import Facts
 
 __all__ = ["Changes", "Context"]
@@ -25,6 +26,20 @@ class Changes(NamedTuple):
 
     instructions: KeysView[Instruction]
     computations: KeysView[Computation]
+
+
+class _CurrentFacts(Facts):
+    """Facts that a Rewriter has not made untrue."""
+
+    def __init__(self, module: Module, modes: VerifyModes, rewriter: Rewriter) -> None:
+        super().__init__(module, modes)
+        self._rewriter = rewriter
+
+    def program_shape(self, computation: Computation) -> ProgramShape:
+        if not self._rewriter.change_count:
+            return super().program_shape(computation)
+        parameters = [x for x in self._rewriter.instructions(computation) if x.op.name == "parameter"]
+        return ProgramShape(tuple(x.shape for x in sorted(parameters, key=lambda x: x.immediate)), computation.root.shape)
 
 
 class Context:
@@ -50,13 +65,44 @@ class Context:
         self.keeps_layouts = module.is_scheduled
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
+        self._refreshed = 0
         self._with_effects = computations_with_effects(module)
-        # Computations that are started asynchronously, among them those of async sugar.
-        self._left_alone = {f for f in module.computations if any(map(_starts, self.rewriter.callers(f)))}
+        self._left_alone = self._started()
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
-        rules = InstructionRules(Facts(module, modes))
-        self._judge = rules.judge
-        self._faulty = self._near(finding.instruction for finding in rules.findings() if finding.instruction is not None and finding.is_error)
+        self._rules = InstructionRules(_CurrentFacts(module, modes, self.rewriter))
+        self._faulty = self._near_faulty()
+
+    def _started(self) -> set[Computation]:
+        """Computations that are started asynchronously, among them those of async sugar."""
+        return {f for f in self.rewriter.computations() if any(map(_starts, self.rewriter.callers(f)))}
+
+    def _near_faulty(self) -> set[Instruction]:
+        findings = self._rules.findings()
+        return self._near(finding.instruction for finding in findings if finding.instruction is not None and finding.is_error)
+
+    def refresh(self) -> None:
+        """Finds out again which computations have effects or are started, and which instructions have errors: the last of them may be gone.
+
+        If anything has, all passes look at everything again.
+        """
+        before = (self._with_effects, self._left_alone, self._faulty)
+        if not any(before):
+            return
+        self.rewriter.flush()
+        if self._with_effects:
+            self._with_effects = computations_with_effects(self.module)
+        if self._left_alone:
+            self._left_alone = self._started()
+        if self._faulty:
+            self._faulty = self._near_faulty()
+        if (self._with_effects, self._left_alone, self._faulty) != before:
+            self._finished.clear()
+            self._refreshed += 1
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """A pass that has changed nothing only has to run again once this is another value."""
+        return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
         """Instructions that break a rule of their opcode, their users and the users of those: what holds for valid ones may not hold for them."""
@@ -96,11 +142,6 @@ class Context:
         """The instructions of a computation in order."""
         return self.rewriter.instructions(computation)
 
-    def refresh_effects(self) -> None:
-        """Finds out again which computations have effects: the last instruction with one may be gone."""
-        if self._with_effects:
-            self._with_effects = those_with_effects((f, self.instructions(f)) for f in self.rewriter.computations())
-
     def has_effect(self, x: Instruction) -> bool:
         """Whether an instruction does more than compute its value."""
         return has_effect(x, self._with_effects)
@@ -108,8 +149,10 @@ class Context:
     def changes_since_last(self, name: str) -> Changes | None:
         """What has changed since a pass last called `mark_finished`; None if it has never run, so that it has to look at everything."""
         count = self._finished.get(name)
-        if count is None:
-            return None
+        return None if count is None else self.changes_since(count)
+
+    def changes_since(self, count: int) -> Changes:
+        """What has changed since the Rewriter had made `count` changes."""
         instructions = self.rewriter.changed_since(count)
         return Changes(dict.fromkeys(instructions).keys(), {self.rewriter.owner(x): None for x in instructions}.keys())
 
@@ -160,7 +203,7 @@ class Context:
 
     def violation(self, x: Instruction) -> str | None:
         """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none."""
-        violation = self._judge(x)
+        violation = self._rules.judge(x)
         if violation is None or (violation.severity or severity_of(violation.code)) != "error":
             return None
         return violation.message

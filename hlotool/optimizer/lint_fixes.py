@@ -16,6 +16,7 @@ from hlotool.interp.evaluator import compute
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Instruction, Module
+from hlotool.literals.literal import Literal
 from hlotool.memo import cached_property
 from hlotool.optimizer.constants import CannotBuildError, is_writable, literal_of
 from hlotool.optimizer.context import Context
@@ -23,7 +24,6 @@ from hlotool.optimizer.passes.cse import equal_instructions
 from hlotool.optimizer.registry import Rule, all_rules
 from hlotool.optimizer.simplify import adapt, refusal
 from hlotool.optimizer.site import Site
-from hlotool.shapes.literal import Literal
 from hlotool.text.formatting.spelling import options_like
 from hlotool.text.locate.instruction import locate
 from hlotool.text.print.instruction import InstructionWriter

@@ -158,21 +158,22 @@ def pass_of(name: str) -> Pass:
 def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
     passes = [(spec, pass_of(spec.name)) for spec in specs]
-    # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
-    finished: dict[str, int] = {}
+    # The progress before the last run of each pass: it runs again if that or another pass has changed something.
+    finished: dict[str, tuple[int, int]] = {}
     for number in range(1, _MOST_ROUNDS + 1):
-        before = context.report.count
+        context.refresh()
+        before = context.progress
         for spec, run in passes:
             if context.report.is_exhausted:
                 return
-            if finished.get(spec.name) == context.report.count or (spec.rounds is not None and number > spec.rounds):
+            if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
+            finished[spec.name] = context.progress
             result = _run(context, spec.name, number, run)
-            finished[spec.name] = context.report.count
             if observer is not None:
                 context.rewriter.flush()
                 observer(result, context)
-        if context.report.count == before:
+        if context.progress == before:
             return
     context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")
 

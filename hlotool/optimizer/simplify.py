@@ -25,6 +25,8 @@ __all__ = ["adapt", "refusal", "simplify"]
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 _FEW_USERS = 16
+# Times that everything around changes is visited again, in one run of a pass. The pipeline runs it again after that.
+_MOST_SWEEPS = 10
 # The rules for an instruction with more operands are not kept.
 _MOST_OPERANDS = 3
 
@@ -41,7 +43,20 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
     if changes is None:
         waiting = {computation: dict.fromkeys(context.instructions(computation)) for computation in context.computations()}
     else:
-        waiting = _affected(context, changes.computations, changes.instructions)
+        waiting = _affected(context, *changes)
+    for _ in range(_MOST_SWEEPS):
+        start, count = context.rewriter.change_count, context.report.count
+        _simplify(context, simplifier, waiting)
+        context.mark_finished(name, start)
+        if context.report.count == count or context.report.is_exhausted:
+            break
+        # After a rewrite, some of its neighbors are visited at once. Here come all that see what the Rewriter has changed.
+        waiting = _affected(context, *context.changes_since(start))
+    return context.report.count > before
+
+
+def _simplify(context: Context, simplifier: _Simplifier, waiting: dict[Computation, dict[Instruction, None]]) -> None:
+    """Visits the instructions that are waiting, and the neighbors of those that are rewritten."""
     while waiting:
         # What is called comes before its callers.
         for computation in context.computations():
@@ -51,15 +66,13 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
             count = context.report.count
             simplifier.run(computation, list(instructions))
             if context.report.count > count:
-                for owner, callers in _affected(context, [computation], ()).items():
+                for owner, callers in _affected(context, (), [computation]).items():
                     waiting.setdefault(owner, {}).update(callers)
         present = set(context.computations())
         waiting = {computation: instructions for computation, instructions in waiting.items() if computation in present}
-    context.mark_finished(name, context.rewriter.change_count)
-    return context.report.count > before
 
 
-def _affected(context: Context, changed: Iterable[Computation], changes: Iterable[Instruction]) -> dict[Computation, dict[Instruction, None]]:
+def _affected(context: Context, changes: Iterable[Instruction], changed: Iterable[Computation]) -> dict[Computation, dict[Instruction, None]]:
     """What rules have to look at again after changes: instructions, their users, and the users of those.
 
     Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.

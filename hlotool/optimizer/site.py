@@ -8,12 +8,12 @@ from typing import Any
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Instruction
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE, REARRANGES
 from hlotool.optimizer.constants import CannotBuildError, number_literal
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["Site", "depends_on"]

@@ -89,6 +89,8 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
     """The output of a command. Raises HlotoolError if it takes too long, or if it gives no page."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        # Without the working directory on the path: that is often the folder of the texts, and its modules would precede those of Python.
+        "-P",
         "-m",
         "hlotool",
         *invocation.arguments,

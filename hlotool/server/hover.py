@@ -12,6 +12,7 @@ from hlotool.analysis.sizes import bytes_of, elements_of
 from hlotool.errors import Violation
 from hlotool.ir.make import inferred_shape
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.print import literal_text
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.inference import brief, count
 from hlotool.opdefs.table import OPS
@@ -101,10 +102,8 @@ def _value(x: Instruction) -> Iterator[str]:
     literal = x.literal
     if literal is None:
         return
-    texts = [leaf.text for leaf in literal.leaves()]
-    text = ", ".join(texts[:1]) if len(texts) == 1 else ""
-    if text:
-        yield f"value `{_shortened(text)}`"
+    if literal.shape.is_array:
+        yield f"value `{_shortened(literal_text(literal))}`"
 
 
 def _shortened(text: str) -> str:

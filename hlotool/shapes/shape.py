@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from hlotool.record import Record, replace
 from hlotool.shapes.layout import Layout, default_layout
@@ -17,6 +17,7 @@ __all__ = [
     "buffer_shape",
     "compatible",
     "indexed_leaves",
+    "is_prefix",
     "join_elements",
     "subshape",
     "tuple_shape",
@@ -271,6 +272,24 @@ def compatible(first: Shape, second: Shape) -> bool:
         if a.elements and (id(a), id(b)) not in seen:
             seen.add((id(a), id(b)))
             stack.extend(zip(a.elements, b.elements, strict=True))
+    return True
+
+
+def is_prefix(part: Shape, whole: Shape, same: Callable[[Shape, Shape], bool] = compatible) -> bool:
+    """Whether a shape is another one, or a tuple of prefixes of its first elements, as in XLA's ShapeUtil::IsPrefix; `()` is a prefix of any shape.
+
+    >>> number = array_shape("f32")
+    >>> is_prefix(tuple_shape([number]), tuple_shape([number, number])), is_prefix(number, tuple_shape([number])), is_prefix(tuple_shape(()), number)
+    (True, False, True)
+    """
+    stack = [(part, whole)]
+    while stack:
+        a, b = stack.pop()
+        if same(a, b) or (a.is_tuple and not a.elements):
+            continue
+        if not (a.is_tuple and b.is_tuple and len(a.elements) <= len(b.elements)):
+            return False
+        stack.extend(zip(a.elements, b.elements, strict=False))
     return True
 
 

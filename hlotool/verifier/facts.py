@@ -9,6 +9,7 @@ from hlotool.analysis.callgraph import Call, callers, reachable
 from hlotool.analysis.effects import computations_with_effects, has_effect
 from hlotool.analysis.users import users
 from hlotool.analysis.value_numbers import ComputationClasses
+from hlotool.ir.async_chain import loops_by_parameter
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.memo import cached_property
 from hlotool.opdefs.base import OpDef
@@ -78,6 +79,11 @@ class Facts:
     def callers(self) -> dict[Computation, list[Call]]:
         """The calls of each computation that is called."""
         return callers(self.module)
+
+    @cached_property
+    def loops(self) -> dict[Instruction, Instruction]:
+        """The while instruction of each body, by the body's parameter."""
+        return loops_by_parameter(self.module)
 
     @cached_property
     def reachable(self) -> set[Computation]:

@@ -10,20 +10,18 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.text.source.trivia import TRIVIA
-from hlotool.workspace.reading import STDIN, file_status, real_path
+from hlotool.workspace.reading import STDIN, file_status, is_link, real_path
 from hlotool.workspace.settings import Settings, settings_for
 
-__all__ = ["ChosenFiles", "FileChoice", "Remark", "changed_since", "is_folder", "names_from"]
+if TYPE_CHECKING:
+    from hlotool.workspace.ignoring import IgnoreRules
 
-# What the configuration of a repository could make git run; the repository may come from anywhere.
-_RUN_NOTHING = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-# In seconds.
-_PATIENCE = 60
-_SHA1_LENGTH = 40
+__all__ = ["ChosenFiles", "FileChoice", "Remark", "is_folder", "names_from"]
+
 _COMPRESSED = (".gz", ".xz", ".zst")
 # The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
@@ -69,7 +67,7 @@ class FileChoice(NamedTuple):
         """The names, with folders replaced by the HLO files in them.
 
         HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. Hidden folders and files that git ignores are
-        skipped, and so are devices, pipes, and links that lead out of the folder.
+        skipped, and so are devices, pipes, and links that lead out of the folder. Git is not run, see `workspace.ignoring`.
         """
         chosen = ChosenFiles([], [])
         excludes_stdin = False
@@ -99,11 +97,10 @@ class FileChoice(NamedTuple):
         # Those of the command line replace those of the settings.
         include = self._patterns("include", folder, folder)[:1]
         respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
-        paths = list(_files_below(folder, remarks, include, self._patterns("exclude", folder, folder)))
-        ignored = set() if respects is False else _ignored_by_git(folder, paths)
-        files = [path for path in paths if path not in ignored and (include or _is_hlo(path, remarks))]
+        walk = _Walk(folder, remarks, include, self._patterns("exclude", folder, folder), respects_git=respects is not False)
+        files = [path for path in walk.files() if include or _is_hlo(path, remarks)]
         if not files:
-            hint = f"; git ignores {len(ignored)} files in it (--no-respect-gitignore)" if ignored else ""
+            hint = f"; git ignores {walk.ignored} of its files and folders (--no-respect-gitignore)" if walk.ignored else ""
             remarks.append(Remark(f"no HLO files in '{folder}'{hint}", is_failure=False))
         return files
 
@@ -136,25 +133,54 @@ class _Patterns(NamedTuple):
             path = folder
 
 
-def _files_below(folder: str, remarks: list[Remark], include: Sequence[_Patterns], exclude: Sequence[_Patterns]) -> Iterator[str]:
-    """Regular files in sorted order, except those in hidden folders and outside of the folder."""
-    root = os.path.realpath(folder)
+class _Walk:
+    """The files in a folder, and the number of files and folders that git ignores."""
 
-    def failed(error: OSError) -> None:
-        remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
+    def __init__(self, folder: str, remarks: list[Remark], include: Sequence[_Patterns], exclude: Sequence[_Patterns], *, respects_git: bool) -> None:
+        self.folder = folder
+        self.root = os.path.realpath(folder)
+        self.remarks = remarks
+        self.include = include
+        self.exclude = exclude
+        self.ignored = 0
+        # Imported on use, since a single file needs no ignore files. None is for folders outside of repositories.
+        self.rules: IgnoreRules | None = import_module("hlotool.workspace.ignoring").rules_for(folder) if respects_git else None
 
-    for at, folders, files in os.walk(folder, onerror=failed):
-        real = os.path.normpath(os.path.join(root, os.path.relpath(at, folder)))  # noqa: PTH118
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and not _any_match(exclude, real, f))
-        for file in sorted(files):
-            if _any_match(exclude, real, file) or (include and not _any_match(include, real, file)):
-                continue
-            path = str(Path(at, file))
-            outside = _link_target_outside(path, root)
-            if outside is not None:
-                remarks.append(Remark(f"skipped '{path}': it is a link to '{outside}', outside of '{folder}'", is_failure=False))
-            elif _is_regular(path):
-                yield path
+    def files(self) -> Iterator[str]:
+        """Regular files in sorted order, except those that are ignored, in hidden folders, or outside of the folder."""
+        rules_of = {self.folder: self.rules}
+        for at, folders, files in os.walk(self.folder, onerror=self._failed):
+            real, rules = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder))), rules_of.pop(at)  # noqa: PTH118
+            folders[:] = sorted(f for f in folders if not f.startswith(".") and self._takes_folder(real, f, rules))
+            if rules is not None:
+                rules_of.update((os.path.join(at, f), rules.below(f)) for f in folders if not is_link(os.path.join(at, f)))  # noqa: PTH118
+            else:
+                rules_of.update((os.path.join(at, f), None) for f in folders)  # noqa: PTH118
+            for file in sorted(files):
+                if not self._takes_file(real, file, rules):
+                    continue
+                path = str(Path(at, file))
+                outside = _link_target_outside(path, self.root)
+                if outside is not None:
+                    self.remarks.append(Remark(f"skipped '{path}': it is a link to '{outside}', outside of '{self.folder}'", is_failure=False))
+                elif _is_regular(path):
+                    yield path
+
+    def _takes_folder(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
+        return not _any_match(self.exclude, real, name) and not self._ignores(name, rules, is_folder=not is_link(os.path.join(real, name)))  # noqa: PTH118
+
+    def _takes_file(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
+        if _any_match(self.exclude, real, name) or (self.include and not _any_match(self.include, real, name)):
+            return False
+        return not self._ignores(name, rules, is_folder=False)
+
+    def _ignores(self, name: str, rules: IgnoreRules | None, *, is_folder: bool) -> bool:
+        ignores = rules is not None and rules.ignore(name, is_folder=is_folder)
+        self.ignored += ignores
+        return ignores
+
+    def _failed(self, error: OSError) -> None:
+        self.remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
 
 
 def _any_match(groups: Sequence[_Patterns], folder: str, name: str) -> bool:
@@ -163,7 +189,7 @@ def _any_match(groups: Sequence[_Patterns], folder: str, name: str) -> bool:
 
 def _link_target_outside(path: str, root: str) -> str | None:
     """The target of a link that leads out of the folder `root`."""
-    if not os.path.islink(path):  # noqa: PTH114
+    if not is_link(path):
         return None
     target = os.path.realpath(path)
     return None if target.startswith(os.path.join(root, "")) else target  # noqa: PTH118
@@ -175,81 +201,6 @@ def _is_regular(path: str) -> bool:
     return status is None or stat.S_ISREG(status.st_mode)
 
 
-def _ignored_by_git(folder: str, paths: Sequence[str]) -> set[str]:
-    """The paths that git ignores; none if there is no repository, if git is not installed, or if the folder itself is ignored."""
-    at = Path(folder).absolute()
-    # Path.exists raises for folders that may not be searched.
-    if not paths or not any(os.path.exists(parent / ".git") for parent in (at, *at.parents)):  # noqa: PTH110
-        return set()
-    # Relative to the folder, since git reads paths relative to its working directory.
-    names = {os.path.relpath(path, folder): path for path in paths}
-    if _ask_git(at.parent, [at.name]):
-        return set()
-    return {names[name] for name in _ask_git(at, list(names)) if name in names}
-
-
-def _ask_git(folder: Path, names: Sequence[str]) -> list[str]:
-    """The names that git ignores; none if git cannot be run."""
-    try:
-        return _git(folder, ["check-ignore", "-z", "--stdin"], names)[1]
-    except GitError:
-        return []
-
-
-def _git(folder: Path, arguments: Sequence[str], names: Sequence[str] = ()) -> tuple[int, list[str]]:
-    """The exit code of a git command, and the names that it prints; raises GitError if it cannot be run."""
-    subprocess = import_module("subprocess")
-    command = ["git", *_RUN_NOTHING, *arguments]
-    question = "\0".join(names).encode("utf-8", "surrogateescape")
-    try:
-        answer = subprocess.run(command, cwd=folder, input=question, capture_output=True, check=False, timeout=_PATIENCE)
-    except OSError as error:
-        # Either git or the folder does not exist.
-        raise GitError(f"cannot run git in '{folder}': '{error.filename or command[0]}': {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise GitError(f"cannot run git in '{folder}': it took longer than {_PATIENCE} seconds") from error
-    listed: list[str] = answer.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return answer.returncode, [name for name in listed if name]
-
-
-def changed_since(reference: str, names: Sequence[str]) -> list[str]:
-    """Those of the files that differ from a commit of their git repository, or that git does not track.
-
-    As in git, a link has changed if it leads to another name. Raises GitError if git cannot be run, if a file is in no repository, or if the
-    repository has no such commit.
-    """
-    changed = []
-    trees: dict[Path, dict[str, str]] = {}
-    for name in names:
-        path = Path(real_path(name))
-        if path.parent not in trees:
-            trees[path.parent] = _hashes(path.parent, reference)
-        expected = trees[path.parent].get(path.name)
-        if expected is None or _hash(path, expected) != expected:
-            changed.append(name)
-    return changed
-
-
-def _hashes(folder: Path, reference: str) -> dict[str, str]:
-    """The hashes of the files in a folder at a commit, by name."""
-    code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
-    if code or not commit:
-        raise GitError(f"git finds no commit '{reference}' for the files in '{folder}'; are they in a repository?")
-    entries = [entry.partition("\t") for entry in _git(folder, ["ls-tree", "-z", commit[0].strip()])[1]]
-    return {name: head.split(" ")[2] for head, _, name in entries}
-
-
-def _hash(path: Path, expected: str) -> str:
-    """The hash that git gives to a file. Not computed by git, which would run filters that its configuration names."""
-    try:
-        data = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
-    except OSError:
-        return ""
-    algorithm = "sha1" if len(expected) == _SHA1_LENGTH else "sha256"
-    digest: str = import_module("hashlib").new(algorithm, b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    return digest
-
-
 def names_from(path: str) -> list[str]:
     """The file names in a list, one on each line or with NUL after each; `-` is standard input. Raises HlotoolError if it cannot be read."""
     try:
@@ -258,12 +209,6 @@ def names_from(path: str) -> list[str]:
         raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     names = data.decode("utf-8", "surrogateescape")
     return [name.removesuffix("\r") for name in names.split("\0" if "\0" in names else "\n") if name.strip()]
-
-
-class GitError(HlotoolError):
-    """A question that git cannot answer."""
-
-    exit_code = 2
 
 
 class UnreadableList(HlotoolError):

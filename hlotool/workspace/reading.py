@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["DEFAULT_INPUT_SIZE", "STDIN", "InputForm", "file_status", "input_size", "limit_input_size", "one_by_one", "read_input", "real_path"]
+__all__ = [
+    "DEFAULT_INPUT_SIZE",
+    "STDIN",
+    "InputForm",
+    "file_status",
+    "input_size",
+    "is_link",
+    "limit_input_size",
+    "one_by_one",
+    "read_bounded",
+    "read_input",
+    "real_path",
+]
 
 STDIN = "-"
 DEFAULT_INPUT_SIZE = 400 << 20
@@ -57,6 +71,27 @@ def file_status(name: str) -> os.stat_result | None:
         return Path(name).stat()
     except (OSError, ValueError):
         return None
+
+
+def is_link(path: str) -> bool:
+    """Whether the path is a symbolic link."""
+    return os.path.islink(path)  # noqa: PTH114
+
+
+def read_bounded(path: str | os.PathLike[str], most: int, *, needs_file: bool = False) -> bytes:
+    """The content of a small file. Raises OSError if it has more than `most` bytes, or if a file is needed and it is a device or a pipe.
+
+    Without `needs_file`, the path must be one that the user has given: reading a pipe waits for its writer.
+    """
+    # A pipe without a writer is opened at once, not when there is one.
+    flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (getattr(os, "O_NONBLOCK", 0) if needs_file else 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        if needs_file and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes, which is the limit")
+    return data
 
 
 def real_path(path: str) -> str:

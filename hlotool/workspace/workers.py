@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ _MIN_PARALLEL_SIZE = 4_000_000
 _MAX_WORKERS = 256
 # The time in seconds that processes have to end by themselves.
 _PATIENCE = 2.0
+_SAFE_PATH = "PYTHONSAFEPATH"
 # Instead of the number of a file: there are no more.
 _STOP = -1
 
@@ -49,7 +51,7 @@ def in_order(
 
 def _workers(jobs: int, files: Sequence[str]) -> int:
     # Other processes cannot read this one's standard input.
-    if STDIN in files:
+    if STDIN in files or not _can_be_safe():
         return 1
     if jobs:
         return jobs
@@ -88,7 +90,7 @@ class _Team:
         processes = import_module("multiprocessing")
         ours, theirs = processes.Pipe()
         process = processes.Process(target=_serve, args=(self.work, self.files, theirs, input_size()), daemon=True)
-        with _without_signals():
+        with _without_signals(), _safe_path():
             process.start()
         # Only the process itself may hold its end, so that ours is closed when it dies.
         theirs.close()
@@ -147,6 +149,31 @@ def _without_signals() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _can_be_safe() -> bool:
+    """Whether processes can be started without the working directory on their path: those that are not forked take over `-E`, with which
+    `_safe_path` has no effect.
+    """
+    ignores = sys.flags.ignore_environment and not sys.flags.safe_path
+    return not ignores or import_module("multiprocessing").get_start_method() == "fork"
+
+
+@contextlib.contextmanager
+def _safe_path() -> Iterator[None]:
+    """Starts processes, and the servers and trackers that multiprocessing starts with the first one, without the working directory on their path.
+
+    Modules in it would precede those of Python, and it may be a folder from anywhere. A fork is not affected.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 # ---- in a process -----------------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ def test_bytes() -> None:
     """A constant that has been computed, as in the canonical form, is bytes and has no text."""
     text = module(numbers("1", "2.5"), "7")
     computed = canonical(text)
-    assert computed.entry["v0.0"].literal.data is not None
+    assert computed.entry["v0.0"].literal.packed is not None
     for left, right in ((text, computed), (computed, text)):
         assert hlotool.diff(left, right, ignore=["names"]).categories == ()
 

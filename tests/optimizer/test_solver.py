@@ -1,4 +1,6 @@
-"""Proofs of the rules about elements with an SMT solver, for types of 16 to 64 bits; and the solver's model of HLO against the interpreter."""
+"""Proofs with an SMT solver: of rules about elements for types of 16 to 64 bits, of rules that round otherwise over the real numbers; and the solver's model of
+HLO against the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import z3
-from proofs.record import is_about_elements, recorded, with_solver
+from proofs.record import is_about_elements, is_about_reals, over_the_reals, recorded, with_solver
 from proofs.smt import FUNCTIONS, TYPES, Unmodelled, Value, known, value_of
 
 import hlotool
@@ -31,6 +33,13 @@ def test_all_numbers_of_larger_types(rule: Rule) -> None:
     proof = with_solver(rule)
     assert not proof.refutations, "\n\n".join(proof.refutations[:3])
     assert set(recorded()[rule.name]["solver"]) <= proof.types
+
+
+@pytest.mark.parametrize("rule", [rule for rule in all_rules().values() if is_about_reals(rule)], ids=lambda rule: rule.name)
+def test_real_numbers(rule: Rule) -> None:
+    proof = over_the_reals(rule)
+    assert not proof.refutations, "\n\n".join(proof.refutations[:3])
+    assert proof.instances
 
 
 # ---- the model ----------------------------------------------------------------------------------------------------------

@@ -83,7 +83,8 @@ def test_findings_are_pulled(able: Client) -> None:
     assert [finding["code"] for finding in report["items"]] == ["W001"]
     assert report["kind"] == "full"
     assert able.about("diagnostic", "file:///unknown.hlo")["items"] == []
-    assert able.notifications.empty()
+    # Other tests use this client, too; their messages may still be in the queue.
+    assert "textDocument/publishDiagnostics" not in {message["method"] for message in able.notifications.queue}
 
 
 def test_findings_are_pushed_to_a_client_that_does_not_ask_again() -> None:

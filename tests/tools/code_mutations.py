@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-__all__ = ["Mutation", "checks_of", "function_mutations", "outermost_functions", "table_mutations"]
+__all__ = ["Mutation", "checks_of", "function_mutations", "guard_mutations", "outermost_functions", "table_mutations"]
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Edit = tuple[ast.AST, str, object]
@@ -20,6 +20,8 @@ _DELETED = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.C
 _NOT_READ = frozenset({"annotation", "targets", "target", "optional_vars", "decorator_list", "returns"})
 # Without them a value is of another type, but the same.
 _COPIES = frozenset({"tuple", "list", "int", "bool"})
+_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
+_NEXT_TO = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 _TRUE, _FALSE, _NONE = ast.Constant(True), ast.Constant(False), ast.Constant(None)
 
 
@@ -93,6 +95,37 @@ def checks_of(module: str, owner: str, function: Function) -> Iterator[Mutation]
                         yield Mutation(
                             module, owner, call.lineno, call.lineno, f"`{_short(call)}` not checked", [_with_child(node, child_field, call.args[0])]
                         )
+
+
+def guard_mutations(module: str, owner: str, function: Function) -> Iterator[Mutation]:
+    """Conditions that always or never hold, or hold without one of their parts, one step too early, one step too late, or for any instead of all."""
+    for _, _, body in _bodies(function):
+        for statement in body:
+            if isinstance(statement, ast.Assert | Function | ast.ClassDef) or _is_docstring(statement):
+                continue
+            for node in [statement, *_own_expressions(statement)]:
+                line = getattr(node, "lineno", statement.lineno)
+                for child_field, child in _expression_children(node):
+                    is_value = isinstance(child, ast.BinOp) or (isinstance(child, _DISPLAYS) and not isinstance(node, ast.Compare))
+                    for what, edits in () if is_value else _expression_edits(node, child_field, child):
+                        yield Mutation(module, owner, child.lineno, statement.lineno, what, edits)
+                for what, edits in _shifted_limits(node):
+                    yield Mutation(module, owner, line, statement.lineno, what, edits)
+
+
+def _shifted_limits(node: ast.AST) -> Iterator[tuple[str, list[Edit]]]:
+    if isinstance(node, ast.Compare):
+        for k, relation in enumerate(node.ops):
+            if type(relation) in _NEXT_TO:
+                changed = ast.Compare(node.left, [*node.ops[:k], _NEXT_TO[type(relation)](), *node.ops[k + 1 :]], node.comparators)
+                yield f"`{_short(node)}` is `{_short(changed)}`", [(node, "ops", changed.ops)]
+        for child_field, child in _expression_children(node):
+            if isinstance(child, ast.Constant) and type(child.value) is int:
+                for number in (child.value - 1, child.value + 1):
+                    yield f"`{_short(node)}` with {number} for {child.value}", [_with_child(node, child_field, ast.Constant(number))]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("any", "all"):
+        other = "all" if node.func.id == "any" else "any"
+        yield f"`{_short(node)}` with `{other}`", [(node.func, "id", other)]
 
 
 def is_check(statement: ast.stmt) -> bool:

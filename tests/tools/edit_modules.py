@@ -22,10 +22,10 @@ from hlotool.errors import EditError, HlotoolError
 from hlotool.ir.clone import clone_module
 from hlotool.ir.equal import differences
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.literals.data import decode
+from hlotool.literals.literal import Literal, decode
+from hlotool.literals.print import literal_text
 from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.shapes.layout import default_layout
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import array_shape
 from hlotool.testing.edits import shuffle
 
@@ -235,11 +235,12 @@ def _other(value: Any) -> Any:
 @_edit
 def _constants(editor: Editor) -> None:
     def has_numbers(x: Instruction) -> bool:
-        return isinstance(x.immediate, Literal) and bool(x.immediate.text) and x.immediate.shape.is_array and len(x.immediate.text) < 2000
+        return isinstance(x.immediate, Literal) and x.immediate.shape.is_array and len(literal_text(x.immediate)) < 2000
 
     x = editor.some(has_numbers)
     literal: Literal = x.immediate
-    found = list(_NUMBER.finditer(literal.text))
+    text = literal_text(literal)
+    found = list(_NUMBER.finditer(text))
     if not found:
         raise EditError("the constant has no number")
     match = editor.random.choice(found)
@@ -248,9 +249,10 @@ def _constants(editor: Editor) -> None:
     choices = words.get(match[0], ("nan(0x400001)", "-nan", "3", "-0.0") if is_float else ("3", "2", "1"))
     if "nan" in match[0] and is_float:
         choices = ("nan(0x400003)", "1")
-    new = Literal(literal.shape, literal.text[: match.start()] + editor.random.choice(choices) + literal.text[match.end() :])
+    new = Literal(literal.shape, text[: match.start()] + editor.random.choice(choices) + text[match.end() :])
     try:
-        if decode(new) == decode(literal):
+        decode(new)
+        if new == literal:
             raise EditError("that is the same value")
     except (ValueError, OverflowError, HlotoolError) as error:
         raise EditError("the constant does not have such a value") from error

@@ -7,6 +7,7 @@ import queue
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -28,9 +29,17 @@ class RequestError(Exception):
 class Client:
     """A connection to a server of its own. Every wait ends after `timeout` seconds, with queue.Empty."""
 
-    def __init__(self, timeout: float = 60.0, capabilities: Json = _CAPABILITIES, options: Json = None, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        timeout: float = 60.0,
+        capabilities: Json = _CAPABILITIES,
+        options: Json = None,
+        folder: Path | None = None,
+        program: Sequence[str] = ("-m", "hlotool"),
+        is_initialized: bool = True,
+    ) -> None:
         self.timeout = timeout
-        command = [sys.executable, "-m", "hlotool", "lsp"]
+        command = [sys.executable, *program, "lsp"]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder)
         self.answers: queue.Queue[Json] = queue.Queue()
         self.notifications: queue.Queue[Json] = queue.Queue()
@@ -40,7 +49,14 @@ class Client:
         self.reply: Json = {"result": {"success": True}}
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        params = {"processId": None, "rootUri": None, "capabilities": capabilities, "initializationOptions": options}
+        self.options = options
+        self.asked_capabilities = capabilities
+        if is_initialized:
+            self.initialize()
+
+    def initialize(self) -> None:
+        """Begins the conversation."""
+        params = {"processId": None, "rootUri": None, "capabilities": self.asked_capabilities, "initializationOptions": self.options}
         self.capabilities = self.request("initialize", params)["capabilities"]
         self.notify("initialized", {})
 

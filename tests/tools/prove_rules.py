@@ -1,8 +1,8 @@
-"""Proves the rewrite rules, and writes down how: `python tests/tools/prove_rules.py [RULE ...]`.
+"""Proves the rewrite rules about elements, and writes down how: `python tests/tools/prove_rules.py [RULE ...]`.
 
-Without names, all rules are proved, and `tests/optimizer/proofs.json` is written, which the pages of the documentation and the tests read. With
-names, it only prints what it finds. The environment variable HLOTOOL_PROOFS multiplies what is tried. Without Z3 (`pip install z3-solver`), the
-types that it proves stay as they are written down.
+Without names, all of these rules are proved, and `tests/optimizer/proofs.json` is written, which the pages of the documentation and the tests read. With
+names, it only prints what it finds. The environment variable HLOTOOL_PROOFS multiplies what is tried. Without Z3 (`pip install z3-solver`), what
+it proves stays as it is written down. Guards are the business of `prove_guards.py`.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from proofs.exhaustive import Proof
 from proofs.record import (
     FILE,
     HAS_SOLVER,
-    cases_by_rule,
     is_about_elements,
-    is_about_shapes,
+    is_about_reals,
     on_all_numbers,
-    on_programs,
+    over_the_reals,
     recorded,
     with_solver,
     write,
@@ -31,21 +30,18 @@ from hlotool.optimizer.registry import Rule, all_rules
 
 def row_of(rule: Rule, proofs: dict[str, Proof]) -> dict[str, Any]:
     """What is written down about a rule."""
-    row: dict[str, Any] = {"cases": cases_by_rule()[rule.name]}
-    if is_about_elements(rule):
-        row |= {"exhaustive": sorted(proofs["exhaustive"].types), "sampled": sorted(proofs["exhaustive"].sampled)}
-        row["solver"] = sorted(proofs["solver"].types) if "solver" in proofs else recorded().get(rule.name, {}).get("solver", [])
-    elif is_about_shapes(rule):
-        row["programs"] = proofs["programs"].instances
+    old = recorded().get(rule.name, {})
+    if is_about_reals(rule):
+        return {"reals": proofs["reals"].instances > 0 and not proofs["reals"].refutations if HAS_SOLVER else old.get("reals", False)}
+    row: dict[str, Any] = {"exhaustive": sorted(proofs["exhaustive"].types), "sampled": sorted(proofs["exhaustive"].sampled)}
+    row["solver"] = sorted(proofs["solver"].types) if HAS_SOLVER else old.get("solver", [])
     return row
 
 
 def proofs_of(rule: Rule) -> dict[str, Proof]:
-    """The proofs of a rule by their kind; none of rules that are not exact."""
-    if is_about_shapes(rule):
-        return {"programs": on_programs(rule)}
-    if not is_about_elements(rule):
-        return {}
+    """The proofs of a rule by their kind."""
+    if is_about_reals(rule):
+        return {"reals": over_the_reals(rule)} if HAS_SOLVER else {}
     return {"exhaustive": on_all_numbers(rule)} | ({"solver": with_solver(rule)} if HAS_SOLVER else {})
 
 
@@ -55,7 +51,7 @@ def main() -> int:
     options = parser.parse_args()
     rows, refuted = {}, 0
     for rule in all_rules().values():
-        if options.rules and rule.name not in options.rules:
+        if (options.rules and rule.name not in options.rules) or not (is_about_elements(rule) or is_about_reals(rule)):
             continue
         start = time.perf_counter()
         proofs = proofs_of(rule)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hlotool.builder.arguments import Called, Operand, Operands
 from hlotool.builder.computations import ComputationMethods
 from hlotool.builder.op import Op
@@ -23,7 +25,7 @@ class AsyncMethods(ComputationMethods):
     def async_start(self, operands: Operands, calls: Called, shape: ShapeLike | None = None, async_execution_thread: str = "main") -> Op:
         """Starts a computation on another thread; gives ((operands), result, context), unless another shape is given.
 
-        Raises BuilderError unless the operands have the shapes of the computation's parameters.
+        Raises BuilderError unless the operands have the shapes of the computation's first parameters; `async_update` passes the others.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -45,17 +47,25 @@ class AsyncMethods(ComputationMethods):
         """As in XLA, the computation belongs to the thread of the start, and its root has the annotations of whatever continues the call."""
         annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
 
-    def async_update(self, previous: Operand) -> Op:
-        """Continues an asynchronous call. Raises BuilderError unless the operand is a start or an update.
+    def async_update(self, previous: Operand, operands: Operands = (), shape: ShapeLike | None = None) -> Op:
+        """Continues an asynchronous call, and passes more operands to it. Raises BuilderError unless `previous` is a start or an update.
+
+        Operands are those of the next parameters that have none yet. The result has the shape of `previous` with the new operands, unless another
+        shape is given.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
-        >>> start = b.async_start([b.constant(3)], lambda x: x * x)
-        >>> hlotool.evaluate(b.build(b.async_done(b.async_update(start))), [])
-        array(9, dtype=int32)
+        >>> with b.computation("f") as f:
+        ...     product = f.parameter(0, "s32[]") * f.parameter(1, "s32[]")
+        >>> start = b.async_start([b.constant(3)], f)
+        >>> hlotool.evaluate(b.build(b.async_done(b.async_update(start, [b.constant(4)]))), [])
+        array(12, dtype=int32)
         """
         x = self._operand(previous, "previous")
-        return self._continuation(_ASYNC_UPDATE, x, x.shape)
+        parts = self._operands(operands, "operands")
+        if shape is not None:
+            return self._continuation(_ASYNC_UPDATE, (x, *parts), self._shape(shape))
+        return self._continuation(_ASYNC_UPDATE, (x, *parts), _extended(x.shape, parts))
 
     def async_done(self, previous: Operand) -> Op:
         """Waits for an asynchronous call and gives its result. Raises BuilderError unless the operand is a start or an update.
@@ -66,10 +76,18 @@ class AsyncMethods(ComputationMethods):
         >>> hlotool.evaluate(b.build(b.async_done(start)), [])
         array([4, 6], dtype=int32)
         """
-        return self._continuation(_ASYNC_DONE, self._operand(previous, "previous"))
+        return self._continuation(_ASYNC_DONE, (self._operand(previous, "previous"),))
 
-    def _continuation(self, op: OpDef, previous: Instruction, shape: Shape | None = None) -> Op:
-        called = self._continued(previous, "previous")
-        result = self._emit(op, (previous,), {"calls": called}, shape)
+    def _continuation(self, op: OpDef, operands: tuple[Instruction, ...], shape: Shape | None = None) -> Op:
+        called = self._continued(operands[0], "previous")
+        result = self._emit(op, operands, {"calls": called}, shape)
         annotate_root(self._state.module.notes, called, result.instruction.attributes, result.instruction.metadata_text, None)
         return result
+
+
+def _extended(in_flight: Shape, operands: Iterable[Instruction]) -> Shape:
+    """The shape of an operation to which an update has passed operands."""
+    if not (in_flight.is_tuple and in_flight.elements):
+        return in_flight
+    bound = tuple_shape((*in_flight.elements[0].elements, *(x.shape for x in operands)))
+    return tuple_shape((bound, *in_flight.elements[1:]))

@@ -17,6 +17,7 @@ from hlotool.builder.dimension_numbers import DotDimensionNumbers, GatherDimensi
 from hlotool.builder.names import method_name
 from hlotool.builder.source.calls import Argument, Call
 from hlotool.builder.source.values import Slot, attribute_value, shape_text
+from hlotool.ir.async_chain import continues, producer
 from hlotool.ir.model import Instruction
 from hlotool.memo import Memo
 from hlotool.record import Record
@@ -356,7 +357,8 @@ def generic_attributes(x: Instruction, *, as_stored: bool = False) -> dict[str, 
 
 def generic_calls(x: Instruction) -> Iterator[Call]:
     """The calls of `Builder.instruction` that may make the instruction: with checks, without, and with attributes whose texts cannot be read."""
-    continued = "async-start" in (x.op.done_of, x.op.update_of)
+    # The builder finds the computation of the start, unless the start is in another computation.
+    continued = continues(x) and producer(x.operands[0], {}) is not None
     for check, as_stored in ((True, False), (False, False), (False, True)):
         attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}
         arguments: list[Argument] = [("", x.op.name), ("", _all(x)), ("", x.shape.text)]

@@ -10,11 +10,11 @@ from hlotool.builder.literals import as_literal, shaped_literal
 from hlotool.builder.source.calls import Argument
 from hlotool.builder.source.values import shape_text
 from hlotool.errors import Violation
-from hlotool.literals.data import decode, element_tokens
+from hlotool.literals.data import element_tokens
+from hlotool.literals.literal import Literal, decode
 from hlotool.literals.print import literal_text
 from hlotool.opdefs.inference import kind_of
-from hlotool.shapes.literal import Literal
-from hlotool.shapes.shape import array_shape
+from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["constant_arguments"]
 
@@ -29,7 +29,7 @@ _WORDS = {"true": True, "false": False}
 def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
     """The arguments with which `Builder.constant` makes a literal that is printed the same.
 
-    >>> from hlotool.shapes.shape import array_shape
+    >>> from hlotool.shapes.shape import Shape, array_shape
     >>> constant_arguments(Literal(array_shape("s8", (2,)), "{1, 2}"))
     (('', [1, 2]), ('', 's8'))
     >>> constant_arguments(Literal(array_shape("f32"), "nan(0x7fc00001)"))
@@ -43,7 +43,7 @@ def constant_arguments(literal: Literal) -> tuple[Argument, ...]:
         except Violation:
             continue
         # Some values of complex numbers have no text of their own.
-        if made.shape == literal.shape and literal_text(made) == text and decode(made) == decode(literal):
+        if literal_text(made) == text and made == literal:
             return arguments
     return ("", text), ("shape", shape_text(literal.shape))
 
@@ -53,7 +53,7 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
     if not shape.is_array or literal.elided:
         return
     if literal.element_count <= _MOST_NUMBERS and shape.rank <= _MOST_DIMENSIONS:
-        numbers = _numbers(Literal(shape, text))
+        numbers = _numbers(shape, text)
         if numbers is not None:
             if shape != array_shape(shape.element_type, shape.dimensions):
                 yield ("", numbers), ("shape", shape_text(shape))
@@ -64,11 +64,11 @@ def _candidates(literal: Literal, text: str) -> Iterator[tuple[Argument, ...]]:
         yield ("", decode(literal)), ("shape", shape_text(shape))
 
 
-def _numbers(literal: Literal) -> Any:
+def _numbers(shape: Shape, text: str) -> Any:
     """The numbers of an array as a nested list; None if its text has others than Python."""
-    kind, sizes = kind_of(literal.shape.element_type), literal.shape.dimensions
+    kind, sizes = kind_of(shape.element_type), shape.dimensions
     try:
-        values: list[Any] = [_number(token, kind) for token in element_tokens(literal)]
+        values: list[Any] = [_number(token, kind) for token in element_tokens(text)]
     except ValueError:
         return None
     if kind == "complex":

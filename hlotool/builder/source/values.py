@@ -14,6 +14,7 @@ from hlotool.builder.op import Op
 from hlotool.builder.texts import as_shape
 from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.codecs.base import WriteStyle
 from hlotool.opdefs.table import CODECS
 from hlotool.record import Record
@@ -21,7 +22,6 @@ from hlotool.shapes import layout as shapes_layout
 from hlotool.shapes import replica_groups, sharding, tiles
 from hlotool.shapes import shape as shapes_shape
 from hlotool.shapes import values as shapes_values
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape
 from hlotool.text.print.instruction import typed_literal_text
 

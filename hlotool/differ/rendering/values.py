@@ -12,8 +12,8 @@ from hlotool.differ.parts import configuration
 from hlotool.errors import HlotoolError
 from hlotool.interp.dtypes import Array
 from hlotool.interp.literal import literal_array
+from hlotool.literals.literal import Literal
 from hlotool.literals.print import literal_text
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
 

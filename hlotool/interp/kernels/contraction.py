@@ -58,7 +58,7 @@ def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_con
     )
 
 
-@kernel("dot")
+@kernel("dot", row_major=True)
 def dot(
     lhs: Array, rhs: Array, *, lhs_batch_dims: Dims, lhs_contracting_dims: Dims, rhs_batch_dims: Dims, rhs_contracting_dims: Dims, result: Shape
 ) -> Array:
@@ -69,7 +69,7 @@ def dot(
     return converted(product, number).reshape(form.sizes)
 
 
-@kernel("scaled-dot")
+@kernel("scaled-dot", row_major=True)
 def scaled_dot(
     lhs: Array,
     rhs: Array,
@@ -106,7 +106,7 @@ def _scaled(operand: Array, scale: Array) -> Array:
     return np.asarray(wide * factors)
 
 
-@kernel("ragged-dot")
+@kernel("ragged-dot", row_major=True)
 def ragged_dot(
     lhs: Array,
     rhs: Array,

@@ -49,19 +49,31 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 
 @kernel("async-start")
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
-    """The computation runs at the start. The result has the operands, the value, and contexts that are not read."""
-    value = yield Invoke(calls, operands)
+    """The computation runs as soon as it has all operands and its result is in the shape. Contexts are not read."""
+    value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
 
 
 @kernel("async-update")
-def async_update(previous: Value) -> Value:
-    return previous
+def async_update(previous: Value, *operands: Value, calls: Computation, operand_shapes: tuple[Shape, ...], result: Shape) -> Run:
+    bound = (*previous[0], *operands)
+    if _runs(operand_shapes[0], calls):
+        value = previous[1]
+    else:
+        value = (yield Invoke(calls, bound)) if _runs(result, calls) else zeros(result.elements[1])
+    return bound, value, *(zeros(shape) for shape in result.elements[2:])
 
 
 @kernel("async-done")
-def async_done(previous: Value) -> Value:
-    return previous[1]
+def async_done(previous: Value, *, calls: Computation, operand_shapes: tuple[Shape, ...]) -> Run:
+    return previous[1] if _runs(operand_shapes[0], calls) else (yield Invoke(calls, previous[0]))
+
+
+def _runs(in_flight: Shape, calls: Computation | None) -> bool:
+    """Whether an operation of this shape has run, because all operands and the result are bound. Raises Violation if it has no start."""
+    if calls is None:
+        raise Violation("R004", "opcode", "the operand is not the value of an asynchronous operation")
+    return len(in_flight.elements[0].elements) == len(calls.parameters) and compatible(in_flight.elements[1], calls.root.shape)
 
 
 # ---- while ------------------------------------------------------------------------------------------------------------

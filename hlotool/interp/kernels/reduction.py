@@ -19,7 +19,7 @@ from hlotool.interp.kernels.pooling import pooled, pooled_in_order
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
-from hlotool.ir.model import Computation
+from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.kinds import Bool, Dims, Int, SingleDim, Window
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import WindowDimension
@@ -50,7 +50,13 @@ _WINDOW = 32
 _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
 
-@kernel("reduce")
+def _adds_up(x: Instruction) -> bool:
+    """Whether results depend on the order of additions, or of multiplications, that NumPy chooses."""
+    monoid = monoid_of(x.attributes["to_apply"])
+    return monoid is not None and not monoid.compares and NUMBERS[x.operands[0].shape.element_type].kind in ("float", "complex")
+
+
+@kernel("reduce", row_major=_adds_up)
 def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
     """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
 
@@ -70,7 +76,7 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
         return (yield from _reduced_together(to_apply, inputs, inits, axes))
     (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
     rounded = _rounds_each_step(x, monoid, axes)
-    if monoid is None or rounded or not (_starts_once(x, monoid, axes) or monoid.may_repeat(init)):
+    if monoid is None or rounded or not (monoid.may_repeat(init) or _starts_once(x, monoid, axes)):
         x = yield from _in_windows(to_apply, x, init, axes)
     if monoid is not None and not rounded:
         return monoid.reduced(x, init, axes)
@@ -95,7 +101,10 @@ def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
     """Whether init enters once on XLA:CPU: a library computes large sums, and sums of equal elements are products."""
     if not monoid.is_sum:
         return False
-    return all(x.strides[k] == 0 for k in axes) or (number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE)
+    if number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE:
+        return True
+    first = x[tuple([slice(0, 1) if k in axes else slice(None) for k in range(x.ndim)])]
+    return bool((x == first).all())
 
 
 def _is_rounded(x: Array, monoid: Monoid) -> bool:
@@ -197,7 +206,7 @@ _LONG_WINDOW = 64
 """The length from which on windows are composed of shorter ones; JAX writes a running sum as windows as long as the array."""
 
 
-@kernel("reduce-window")
+@kernel("reduce-window", row_major=_adds_up)
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
     """acc = f(acc, x) for each tap of the window, for all positions at once; padding and holes are skipped."""
     count = len(operands) // 2

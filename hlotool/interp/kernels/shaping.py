@@ -11,6 +11,7 @@ from hlotool.errors import Violation
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
 from hlotool.interp.kernels.base import kernel, unchanged
 from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.memory_order import forward
 from hlotool.opdefs.kinds import Dims, FirstDim, Int, Padding, SingleDim, SliceRanges
 from hlotool.shapes.shape import Shape
 
@@ -94,7 +95,7 @@ def transpose(operand: Array, *, dimensions: Dims) -> Array:
 
 @kernel("reverse", batch=unchanged)
 def reverse(operand: Array, *, dimensions: Dims) -> Array:
-    return np.flip(operand, dimensions)
+    return forward(np.flip(operand, dimensions))
 
 
 @kernel("slice", batch=unchanged)

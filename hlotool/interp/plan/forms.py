@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from inspect import signature
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.functions import cast
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
+from hlotool.interp.memory_order import with_row_major_operands
 from hlotool.interp.monoids import monoid_of
 from hlotool.interp.plan.graph import UNKNOWN, Operation
 from hlotool.interp.plan.writer import Writer
@@ -185,4 +187,5 @@ def reduction_of(operation: Operation) -> Reduction | None:
         return None
     has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] > (SHORT_ROW_TO_TRANSPOSE if monoid.compares else SHORT_ROW)
     function = monoid.rows_reduced if has_long_rows and number.computed == number.held else monoid.reduced
-    return Reduction(partial(function, init=init.constant), axes)
+    reduce = partial(function, init=init.constant, size=prod(sizes))
+    return Reduction(with_row_major_operands(reduce) if x.op.kernel.takes_row_major(x) else reduce, axes)

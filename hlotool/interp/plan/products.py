@@ -1,4 +1,4 @@
-"""Expressions for dot products of floats: NumPy's product of two views, without what the kernel finds out again in each call."""
+"""Statements for dot products of floats: NumPy's product of two views, without what the kernel finds out again in each call."""
 
 from __future__ import annotations
 
@@ -6,32 +6,29 @@ import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS
 from hlotool.interp.kernels.contraction import MatrixForm, matrix_form
+from hlotool.interp.memory_order import row_major_operands
 from hlotool.interp.plan.graph import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
-__all__ = ["product_expression", "product_form"]
+__all__ = ["product_form", "write_product"]
 
 
-def product_expression(operation: Operation, writer: Writer) -> str | None:
-    """The expression for a dot product of arrays of one type of floats that is computed in; None for all other operations.
-
-    >>> import hlotool
-    >>> text = "ENTRY e { x = f32[2,3] parameter(0) y = f32[4,3] parameter(1) ROOT r = f32[2,4] dot(x, y), %s }"
-    >>> module = hlotool.parse(text % "lhs_contracting_dims={1}, rhs_contracting_dims={1}")
-    >>> x, y, r = [Variable(x.shape) for x in module.entry.instructions]
-    >>> product_expression(Operation(module.entry.root, [(x,), (y,)], (r,)), Writer())
-    'matmul(v1, v2.transpose(k0))'
-    """
+def write_product(writer: Writer, operation: Operation) -> bool:
+    """Writes a dot product of arrays of one type of floats that is computed in; returns whether it is one."""
     form = product_form(operation)
     if form is None:
-        return None
+        return False
     lhs, rhs = operation.reads
-    left = _viewed(writer, lhs, form.lhs_order, form.lhs_sizes)
-    right = _viewed(writer, rhs, form.rhs_order, form.rhs_sizes)
+    arrays = [f"asarray({writer.name(variable)})" if variable.is_scalar else writer.name(variable) for variable in (lhs, rhs)]
+    writer.line(f"a, b = {writer.bind(row_major_operands)}({', '.join(arrays)})")
+    left = _viewed(writer, "a", lhs, form.lhs_order, form.lhs_sizes)
+    right = _viewed(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
     product = f"{writer.bind(np.matmul, 'matmul')}({left}, {right})"
     has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
     # What would be a number for NumPy, too, is reshaped to one.
-    return product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
+    shaped = product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
+    writer.line(f"{writer.name(operation.results[0])} = {shaped}; a = b = None")
+    return True
 
 
 def product_form(operation: Operation) -> MatrixForm | None:
@@ -62,9 +59,8 @@ def _is_dynamic(variable: Variable) -> bool:
     return not variable.shape.is_array or any(variable.shape.dynamic or ())
 
 
-def _viewed(writer: Writer, variable: Variable, order: tuple[int, ...], sizes: tuple[int, ...]) -> str:
-    """The array with its dimensions in an order, in these sizes."""
-    name = f"asarray({writer.name(variable)})" if variable.is_scalar else writer.name(variable)
+def _viewed(writer: Writer, name: str, variable: Variable, order: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+    """The expression for a variable's array of this name, with its dimensions in an order, in these sizes."""
     if order != tuple(range(len(order))):
         name += f".transpose({writer.bind(order)})"
     if sizes != tuple([variable.shape.dimensions[k] for k in order]):

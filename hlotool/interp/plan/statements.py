@@ -9,7 +9,7 @@ from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.plan.dynamic_slices import write_dynamic_slice, write_dynamic_update_slice
 from hlotool.interp.plan.forms import Form, form_of, reduction_of
 from hlotool.interp.plan.graph import Leaves, Operation, Variable, index_of_view, long_dimensions
-from hlotool.interp.plan.products import product_expression
+from hlotool.interp.plan.products import write_product
 from hlotool.interp.plan.scalars import scalar_expression
 from hlotool.interp.plan.views import view_expression
 from hlotool.interp.plan.writer import Writer
@@ -58,11 +58,11 @@ def write_operation(
         _write_elementwise(writer, operation, sources, dying, reusable)
         return None
     reusable.difference_update(operation.reads)
-    expression = view_expression(operation, writer) or product_expression(operation, writer)
+    expression = view_expression(operation, writer)
     if expression is not None:
         writer.line(f"{writer.name(operation.results[0])} = {expression}")
         return None
-    if write_dynamic_slice(writer, operation):
+    if write_product(writer, operation) or write_dynamic_slice(writer, operation):
         return None
     is_written, passed = write_dynamic_update_slice(writer, operation, dying)
     if is_written:

@@ -7,15 +7,10 @@ from typing import Any
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.walk import fusion_computations
-from hlotool.literals.data import decode
 from hlotool.opdefs.traits import COMMUTATIVE, NONDETERMINISTIC
 from hlotool.optimizer.context import Context
-from hlotool.shapes.literal import Literal
 
 __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
-
-# Longer texts are only equal if they have the same spelling; decoding them would take longer than the rest.
-_LONGEST_LITERAL = 20_000
 
 
 def merge_instructions(context: Context) -> bool:
@@ -59,17 +54,12 @@ class _Keys:
 
     def __init__(self, context: Context) -> None:
         self._frozen = ComputationClasses(context.module).frozen
-        # By identity. The literals are kept, so that no other one gets their id.
-        self._literals: dict[int, tuple[Any, Literal]] = {}
 
     def of(self, x: Instruction) -> Any:
         if NONDETERMINISTIC in x.op.traits:
             return x
-        immediate = x.immediate
-        if isinstance(immediate, Literal):
-            if immediate.elided:
-                return x
-            immediate = self._literal(immediate)
+        if x.literal is not None and x.literal.elided:
+            return x
         operands = tuple([id(y) for y in x.operands])
         if COMMUTATIVE in x.op.traits:
             operands = tuple(sorted(operands))
@@ -77,19 +67,11 @@ class _Keys:
             x.op.name,
             x.shape,
             operands,
-            immediate,
+            x.immediate,
             self._frozen(x.attributes) if x.attributes else None,
             x.backend_config,
             x.control_predecessors,
         )
-
-    def _literal(self, literal: Literal) -> Any:
-        key = self._literals.get(id(literal))
-        if key is None:
-            # A short text may stand for many elements, most of which are 0 then.
-            is_short = not literal.shape.is_tuple and max(len(literal.text), literal.element_count) <= _LONGEST_LITERAL
-            key = self._literals[id(literal)] = (decode(literal) if is_short else literal, literal)
-        return key[0]
 
 
 def merge_computations(context: Context) -> bool:

@@ -15,7 +15,7 @@ def remove_dead_code(context: Context) -> bool:
     Parameters of the entry stay, since callers of the module pass them.
     """
     before = context.report.count
-    context.refresh_effects()
+    context.refresh()
     while _remove_instructions(context) | _remove_computations(context) | _remove_parameters(context):
         pass
     return context.report.count > before

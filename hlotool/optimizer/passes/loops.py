@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, IDENTITY, NONDETERMINISTIC
 from hlotool.optimizer.context import Changes, Context
 from hlotool.optimizer.tuple_edits import (
@@ -19,7 +20,6 @@ from hlotool.optimizer.tuple_edits import (
     taken_elements,
 )
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import tuple_shape
 
 __all__ = ["hoist_invariants", "simplify_loops"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from hlotool.ir.model import Instruction
+from hlotool.literals.literal import literal_from_bytes
 from hlotool.opdefs.traits import COMMUNICATES, NONDETERMINISTIC
 from hlotool.optimizer.constants import is_short_as_text
 from hlotool.optimizer.context import Context
 from hlotool.optimizer.dimensions import is_empty, is_plain
-from hlotool.shapes.literal import literal_from_bytes
 
 __all__ = ["replace_empty_arrays"]
 

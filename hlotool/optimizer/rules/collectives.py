@@ -18,8 +18,8 @@ def collective_of_one_device(x: Instruction, site: Site) -> Instruction | None:
     partitions are larger than they look. The reducer is not called for a single device.
     """
     groups = groups_of(x)
-    # As many devices as groups; only lists may have groups of different sizes.
-    if not groups.group_count or groups.group_count != groups.device_count or any(len(group) != 1 for group in groups.lists):
+    # As many devices as groups, none of which is empty.
+    if not groups.group_count or groups.group_count != groups.device_count:
         return None
     if group_mode(x) == CROSS_BOTH or x.attributes.get("constrain_layout"):
         return None

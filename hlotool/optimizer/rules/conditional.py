@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
-from hlotool.shapes.literal import Literal
 
 __all__: list[str] = []
 
@@ -46,10 +46,7 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
     first, *others = [_returned(branch, operand, index) for branch, operand in pairs]
     if not isinstance(first, Literal):
         return first if all(value is first for value in others) else None
-    same = (first.text, first.shape)
-    if any(not isinstance(value, Literal) or (value.text, value.shape) != same for value in others):
-        return None
-    return site.constant(first)
+    return site.constant(first) if not first.elided and all(value == first for value in others) else None
 
 
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:

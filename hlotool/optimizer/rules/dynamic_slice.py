@@ -19,7 +19,7 @@ __all__: list[str] = []
 def _starts(x: Instruction, fixed: int) -> Sequence[Instruction] | None:
     """The scalar start indices after the first operands; None if there is a vector of them or none at all, or an array is not static."""
     starts = x.operands[fixed:]
-    if not starts or not is_plain(x.shape) or any(not is_plain(y.shape) for y in x.operands) or any(start.shape.dimensions for start in starts):
+    if not starts or starts[0].shape.dimensions or not all(is_plain(y.shape) for y in (x, *x.operands)):
         return None
     return starts
 

@@ -40,6 +40,7 @@ def gather_of_everything(x: Instruction, site: Site) -> Instruction | None:
 def scatter_of_nothing(x: Instruction, site: Site) -> Instruction | None:
     """scatter(a, i, b) -> a, if `b` has no elements"""
     count = len(x.operands) // 2
-    if any(not is_empty(y.shape) for y in x.operands[count + 1 :]):
+    # All updates have the same sizes.
+    if not is_empty(x.operands[-1].shape):
         return None
     return x.operands[0] if count == 1 else site.add("tuple", x.operands[:count], x.shape)

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
-from hlotool.literals.data import decode
+from hlotool.literals.literal import decode, literal_from_bytes
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import ELEMENTWISE
 from hlotool.optimizer.dimensions import broadcast_after_reshape, dimensions_of, element_count, is_empty, is_plain
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
-from hlotool.shapes.literal import literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__: list[str] = []

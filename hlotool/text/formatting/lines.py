@@ -244,7 +244,7 @@ class LineFormatter(RunReader):
         if known is None:
             # Not a single literal: the closing parenthesis may be that of another instruction.
             raise NeedsGrammar
-        if known.text == text:
+        if known.spelling == text:
             return text
         formatted = self.session.literal(head.rpartition(" ")[0], text, 0)
         if self.session.joiner.hoisted:

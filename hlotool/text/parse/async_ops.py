@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hlotool.errors import Violation
+from hlotool.ir.async_chain import UNBOUND, producer
 from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.notes import Annotations, SourceNotes
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.shape import Shape
+from hlotool.opdefs.traits import ANY_SIGNATURE, RETURNS
+from hlotool.shapes.shape import Shape, is_prefix
 from hlotool.text.parse.attributes import (
     Attribute,
     converted_value,
@@ -18,7 +23,15 @@ from hlotool.text.parse.attributes import (
 from hlotool.text.parse.builder import ModuleBuilder
 from hlotool.text.parse.near_names import meant_opcode
 
-__all__ = ["ASYNC_OPCODES", "annotate_root", "annotate_wrapped", "continuation_attributes", "desugared_op", "set_annotations", "wrapped_start"]
+__all__ = [
+    "ASYNC_OPCODES",
+    "annotate_root",
+    "annotate_wrapped",
+    "continuation_attributes",
+    "desugared_op",
+    "set_annotations",
+    "wrapped_start",
+]
 
 ASYNC_OPCODES = {"start": "async-start", "update": "async-update", "done": "async-done"}
 # Annotations that XLA copies from a start to the instruction that it wraps.
@@ -40,7 +53,8 @@ def wrapped_start(
 ) -> tuple[AttributeSet, Computation]:
     """Makes the hidden computation of `X-start` with result `shape`, and the attributes of the async-start that calls it.
 
-    The computation is not in the module yet, and its root has no metadata and no checked shape.
+    The computation is not in the module yet, and its root has no metadata and no checked shape. Operands and parts of the result that are bound
+    by updates are those of the computation that X calls, or follow from the updates.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -54,11 +68,17 @@ def wrapped_start(
             raise unknown_attribute(wrapped, attribute)
     called = Computation("async_wrapped")
     thread = next((a.value for a in own if a.name == "async_execution_thread"), "main")
-    operands = shape.elements[0].elements
+    passed = shape.elements[0].elements
+    if 0 <= wrapped.arity < len(passed):
+        raise Violation("S013", position, f"'{wrapped.name}' takes {count(wrapped.arity, 'operand')}, but the shape has {len(passed)}")
+    root_attributes = make_attributes(builder, wrapped, inner, position)
+    callee = _callee(wrapped, root_attributes)
+    operands = _operands_of(wrapped, passed, callee)
     called.instructions = [Instruction("async_param", OPS["parameter"], s, (), immediate=k) for k, s in enumerate(operands)]
-    if wrapped.arity >= 0 and len(operands) != wrapped.arity:
-        raise Violation("S013", position, f"'{wrapped.name}' takes {wrapped.arity} operands, but the shape has {len(operands)}")
-    root = Instruction(wrapped.name, wrapped, shape.elements[1], tuple(called.instructions), make_attributes(builder, wrapped, inner, position))
+    result = shape.elements[1]
+    if callee is not None and is_prefix(result, callee.root.shape):
+        result = callee.root.shape
+    root = Instruction(wrapped.name, wrapped, result, tuple(called.instructions), root_attributes)
     called.instructions.append(root)
     move_to_thread(called, thread)
     called.root = root
@@ -112,14 +132,18 @@ def move_to_thread(called: Computation, thread: str) -> None:
 
 
 def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
-    """The attributes of an update or done, which calls the same computation as its operand. Raises Violation if the two disagree."""
-    if len(operands) != 1:
-        raise Violation("S013", position, f"'{opcode}' takes one operand, an async-start or async-update")
-    before = operands[0]
-    if "async-start" not in (before.op.name, before.op.update_of) or not before.called:
-        raise Violation(
-            "A003", position, f"the operand of '{opcode}' must be an async-start or async-update, but '{before.name}' is '{before.op.name}'"
-        )
+    """The attributes of an update or done, which has the computation of its start. Raises Violation if the two disagree.
+
+    In a loop, the start may come later in the text; then the computation follows when the whole module has been read.
+    """
+    if not operands:
+        raise Violation("S013", position, f"'{opcode}' needs an async-start or async-update as its first operand")
+    first = operands[0]
+    if first.op.done_of == "async-start":
+        raise Violation("A003", position, f"'{opcode}' cannot continue '{first.name}', which is already done")
+    before = producer(first, {})
+    if before is None or not before.called:
+        return attributes.changed({"async_execution_thread": None})
     called = before.called[0]
     if wrapped is not None and called.root.op is not wrapped:
         suffix = opcode.rpartition("-")[2]
@@ -131,3 +155,14 @@ def continuation_attributes(opcode: str, operands: list[Instruction], attributes
     if thread != called.execution_thread:
         raise Violation("S017", position, f'async_execution_thread is "{thread}", but the start has "{called.execution_thread}"')
     return attributes.changed({"calls": called, "async_execution_thread": None})
+
+
+def _callee(wrapped: OpDef, attributes: AttributeSet) -> Computation | None:
+    """The computation that a wrapped call or fusion runs, which has all operands and the whole result; None for other opcodes."""
+    return attributes[wrapped.calls[0]] if wrapped.traits >= {RETURNS, ANY_SIGNATURE} else None
+
+
+def _operands_of(wrapped: OpDef, passed: Sequence[Shape], callee: Computation | None) -> list[Shape]:
+    """The shapes of all operands of a wrapped instruction, of which `passed` are bound by the start."""
+    needed = [p.shape for p in callee.parameters] if callee is not None else [UNBOUND] * wrapped.arity
+    return [*passed, *needed[len(passed) :]]

@@ -13,6 +13,7 @@ from typing import Any
 
 from hlotool.codes import CODE_NAMES
 from hlotool.errors import Diagnostic, Source, Violation, nearest
+from hlotool.ir.async_chain import bind_continuations
 from hlotool.ir.make import make_instruction
 from hlotool.ir.model import Computation, Instruction, Module, set_field
 from hlotool.ir.names import free_name, unique_names
@@ -113,6 +114,8 @@ class ModuleBuilder:
         # Whether the grammar has refused a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
+        # Updates and dones whose start was not found in their computation, with the offsets of their opcodes.
+        self.unbound: list[tuple[Instruction, int]] = []
         # Errors about names that have been reported: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
         # Some computation that defines a name, for the first computations of the module.
@@ -379,6 +382,8 @@ class ModuleBuilder:
             module.entry = module.computations[-1]
         if not module.name:
             module.name = "_" if self.single_instruction else f"module_{module.entry.name}"
+        if self.unbound and not self.has_errors:
+            _bind_continuations(self)
         if not self.has_errors:
             _check_aliases(self)
         if self.has_origins:
@@ -396,6 +401,14 @@ def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
     declared, actual = scope.result.text_without_layout, computation.root.shape.text_without_layout
     message = f"the signature of '{computation.name}' has the result {declared}, but its root '{computation.root.name}' is {actual}"
     builder.report("S023", scope.result_position, message, f"change the signature's result to {actual}")
+
+
+def _bind_continuations(builder: ModuleBuilder) -> None:
+    """Gives asynchronous operations that go on in loops the computation of their start, and reports those that name another one."""
+    positions = dict(builder.unbound)
+    for x, called in bind_continuations(builder.module, list(positions)):
+        message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
+        builder.report("S017", positions[x], message)
 
 
 def _check_aliases(builder: ModuleBuilder) -> None:

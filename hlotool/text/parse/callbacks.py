@@ -8,9 +8,9 @@ from typing import Any, cast
 
 from hlotool.errors import Violation
 from hlotool.ir.model import Computation, Instruction, Module
+from hlotool.literals.literal import Literal, tuple_literal
 from hlotool.opdefs.codecs.scalars import integer, string
 from hlotool.opdefs.table import BUILDERS
-from hlotool.shapes.literal import Literal, tuple_literal
 from hlotool.shapes.metadata import StackTables
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import Raw

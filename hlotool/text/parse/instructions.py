@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlotool.errors import Violation
+from hlotool.ir.async_chain import UNBOUND, complete_wrapped, producer
 from hlotool.ir.make import inferred_shape
 from hlotool.ir.model import AttributeSet, Computation, Instruction, set_field
 from hlotool.ir.names import free_name, is_legal_name
@@ -18,7 +19,14 @@ from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.base import OpDef, require_operand_count, unknown_op
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, compatible
-from hlotool.text.parse.async_ops import annotate_root, annotate_wrapped, continuation_attributes, desugared_op, set_annotations, wrapped_start
+from hlotool.text.parse.async_ops import (
+    annotate_root,
+    annotate_wrapped,
+    continuation_attributes,
+    desugared_op,
+    set_annotations,
+    wrapped_start,
+)
 from hlotool.text.parse.attributes import (
     Attribute,
     make_attributes,
@@ -220,7 +228,8 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
             annotate_wrapped(builder.module.notes, attributes, metadata, backend_config)
         elif "async-start" in (op.update_of, op.done_of):
             attributes = continuation_attributes(parts.opcode, operands, attributes, wrapped, parts.position)
-            annotate_root(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
+            if "calls" in attributes:
+                annotate_root(builder.module.notes, attributes["calls"], attributes, metadata, backend_config)
         elif _ends_transfer(op):
             _check_channel(op, operands[0], attributes)
     immediate: Any = _parameter_number(builder, parts) if op.name == "parameter" else None
@@ -237,6 +246,12 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
     instruction = Instruction(name, op, shape, tuple(operands), attributes, immediate, metadata, backend_config, start, end)
     if isinstance(immediate, int):
         builder.scope.numbers[immediate] = instruction
+    if "async-start" in (op.update_of, op.done_of):
+        before = producer(operands[0], {})
+        if before is None or not before.called:
+            builder.unbound.append((instruction, parts.position))
+        elif wrapped is not None:
+            complete_wrapped(builder.module, instruction)
     return instruction
 
 
@@ -277,7 +292,8 @@ def _add_hidden_computation(
 ) -> None:
     """Completes the computation that `wrapped_start` made, and adds it to the module."""
     root = hidden.root
-    shape = checked_shape(root.op, root.shape, root.operands, root.attributes)
+    is_bound = all(operand.shape is not UNBOUND for operand in root.operands)
+    shape = checked_shape(root.op, root.shape, root.operands, root.attributes) if is_bound else root.shape
     set_field(root, "shape", shape)
     set_annotations(root, Annotations(resolve_pending(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
     builder.module.computations.append(hidden)

@@ -8,11 +8,11 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.ir.model import AttributeSet, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.literals.parse import parse_literal
 from hlotool.memo import Memo
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.shape import Shape, compatible
 from hlotool.shapes.strings import is_raw_dict, unquote
 from hlotool.text.parse.attributes import backend_config_text, has_pending, resolve_pending
@@ -188,7 +188,7 @@ class LineParts:
             return (), shape, number, PRINTED
         if work == CONSTANT:
             literal = self.literals.get((head, others)) or self._literal(head, others, shape)
-            return (), literal.shape, literal, PRINTED if literal.text == others else OTHERWISE
+            return (), literal.shape, literal, PRINTED if literal.spelling == others else OTHERWISE
         if not others:
             return (), shape, None, PRINTED
         operands, spelling = self._operands(others, scope)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
+from hlotool.literals.literal import Literal
 from hlotool.literals.print import literal_text, xla_literal_text
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import WriteStyle
@@ -15,7 +16,6 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.record import replace
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.strings import printed_string, unquote

@@ -370,7 +370,7 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
             inside = f"%{operands[0].name}, %{operands[1].name}"
         elif not count:
             immediate = x.immediate
-            inside = "" if immediate is None else str(immediate) if immediate.__class__ is int else immediate.text or literal_text(immediate)
+            inside = "" if immediate is None else str(immediate) if immediate.__class__ is int else immediate.spelling or literal_text(immediate)
         elif count <= MARK_INTERVAL:
             inside = "%" + ", %".join([operand.name for operand in operands])
         else:

@@ -1,10 +1,11 @@
-"""A001, A002, A009, A010 and A012: how asynchronous operations go on and end."""
+"""A001, A002, A003, A009, A010 and A012: how asynchronous operations go on and end."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from hlotool.analysis.async_chains import AsyncFlow, continues, written_opcode
+from hlotool.analysis.async_chains import AsyncFlow, written_opcode
+from hlotool.ir.async_chain import MARKER_TARGETS, continues, producer
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import FORWARDS
 from hlotool.verifier.facts import Facts
@@ -13,20 +14,23 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 # Custom calls that partitioners and schedulers insert, and that do not use the value.
-_MARKERS = frozenset({"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"})
+_MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"}
 
 
-@module_rule("A001", "A002", "A009", "A010", "A012", stage="module")
+@module_rule("A001", "A002", "A003", "A009", "A010", "A012", stage="module")
 def async_chains(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation has one async-start, at most one chain of updates, and one async-done.
 
     Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, through tuples, barriers, calls and loops; a start with
-    two dones (A002); a start or update that is continued twice (A009); other instructions that use the value of either (A012).
+    two dones (A002); an update or done whose first operand does not come from either (A003); a start or update that is continued twice (A009);
+    other instructions that use the value of either, or take it as another operand than the first (A012).
     """
     flow = AsyncFlow(facts.users, facts.callers)
+    forked: set[Instruction] = set()
     for opcode, code in (("async-start", "A001"), ("async-update", "A010")):
         for computation, x in facts.instructions_of(opcode):
             users = facts.users(computation).get(x, ())
+            yield from _later_operands(facts, computation, x, users)
             if len(users) == 1 and continues(users[0]):
                 continue
             foreign = [user for user in users if not _hands_on(user)]
@@ -34,10 +38,45 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
                 message = f"'{user.op.name}' cannot use the value of '{written_opcode(x, facts.module)}' before it is done"
                 yield Finding("A012", computation, user, "operands", message, f"use the result of {written_opcode(x, facts.module, 'done')} instead")
             continuations = [user for user in users if _goes_on(facts, computation, user)]
-            yield from _forks(facts, computation, x, continuations)
+            forks = list(_forks(facts, computation, x, continuations))
+            if forks:
+                forked.add(x)
+                yield from forks
             if not (continuations or foreign or _is_ended(flow, computation, x)):
                 at = "operands" if code == "A001" else "instruction"
                 yield Finding(code, computation, x, at, f"'{x.name}' has no {written_opcode(x, facts.module, 'done')}")
+    yield from _traced_back(facts, forked)
+
+
+def _later_operands(facts: Facts, computation: Computation, x: Instruction, users: Sequence[Instruction]) -> Iterator[Finding]:
+    for user in users:
+        if continues(user) and x in user.operands[1:]:
+            message = f"'{x.name}' is not done, so '{written_opcode(user, facts.module)}' can only take it as its first operand"
+            yield Finding("A012", computation, user, "operands", message)
+
+
+def _traced_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
+    """Follows each operation backwards from its done; `forked` are those whose own users already fork."""
+    ended: dict[Instruction, Instruction] = {}
+    updated: set[Instruction] = set()
+    for computation, x in facts.instructions_of("async-update", "async-done"):
+        source = producer(x.operands[0], facts.loops)
+        if source is None:
+            opcode, first = written_opcode(x, facts.module), x.operands[0]
+            message = f"the operand of '{opcode}' must come from an async-start or async-update, but '{first.name}' is '{first.op.name}'"
+            yield Finding("A003", computation, x, "operand 0", message)
+            continue
+        chain = [x]
+        while source is not None and source.op.update_of is not None and source not in updated and x.op.done_of is not None:
+            updated.add(source)
+            chain.append(source)
+            source = producer(source.operands[0], facts.loops)
+        if x.op.done_of is None or source is None or not forked.isdisjoint((source, *chain)):
+            continue
+        if source.op.update_of is not None:
+            yield Finding("A009", computation, x, "instruction", f"'{source.name}' already continues in another chain")
+        elif ended.setdefault(source, x) is not x:
+            yield Finding("A002", computation, x, "instruction", f"'{source.name}' is already ended by '{ended[source].name}'")
 
 
 def _hands_on(user: Instruction) -> bool:

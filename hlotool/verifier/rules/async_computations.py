@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from hlotool.analysis.async_chains import continues, written_opcode
+from hlotool.analysis.async_chains import written_opcode
+from hlotool.ir.async_chain import continues, producer
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.inference import count
 from hlotool.verifier.facts import Facts
@@ -27,8 +28,10 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     (A008); one that is also called by other instructions (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
-        held = x.operands[0].shape
-        needed, bound = len(facts.program_shape(x.called[0]).parameters), len(held.elements[0].elements)
+        before = producer(x.operands[0], facts.loops)
+        if before is None or not x.called:
+            continue
+        needed, bound = len(facts.program_shape(x.called[0]).parameters), len(before.shape.elements[0].elements)
         if bound < needed:
             what = _shown(facts, x)
             yield Finding(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
-from hlotool.analysis.constants import number_of, uniform_spelling
+from hlotool.analysis.simplify import constant_value
 from hlotool.analysis.sizes import bytes_of
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import has_nan_or_infinity, splat_bytes
+from hlotool.literals.print import literal_text
 from hlotool.opdefs.traits import IDEMPOTENT, MOVES
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal
 from hlotool.shapes.memory import format_bytes
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -38,7 +39,7 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
         if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MOST_SPELLED and not literal.elided):
             message = f"this constant has {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
-        if count >= _FEWEST_EQUAL and uniform_spelling(literal) is not None:
+        if count >= _FEWEST_EQUAL and splat_bytes(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"all {count} elements are equal", "broadcast a scalar")
 
 
@@ -50,12 +51,12 @@ def incomplete_literals(facts: Facts) -> Iterator[Finding]:
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
-        if literal is None or not literal.shape.is_array or not literal.shape.dimensions or literal.element_count < 2 or not literal.text:
+        if literal is None or not literal.is_abbreviated or literal.element_count < 2:
             continue
-        if not literal.elided and literal.text[0] not in "{," and number_of(literal.text) != 0 and literal.text != "false":
+        if splat_bytes(literal) is None:
             rest = literal.element_count - 1
             elements = "the other element" if rest == 1 else f"the other {rest} elements"
-            message = f"only the first element is {literal.text[:40]}; {elements} of {literal.shape.text_without_layout} will be 0"
+            message = f"only the first element is {literal_text(literal)[:40]}; {elements} of {literal.shape.text_without_layout} will be 0"
             yield Finding("W061", computation, x, "literal", message, "write all elements in braces, or broadcast a scalar")
 
 
@@ -69,15 +70,16 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
         literal = x.literal
         if literal is None or literal.elided or not literal.shape.is_array or ELEMENT_TYPES[literal.shape.element_type].kind not in _FLOATING:
             continue
-        if "nan" in literal.text:
+        has_nan, has_infinity = has_nan_or_infinity(literal)
+        if has_nan:
             yield Finding("W032", computation, x, "literal", "NaN constant")
-        elif "inf" in literal.text and not _is_bound(facts, computation, x, literal):
+        elif has_infinity and not _is_bound(facts, computation, x):
             yield Finding("W032", computation, x, "literal", "infinite constant")
 
 
-def _is_bound(facts: Facts, computation: Computation, x: Instruction, literal: Literal) -> bool:
+def _is_bound(facts: Facts, computation: Computation, x: Instruction) -> bool:
     """Whether all users take the scalar as an init or padding value, or as a bound to compare with."""
-    if literal.shape.dimensions or not isinf(number_of(literal.text) or 0):
+    if x.shape.dimensions or not isinf(constant_value(x) or 0):
         return False
     users = facts.users(computation).get(x, ())
     return bool(users) and all(_takes_as_start(user, x) or _bounds(user) for user in users)

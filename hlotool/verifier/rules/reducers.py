@@ -8,6 +8,7 @@ from math import inf, isinf
 from hlotool.analysis.collectives import reduces
 from hlotool.analysis.simplify import binary_root, constant_value, identity_of, is_associative
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.print import literal_text
 from hlotool.opdefs.algebra import Number
 from hlotool.opdefs.traits import REDUCTION
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
@@ -43,11 +44,11 @@ def reducers(facts: Facts) -> Iterator[Finding]:
 
 def _init(computation: Computation, init: Instruction, root: Instruction) -> Iterator[Finding]:
     literal, row = init.literal, ELEMENT_TYPES.get(init.shape.element_type)
-    if literal is None or not literal.text or init.shape.dimensions or row is None:
+    if literal is None or init.shape.dimensions or row is None:
         return
     identity, value = identity_of(root.op, row), constant_value(init)
     if identity is not None and value is not None and not _serves_as(value, identity, row):
-        message = f"init value {literal.text} is not the identity of {root.op.name}, which is {_spelled(identity, row)}"
+        message = f"init value {literal_text(literal)} is not the identity of {root.op.name}, which is {_spelled(identity, row)}"
         yield Finding("C033", computation, init, "opcode", message, "start from the identity, and combine this value with the result")
 
 

@@ -9,9 +9,8 @@ from typing import Any
 from case_files import Case
 
 import hlotool
-from checks.common import Mismatch, same
+from checks.common import Mismatch, parsed, same
 from hlotool.ir.model import Module
-from hlotool.text.parse.parser import parse
 
 __all__ = ["check_rebuilt", "only_builds", "rebuilt", "run_code"]
 
@@ -75,4 +74,4 @@ def check_rebuilt(module: Module) -> None:
 
 
 def rebuilt(path: Path, case: Case) -> None:
-    check_rebuilt(parse(case.text, str(path)))
+    check_rebuilt(parsed(case.text, str(path)))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from case_files import Expected
 from compare import differences
+from held import as_held
 
 from hlotool.codes import severity_of
 from hlotool.errors import Diagnostic, ParseError, Source
@@ -35,7 +36,7 @@ def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> Non
 
 
 def parsed(text: str, filename: str = "<string>") -> Module:
-    """The module, by both paths of the parser, which must agree."""
+    """The module, by both paths of the parser, which must agree; its constants are held as the test asks for."""
     try:
         fast = parse_source(Source(text, filename))
     except ParseError as error:
@@ -43,7 +44,7 @@ def parsed(text: str, filename: str = "<string>") -> Module:
     found = differences(fast, parse_source(Source(text), fast_path=False))
     if found:
         raise Mismatch(f"fast and grammar path differ: {found[:3]}")
-    return fast
+    return as_held(fast)
 
 
 def same(wanted: str, found: str, what: str) -> None:

@@ -108,7 +108,7 @@ def _compare(proof: Proof, expressions: Sequence[Expression], most: int) -> None
                 _compare(proof, [x], most)
         return
     for x, (a, b) in zip(expressions, results, strict=True):
-        if same_bits(np.asarray(a), np.asarray(b)):
+        if _agrees(proof.rule.flags, values, np.asarray(a), np.asarray(b)).all():
             (proof.types if is_complete else proof.sampled).update(_parameters(x))
             proof.instances += size
         else:
@@ -116,8 +116,25 @@ def _compare(proof: Proof, expressions: Sequence[Expression], most: int) -> None
             proof.refutations.append(_refutation(proof.rule, x, values, np.asarray(a), np.asarray(b)))
 
 
+def _agrees(flags: frozenset[str], operands: Sequence[Array], a: Array, b: Array) -> Array:
+    """For each element, whether two results have the same bits, or may differ by the flags of the rule: NaNs, infinities, signs of zeros."""
+    same = np.array([same_bits(a[k : k + 1], b[k : k + 1]) for k in range(len(a))]) if not same_bits(a, b) else np.ones(len(a), bool)
+    if not flags or same.all():
+        return same
+    with np.errstate(all="ignore"):
+        wide, other = a.astype(np.float64), b.astype(np.float64)
+        given = [*(operand.astype(np.float64) for operand in operands), wide]
+    if "nsz" in flags:
+        same |= (wide == 0) & (other == 0)
+    if "nnan" in flags:
+        same |= np.any([np.isnan(x) for x in given], axis=0)
+    if "ninf" in flags:
+        same |= np.any([np.isinf(x) for x in given], axis=0)
+    return same
+
+
 def _refutation(rule: Rule, x: Expression, values: Sequence[Array], a: Array, b: Array) -> str:
-    at = next(k for k in range(len(a)) if not same_bits(a[k : k + 1], b[k : k + 1]))
+    at = int(np.argmin(_agrees(rule.flags, values, a, b)))
     operands = ", ".join(f"{float(v[at]):g}" for v in values)
     return f"{rule.name}: for the operands ({operands}), {a[at]} before and {b[at]} after, in\n{x}"
 

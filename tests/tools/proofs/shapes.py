@@ -348,7 +348,7 @@ def pad(p: Program, element_type: str, sizes: Sizes, depth: int) -> str:
         parts.append(f"{low}_{high}_{interior}")
     value = p.operand(element_type, (), 0) if p.chance(0.5) else p.scalar(element_type)
     if p.chance(0.3):
-        known = list(p.values[element_type, ()])
+        known = list(p.values.get((element_type, ()), [])) or [value]
         value = p.random.choice(known)
     return p.add(f"pad({p.operand(element_type, tuple(source), depth)}, {value}), padding={'x'.join(parts)}", element_type, sizes)
 

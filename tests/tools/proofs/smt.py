@@ -365,16 +365,24 @@ def _applied(x: Instruction, op: OpDef, operands: Sequence[Value]) -> Value:
 # ---- proofs ---------------------------------------------------------------------------------------------------------------
 
 
-def answer(before: Value, after: Value, limit: int, *, has_floats: bool) -> str:
+def answer(before: Value, after: Value, limit: int, *, has_floats: bool, flags: frozenset[str] = frozenset(), operands: Sequence[Value] = ()) -> str:
     """ "proved" if two values are equal for all parameters, "refuted" with the numbers if not, "unknown" after `limit` steps of the solver.
 
     Steps are counted by Z3, so that the answer does not depend on how fast the machine is. Where there are no floats, Z3 knows more of integers.
+    With fast-math flags, there are no NaNs or infinities among the operands and in the first value, or the sign of a zero does not matter.
     """
     pairs = list(zip(before.parts, after.parts, strict=True)) if before.parts else [(before, after)]
     solver = z3.SolverFor("QF_FPBV" if has_floats else "QF_BV")
     solver.set("rlimit", limit)
-    solver.add(z3.Or(*(a.term != b.term for a, b in pairs)))
+    solver.add(z3.Or(*(_differs(a, b, flags) for a, b in pairs)))
+    for x in (before, *operands) if flags else ():
+        solver.add(*(z3.Not(test(x.term)) for flag, test in (("nnan", z3.fpIsNaN), ("ninf", z3.fpIsInf)) if flag in flags and _is_float(x)))
     result = solver.check()
     if result == z3.unsat:
         return "proved"
     return f"refuted: {solver.model()}" if result == z3.sat else "unknown"
+
+
+def _differs(a: Value, b: Value, flags: frozenset[str]) -> Any:
+    differs = a.term != b.term
+    return z3.And(differs, z3.Not(z3.And(z3.fpIsZero(a.term), z3.fpIsZero(b.term)))) if "nsz" in flags and _is_float(a) else differs

@@ -52,9 +52,10 @@ def _ask(proof: Proof, x: Expression, name: str, limit: int) -> None:
     before = copy(batch.module)
     apply_rule(batch.module, proof.rule)
     try:
-        first, second = (_result(module) for module in (before, batch.module))
+        parameters = {p.name: parameter(p.name, p.shape.element_type) for p in before.entry.parameters}
+        first, second = (_result(module, parameters) for module in (before, batch.module))
         has_floats = any(ELEMENT_TYPES[line.element_type].kind in ("float", "complex") for line in x.lines)
-        verdict = answer(first, second, limit, has_floats=has_floats)
+        verdict = answer(first, second, limit, has_floats=has_floats, flags=proof.rule.flags, operands=tuple(parameters.values()))
     except (Unmodelled, z3.Z3Exception) as error:
         proof.unanswered.append(f"{name}: not modelled: {error}")
         return
@@ -67,6 +68,5 @@ def _ask(proof: Proof, x: Expression, name: str, limit: int) -> None:
         proof.refutations.append(f"{proof.rule.name}: {verdict}, in\n{x}")
 
 
-def _result(module: hlotool.Module) -> Value:
-    values = {p: parameter(p.name, p.shape.element_type) for p in module.entry.parameters}
-    return value_of(module.entry.root.operands[0], values)
+def _result(module: hlotool.Module, parameters: dict[str, Value]) -> Value:
+    return value_of(module.entry.root.operands[0], {p: parameters[p.name] for p in module.entry.parameters})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
 from typing import Any, NamedTuple
 
@@ -10,12 +9,10 @@ import numpy as np
 
 from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import Array
-from hlotool.interp.plan.graph import Operation, Variable
-from hlotool.ir.model import Instruction
-from hlotool.opdefs.traits import REARRANGES, STRIDED
+from hlotool.interp.plan.graph import Operation
 from hlotool.shapes.shape import Shape, array_shape
 
-__all__ = ["Move", "is_contiguous", "moves_of"]
+__all__ = ["Move", "moves_of"]
 
 _MOST_MOVES = 32
 _MOST_OF_ONE = 3
@@ -51,28 +48,6 @@ def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
     flat = sources.reshape(-1)
     owners = np.searchsorted(limits, flat, side="right")
     return _grouped(flat - (limits - [number.size for number in numbers])[owners], owners)
-
-
-def is_contiguous(variable: Variable, bindings: Mapping[Instruction, Binding]) -> bool:
-    """Whether NumPy holds an array in row-major order, without gaps: it adds up others, which are views, in another order."""
-    views = []
-    while variable.constant is None and (operation := variable.source) is not None and _is_view(operation):
-        views.append(operation)
-        variable = operation.reads[0]
-    sample = np.empty(variable.shape.dimensions, np.int64) if variable.constant is None else variable.constant
-    for operation in reversed(views):
-        binding = bindings[operation.instruction]
-        if len(operation.reads) > 1:
-            # Where a slice begins makes no difference.
-            sample = sample[tuple(map(slice, operation.results[0].shape.dimensions))]
-        else:
-            sample = np.asarray(binding.function(sample, **{name: _of_integers(value) for name, value in binding.keywords.items()}))
-    return bool(sample.flags.c_contiguous)
-
-
-def _is_view(operation: Operation) -> bool:
-    traits = operation.instruction.op.traits
-    return STRIDED in traits or (REARRANGES in traits and len(operation.reads) == 1)
 
 
 def _of_integers(value: Any) -> Any:

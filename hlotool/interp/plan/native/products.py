@@ -7,7 +7,6 @@ from math import prod
 import numpy as np
 
 from hlotool.interp.plan.graph import Operation
-from hlotool.interp.plan.native.moves import is_contiguous
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, size_of
 from hlotool.interp.plan.products import product_form
 
@@ -17,13 +16,13 @@ __all__ = ["write_dot"]
 def write_dot(self: NativeStatements, operation: Operation) -> None:
     """Writes a dot. Raises CannotCompile."""
     form = product_form(operation)
-    if form is None or not all(is_contiguous(variable, self.bindings) for variable in operation.reads):
+    if form is None:
         raise CannotCompile
     (lhs, rhs), (result,) = operation.reads, operation.results
     dtype = dtype_of(result)
     *batch, rows, contracted = form.lhs_sizes
     columns = form.rhs_sizes[-1]
-    addresses, matrices = [], []
+    names, matrices = [], []
     for variable, order, sizes in ((lhs, form.lhs_order, form.lhs_sizes), (rhs, form.rhs_order, form.rhs_sizes)):
         # The distances of elements in memory; where a reshape copies, they are not those of the operand.
         array = np.empty(variable.shape.dimensions, dtype)
@@ -31,11 +30,16 @@ def write_dot(self: NativeStatements, operation: Operation) -> None:
         if not np.shares_memory(array, matrix):
             raise CannotCompile
         matrices.append(matrix.strides)
-        addresses.append((f"{self.in_memory(variable, size_of(variable))}.ctypes.data", dtype))
+        names.append(self.in_memory(variable, size_of(variable)))
+    if names[0] == names[1]:
+        # NumPy computes the product of a matrix and its own transpose by another function.
+        names[1] = self.allocate(dtype, size_of(rhs))
+        self.writer.line(f"for i in range({size_of(rhs)}): {names[1]}[i] = {names[0]}[i]")
     target = self.allocate(dtype, 1) if result.is_scalar else self.array(result)
     size = np.dtype(dtype).itemsize
     (left, *of_left), (right, *of_right) = matrices
     steps = [left, right, rows * columns * size, *of_left, *of_right, columns * size, size]
-    self.call_loop(np.matmul, [*addresses, (f"{target}.ctypes.data", dtype)], [prod(batch), rows, contracted, columns], steps)
+    addresses = [(f"{name}.ctypes.data", dtype) for name in (*names, target)]
+    self.call_loop(np.matmul, addresses, [prod(batch), rows, contracted, columns], steps)
     if result.is_scalar:
         self.writer.line(f"{self.name(result)} = {target}[0]")

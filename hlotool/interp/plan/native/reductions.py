@@ -11,7 +11,6 @@ from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.monoids import Monoid, monoid_of
 from hlotool.interp.plan.forms import reduction_of
 from hlotool.interp.plan.graph import Operation, Variable, long_dimensions
-from hlotool.interp.plan.native.moves import is_contiguous
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, read, size_of
 from hlotool.interp.plan.numbers import NumberTemplate
 
@@ -31,8 +30,6 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
     target = self.allocate(dtype_of(result), 1) if result.is_scalar else self.array(result)
     template = combination(self, monoid, source)
     is_exact = monoid.compares or NUMBERS[source.shape.element_type].kind != "float"
-    if not is_exact and not is_contiguous(source, self.bindings):
-        raise CannotCompile
     if is_exact or _reduces_first(source, axes):
         _write_columns(self, monoid, source, target, places)
     elif _reduces_last(source, axes) and (axes != [rank - 1] or places.shape[1] <= SHORT_ROW):

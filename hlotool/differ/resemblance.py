@@ -1,0 +1,105 @@
+"""Pairs computations by what is in them: those that no instruction calls, and in the end those that are left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from hlotool.differ.classes import classes_by_operands, classes_by_users, outlines, outlines_of, structure_classes
+from hlotool.differ.graph import Graph
+from hlotool.differ.pairs import Pairs
+
+__all__ = ["pair_remaining", "pair_uncalled"]
+
+# An instruction that occurs in more pairs of computations says nothing about which of them belong together.
+_MOST_ALIKE = 2500
+
+
+def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
+    """Returns pairs of computations without callers: the entries, then equal ones, then those with the most instructions in common."""
+    uncalled = [c for c, callers in enumerate(graph.callers) if not callers and c not in graph.entries]
+    matching = _Matching(graph, uncalled)
+    if matching.left and matching.right:
+        matching.join_equal(outlines_of(graph, classes_by_operands(graph, graph.keys)))
+        matching.join_equal(outlines(graph))
+        matching.join_similar()
+    return [graph.entries, *matching.pairs]
+
+
+def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
+    """Returns pairs of computations of which nothing has a partner: equal ones, then those with the most instructions in common."""
+    free = [c for c, members in enumerate(graph.members) if c not in pairs.computations and all(pairs.partner[node] < 0 for node in members)]
+    matching = _Matching(graph, free)
+    if matching.left and matching.right:
+        matching.join_equal(outlines(graph))
+        matching.join_similar()
+    return matching.pairs
+
+
+class _Matching:
+    """Pairs of some of the computations of both modules; `left` and `right` are those without a partner."""
+
+    def __init__(self, graph: Graph, computations: Sequence[int]) -> None:
+        self.graph = graph
+        self.left = [c for c in computations if c < graph.computation_split]
+        self.right = [c for c in computations if c >= graph.computation_split]
+        self.pairs: list[tuple[int, int]] = []
+
+    def _nodes(self, computation: int) -> list[int]:
+        """The nodes of a computation, and of those that only it calls."""
+        graph = self.graph
+        nodes: list[int] = []
+        pending = [computation]
+        while pending:
+            members = graph.members[pending.pop()]
+            nodes += members
+            called = [callee for node in members if node in graph.calls for callees in graph.calls[node].values() for callee in callees]
+            pending += [callee for callee in called if len(graph.callers[callee]) == 1]
+        return nodes
+
+    def join(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Makes pairs, in this order, of computations without partners."""
+        free = {*self.left, *self.right}
+        for a, b in pairs:
+            if a in free and b in free:
+                free -= {a, b}
+                self.pairs.append((a, b))
+        self.left = [c for c in self.left if c in free]
+        self.right = [c for c in self.right if c in free]
+
+    def join_equal(self, outlines: Sequence[int]) -> None:
+        """Pairs computations of the same outline: those of the same name first, the others in order."""
+        groups: dict[int, tuple[list[int], list[int]]] = {}
+        for side, computations in enumerate((self.left, self.right)):
+            for c in computations:
+                groups.setdefault(outlines[c], ([], []))[side].append(c)
+        for here, there in groups.values():
+            names = {self.graph.computations[c].name: c for c in there}
+            self.join((c, names.get(self.graph.computations[c].name, -1)) for c in here)
+            free = {*self.left, *self.right}
+            self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
+
+    def join_similar(self) -> None:
+        """Pairs computations by the share of instructions that are the same, in themselves, in what they use, and in what uses them."""
+        graph = self.graph
+        if not self.left or not self.right:
+            return
+        nodes = {c: self._nodes(c) for c in (*self.left, *self.right)}
+        common: Counter[tuple[int, int]] = Counter()
+        for classes in (graph.structures, structure_classes(graph), classes_by_users(graph, graph.structures)):
+            counts: dict[int, tuple[Counter[int], Counter[int]]] = {}
+            for side, computations in enumerate((self.left, self.right)):
+                for c in computations:
+                    for node in nodes[c]:
+                        counts.setdefault(classes[node], (Counter(), Counter()))[side][c] += 1
+            for here, there in counts.values():
+                if len(here) * len(there) <= _MOST_ALIKE:
+                    common.update({(a, b): min(here[a], there[b]) for a in here for b in there})
+        places = {c: place for computations in (self.left, self.right) for place, c in enumerate(computations)}
+
+        def rank(pair: tuple[int, int]) -> tuple[float, bool, int, tuple[int, int]]:
+            a, b = pair
+            share = common[pair] / (len(nodes[a]) + len(nodes[b]))
+            return -share, graph.computations[a].name != graph.computations[b].name, abs(places[a] - places[b]), pair
+
+        self.join(sorted(common, key=rank))

@@ -1,0 +1,285 @@
+"""Literals: the values of constants, as text or as bytes.
+
+Comparing literals compares their values, however they are held. The fields that hold them are for the files that `tests/test_layers.py`
+names: everyone else uses `==`, `decode`, `splat_bytes` and `literals.print.literal_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from itertools import islice
+from math import isfinite, isnan, prod
+
+from hlotool.errors import HlotoolError
+from hlotool.literals.data import PART_TYPES, each_token, element_bytes, element_tokens, encoded
+from hlotool.literals.floats import decode_floats
+from hlotool.record import Record, replace
+from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
+from hlotool.shapes.shape import UNBOUNDED, Shape, tuple_shape
+
+__all__ = ["ELIDED", "Literal", "decode", "has_nan_or_infinity", "literal_from_bytes", "literal_shape", "splat_bytes", "tuple_literal"]
+
+ELIDED = "{...}"
+"""The text of an array whose values have been left out."""
+
+# The hash of a longer array is that of its first elements, so that the others are decoded only to compare two arrays that begin alike.
+_MOST_HASHED = 1 << 14
+_FIRST_HASHED = 64
+
+
+class Literal(Record):
+    """The value of a constant: an array held as text, in `spelling`, or as bytes, in `packed`, or a tuple of `elements`.
+
+    `spelling` has the elements as written, with normalized braces, whitespace and index comments. A bare `7` or `,`, which XLA completes with
+    zeros, is not expanded. `packed` has the values in row-major order, little-endian, with a whole byte for each element of less than eight
+    bits (integers sign-extended), and complex numbers as real part and imaginary part.
+
+    Literals are equal if they have the same shape and the same values, bit for bit: NaNs are equal to themselves, and 0.0 is not equal to
+    -0.0. Arrays with elided values are only equal to other elided ones. `shape` is the result of `literal_shape`: static except for
+    dimensions written `?`, and without `element_size_in_bits`.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape = array_shape("s16", (2,))
+    >>> Literal(shape, "{1, 2}") == Literal(shape, "{01, 2}") == literal_from_bytes(shape, b"\\1\\0\\2\\0")
+    True
+    >>> Literal(shape, "{...}").elided
+    True
+    """
+
+    shape: Shape
+    spelling: str = ""
+    packed: bytes | None = None
+    elements: tuple[Literal, ...] = ()
+    _array: object = None
+    _compared: bytes | str | None = None
+    _hash: int | None = None
+    # False until it is computed.
+    _splat: bytes | bool | None = False
+
+    # Compared leaf by leaf, since tuples may nest deeper than Python recurses.
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Literal):
+            return NotImplemented
+        # Equal shapes have equally many leaves, in the same order.
+        return self.shape == other.shape and all(map(_are_equal, self.leaves(), other.leaves()))
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash((self.shape, *map(_hashed, self.leaves()))))
+        known: int = self._hash  # type: ignore[assignment]  # it has just been set
+        return known
+
+    def __repr__(self) -> str:
+        return f"<literal {self.shape.text} {self.spelling[:60] or (self.packed or b'')[:30].hex()}>"
+
+    def _significant(self) -> bytes | str:
+        """The bytes of an array without zeros at the end, which differ for arrays of one shape if an element does; a text if they are unknown."""
+        values = self._compared
+        if values is None:
+            values = _significant(self)
+            object.__setattr__(self, "_compared", values)
+        return values
+
+    @property
+    def array(self) -> object:
+        """The decoded values, cached here by the interpreter; None if it has not decoded them yet."""
+        return self._array
+
+    def cache_array(self, array: object) -> None:
+        """Caches the decoded values as `array`."""
+        object.__setattr__(self, "_array", array)
+
+    @property
+    def elided(self) -> bool:
+        """Whether the values are unknown: an array written `{...}`, or a tuple that contains one."""
+        return any(leaf.spelling == ELIDED for leaf in self.leaves()) if self.elements else self.spelling == ELIDED
+
+    @property
+    def is_abbreviated(self) -> bool:
+        """Whether an array is written as a number without braces, or as `,`: XLA completes both with zeros."""
+        return bool(self.shape.dimensions) and self.packed is None and self.spelling[:1] != "{"
+
+    @property
+    def element_count(self) -> int:
+        """The number of elements of the array, or of all arrays of the tuple together."""
+        # As in XLA, a dimension written `?` has size 0 in a literal.
+        return sum(prod(max(size, 0) for size in leaf.shape.dimensions) for leaf in self.leaves() if not leaf.shape.is_tuple)
+
+    def leaves(self) -> Iterator[Literal]:
+        """The arrays and empty tuples that the literal consists of, in order; the literal itself if it is an array."""
+        stack = [self]
+        while stack:
+            literal = stack.pop()
+            if literal.elements:
+                stack.extend(reversed(literal.elements))
+            else:
+                yield literal
+
+
+def tuple_literal(elements: Iterable[Literal]) -> Literal:
+    """The tuple literal of `elements`.
+
+    >>> tuple_literal(()).shape.text
+    '()'
+    """
+    elements = tuple(elements)
+    return Literal(tuple_shape(element.shape for element in elements), elements=elements)
+
+
+def literal_shape(shape: Shape) -> Shape:
+    """The shape of the value of a constant: static and without a buffer or a layout's `element_size_in_bits`, as in XLA.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> literal_shape(array_shape("f32", (2,), (True,))).text
+    'f32[2]{0}'
+    """
+    if shape.element_type == "buffer":
+        return literal_shape(shape.elements[0])
+    layout = shape.layout
+    if layout is not None and (layout.element_size_in_bits or layout.dynamic_shape_metadata_prefix_bytes < 0):
+        layout = replace(layout, element_size_in_bits=0, dynamic_shape_metadata_prefix_bytes=max(layout.dynamic_shape_metadata_prefix_bytes, 0))
+    elif not shape.dynamic:
+        return shape
+    unbounded = tuple(size == UNBOUNDED for size in shape.dimensions)
+    return replace(shape, dynamic=unbounded if any(unbounded) else (), layout=layout)
+
+
+def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
+    """The array literal with these values: row-major, little-endian, with a whole byte for each element of less than eight bits.
+
+    Raises ValueError if `data` does not have the size of the shape.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> literal_from_bytes(array_shape("s16", (2,)), b"\\1\\0\\2\\0").element_count
+    2
+    """
+    literal = Literal(literal_shape(shape), packed=bytes(data))
+    expected = literal.element_count * element_bytes(ELEMENT_TYPES[literal.shape.element_type])
+    if len(data) != expected:
+        raise ValueError(f"{shape.text_without_layout} holds {expected} bytes, not {len(data)}")
+    return literal
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
+def decode(literal: Literal) -> bytes:
+    """The values of an array literal as bytes, in the format of `literal_from_bytes`.
+
+    Raises ValueError for a tuple, and HlotoolError if the values are elided.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> decode(Literal(array_shape("f32", (2,)), "{1, -0.0}")).hex()
+    '0000803f00000080'
+    """
+    if literal.packed is not None:
+        return literal.packed
+    if literal.shape.is_tuple:
+        raise ValueError("a tuple literal is decoded element by element")
+    if literal.elided:
+        raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
+    element = ELEMENT_TYPES[literal.shape.element_type]
+    data = encoded(element, element_tokens(literal.spelling))
+    return data.ljust(literal.element_count * element_bytes(element), b"\0") if literal.is_abbreviated else data
+
+
+def _are_equal(a: Literal, b: Literal) -> bool:
+    if a.spelling == b.spelling and a.packed == b.packed:
+        return True
+    return a._significant() == b._significant()
+
+
+def _significant(leaf: Literal) -> bytes | str:
+    if leaf.packed is not None:
+        return leaf.packed.rstrip(b"\0")
+    if leaf.elided or not leaf.shape.is_array:
+        return leaf.spelling
+    return _encoded(leaf.shape.element_type, leaf.spelling, element_tokens(leaf.spelling))
+
+
+def _hashed(leaf: Literal) -> bytes | str:
+    """What the hash of a literal is computed from: all of a small array, the first elements of a large one."""
+    if leaf.element_count <= _MOST_HASHED or leaf.elided:
+        return leaf._significant()
+    row = ELEMENT_TYPES[leaf.shape.element_type]
+    if leaf.packed is not None:
+        return leaf.packed[: _FIRST_HASHED * element_bytes(row)].rstrip(b"\0")
+    parts = 2 if row.kind == "complex" else 1
+    return _encoded(row.name, "", list(islice(each_token(leaf.spelling), _FIRST_HASHED * parts)))
+
+
+def _encoded(element_type: str, spelling: str, tokens: list[str]) -> bytes | str:
+    """The bytes of some elements without zeros at the end; `spelling` if they are not values of the type."""
+    try:
+        return encoded(ELEMENT_TYPES[element_type], tokens).rstrip(b"\0")
+    except (HlotoolError, ValueError, OverflowError):
+        return spelling
+
+
+def splat_bytes(literal: Literal) -> bytes | None:
+    """The bytes of the element that all elements of an array are; None if they differ or are unknown, and for an empty array.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> splat_bytes(Literal(array_shape("s8", (2,)), "{7, 07}")), splat_bytes(Literal(array_shape("s8", (2,)), "{7, 8}"))
+    (b'\\x07', None)
+    """
+    known = literal._splat
+    if known is False:
+        known = _splat_bytes(literal)
+        object.__setattr__(literal, "_splat", known)
+    return known if isinstance(known, bytes) else None
+
+
+def _splat_bytes(literal: Literal) -> bytes | None:
+    shape, count = literal.shape, literal.element_count
+    if not shape.is_array or literal.elided or not count:
+        return None
+    row = ELEMENT_TYPES[shape.element_type]
+    if literal.packed is not None:
+        size, data = element_bytes(row), literal.packed
+        first = data[:size]
+        return first if first and data[size : 2 * size] in (first, b"") and data == first * count else None
+    if literal.is_abbreviated or not shape.dimensions:
+        first = _number_bytes(row.name, literal.spelling)
+        return first if count == 1 or not any(first) else None
+    elements = _distinct(row, literal.spelling)
+    return elements[0] if len(elements) == 1 else None
+
+
+@lru_cache(maxsize=1024)
+def _number_bytes(element_type: str, spelling: str) -> bytes:
+    """The bytes of a number, or of the zeros that `,` stands for."""
+    row = ELEMENT_TYPES[element_type]
+    return next(iter(_distinct(row, spelling)), bytes(element_bytes(row)))
+
+
+def _distinct(row: ElementType, spelling: str) -> list[bytes]:
+    """The first element of an array, and the first that differs from it."""
+    tokens = each_token(spelling)
+    known: dict[tuple[str, ...], bytes] = {}
+    for element in zip(tokens, tokens, strict=False) if row.kind == "complex" else zip(tokens, strict=False):
+        if element not in known:
+            data = encoded(row, element)
+            if known and data != next(iter(known.values())):
+                return [next(iter(known.values())), data]
+            known[element] = data
+    return [*known.values()][:1]
+
+
+def has_nan_or_infinity(literal: Literal) -> tuple[bool, bool]:
+    """Whether an array of floating-point or complex numbers has NaNs, and whether it has infinities.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> has_nan_or_infinity(Literal(array_shape("f32", (2,)), "{-inf, 1}"))
+    (False, True)
+    """
+    if literal.packed is None:
+        return "nan" in literal.spelling, "inf" in literal.spelling
+    name = literal.shape.element_type
+    numbers = [number for number in decode_floats(PART_TYPES.get(name, name), literal.packed) if not isfinite(number)]
+    has_nan = any(map(isnan, numbers))
+    return has_nan, not all(map(isnan, numbers))

@@ -1,0 +1,246 @@
+"""Ignore files of git: which files and folders of a repository git ignores, found out without running git.
+
+Git itself is not asked, since the configuration of a repository, which may come from anywhere, can name programs for it to run. The patterns are
+matched in linear time, since they may come from anywhere, too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import string
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from hlotool.workspace.reading import is_link, read_bounded
+
+__all__ = ["IgnoreRules", "rules_for"]
+
+# In bytes. The ignore files that people write have a few kilobytes.
+_LARGEST = 1 << 18
+_CLASSES = {
+    "alnum": string.ascii_letters + string.digits, "alpha": string.ascii_letters, "blank": " \t", "cntrl": "".join(map(chr, [*range(32), 127])),
+    "digit": string.digits, "graph": "".join(map(chr, range(33, 127))), "lower": string.ascii_lowercase, "print": "".join(map(chr, range(32, 127))),
+    "punct": string.punctuation, "space": string.whitespace, "upper": string.ascii_uppercase, "xdigit": string.hexdigits,
+}  # fmt: skip
+
+
+class _Pattern(NamedTuple):
+    """A line of an ignore file.
+
+    `segments` match the parts of a path, or only its last part if there is one segment and `is_name`. None stands for any number of parts.
+    """
+
+    segments: tuple[re.Pattern[bytes] | None, ...]
+    is_name: bool
+    is_negated: bool
+    needs_folder: bool
+
+    def matches(self, parts: Sequence[bytes]) -> bool:
+        if self.is_name:
+            (segment,) = self.segments
+            return segment is not None and segment.fullmatch(parts[-1]) is not None
+        return _match(self.segments, parts)
+
+
+class IgnoreRules:
+    """The patterns that apply to the entries of a folder.
+
+    Each level is the patterns of a file, and the path from the folder of that file to this folder. Later levels precede earlier ones.
+    """
+
+    __slots__ = ("folder", "levels")
+
+    def __init__(self, folder: str, levels: Sequence[tuple[Sequence[_Pattern], tuple[bytes, ...]]]) -> None:
+        self.folder = folder
+        own = _patterns_in(os.path.join(folder, ".gitignore"))  # noqa: PTH118
+        self.levels = [*levels, (own, ())] if own else levels
+
+    @classmethod
+    def of_repository(cls, root: str) -> IgnoreRules:
+        """The rules for the root of a repository."""
+        return cls(root, [(_patterns_in(os.path.join(root, ".git", "info", "exclude")), ())])  # noqa: PTH118
+
+    def below(self, name: str) -> IgnoreRules:
+        """The rules for a folder in this one; another repository has its own."""
+        folder = os.path.join(self.folder, name)  # noqa: PTH118
+        if _is_repository(folder):
+            return self.of_repository(folder)
+        part = os.fsencode(name)
+        return IgnoreRules(folder, [(patterns, (*parts, part)) for patterns, parts in self.levels])
+
+    def ignore(self, name: str, *, is_folder: bool) -> bool:
+        """Whether git ignores an entry of the folder."""
+        part = os.fsencode(name)
+        for patterns, parts in reversed(self.levels):
+            path = (*parts, part)
+            for pattern in reversed(patterns):
+                if (is_folder or not pattern.needs_folder) and pattern.matches(path):
+                    return not pattern.is_negated
+        return False
+
+
+def rules_for(folder: str) -> IgnoreRules | None:
+    """The rules for a folder; None if it is in no repository, or if it is ignored itself, since somebody has named it nevertheless."""
+    at = Path(os.path.realpath(folder))
+    root = next((parent for parent in (at, *at.parents) if _is_repository(str(parent))), None)
+    if root is None:
+        return None
+    rules = IgnoreRules.of_repository(str(root))
+    for name in at.relative_to(root).parts:
+        if rules.ignore(name, is_folder=True):
+            return None
+        rules = rules.below(name)
+    return rules
+
+
+def _is_repository(folder: str) -> bool:
+    # Path.exists raises for folders that may not be searched.
+    return os.path.exists(os.path.join(folder, ".git"))  # noqa: PTH110, PTH118
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _patterns_in(path: str) -> list[_Pattern]:
+    """The patterns of an ignore file; none if it cannot be read, if it is large, a link or a device. Git does not follow links either."""
+    if is_link(path):
+        return []
+    try:
+        data = read_bounded(path, _LARGEST, needs_file=True)
+    except (OSError, ValueError):
+        return []
+    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return [pattern for line in lines if (pattern := _pattern(line.removesuffix(b"\r"))) is not None]
+
+
+def _pattern(line: bytes) -> _Pattern | None:
+    """The pattern in a line; None for comments, empty lines, and patterns that match nothing."""
+    if line.startswith(b"#"):
+        return None
+    text = line.partition(b"\0")[0]
+    stripped = text.rstrip(b" ")
+    is_escaped = (len(stripped) - len(stripped.rstrip(b"\\"))) % 2 == 1
+    text = text[: len(stripped) + 1] if is_escaped else stripped
+    is_negated = text.startswith(b"!")
+    text = text[is_negated:]
+    needs_folder = text.endswith(b"/")
+    text = text.removesuffix(b"/")
+    is_name = b"/" not in text
+    segments = _segments(text.removeprefix(b"/"), is_name=is_name)
+    return None if not text or segments is None else _Pattern(segments, is_name, is_negated, needs_folder)
+
+
+def _segments(text: bytes, *, is_name: bool) -> tuple[re.Pattern[bytes] | None, ...] | None:
+    """The regular expressions for the parts of a path; None if the pattern is not valid, and matches nothing."""
+    # For each segment, the alternatives at each position; None is a star.
+    segments: list[list[bytes | None]] = [[]]
+    is_deep = [False]
+    at = 0
+    while at < len(text):
+        char = text[at : at + 1]
+        if char == b"\\":
+            at += 1
+            char = text[at : at + 1]
+            if not char:
+                return None
+            is_special = False
+        else:
+            is_special = True
+        at += 1
+        if char == b"/":
+            segments.append([])
+            is_deep.append(False)
+        elif is_special and char == b"*":
+            end = at + len(text[at:]) - len(text[at:].lstrip(b"*"))
+            is_whole = not segments[-1] and (end == len(text) or text.startswith((b"/", b"\\/"), end))
+            is_deep[-1] = end > at and is_whole and not is_name
+            segments[-1].append(None)
+            at = end
+        elif is_special and char == b"?":
+            segments[-1].append(b".")
+        elif is_special and char == b"[":
+            bracket = _bracket(text, at)
+            if bracket is None:
+                return None
+            chars, at = bracket
+            segments[-1].append(chars)
+        else:
+            segments[-1].append(re.escape(char))
+    found = [None if deep else _expression(segment) for segment, deep in zip(segments, is_deep, strict=True)]
+    # At the end, two stars stand for what is in a folder, not for the folder.
+    return (*found, _expression([None])) if is_deep[-1] else tuple(found)
+
+
+def _expression(segment: Sequence[bytes | None]) -> re.Pattern[bytes]:
+    """The regular expression for a part of a path."""
+    pieces: list[bytes] = [b""]
+    for item in segment:
+        if item is None:
+            pieces.append(b"")
+        else:
+            pieces[-1] += item
+    first, *others = pieces
+    if others:
+        # What comes between two stars matches as early as it can, once and for all: this keeps the time linear.
+        first += b"".join(b"(?>.*?%s)" % piece for piece in others[:-1] if piece) + b".*" + others[-1]
+    return re.compile(first, re.DOTALL)
+
+
+def _bracket(text: bytes, at: int) -> tuple[bytes, int] | None:
+    """The characters that brackets stand for, as a regular expression, and where they end; None if they do not end."""
+    is_negated = text[at : at + 1] in (b"!", b"^")
+    at += is_negated
+    found: set[int] = set()
+    before: int | None = None
+    is_first = True
+    while is_first or text[at : at + 1] != b"]":
+        is_first = False
+        char = text[at : at + 1]
+        if char == b"[" and text[at + 1 : at + 2] == b":":
+            end = text.find(b"]", at + 2)
+            if end < 0:
+                return None
+            name = text[at + 2 : end]
+            if name.endswith(b":"):
+                members = _CLASSES.get(name[:-1].decode("latin-1"))
+                if members is None:
+                    return None
+                found.update(members.encode())
+                before, at = None, end + 1
+                continue
+        is_range = char == b"-" and before is not None and text[at + 1 : at + 2] not in (b"", b"]")
+        at += is_range
+        at += text[at : at + 1] == b"\\"
+        if at >= len(text):
+            return None
+        last = text[at]
+        found.update(range(before, last + 1) if is_range and before is not None else (last,))
+        before = None if is_range else last
+        at += 1
+    members_found = sorted((set(range(256)) - found if is_negated else found) - {ord("/")})
+    return (b"[%s]" % b"".join(b"\\x%02x" % char for char in members_found) if members_found else b"(?!)"), at + 1
+
+
+# ---- matching ---------------------------------------------------------------------------------------------------------
+
+
+def _match(segments: Sequence[re.Pattern[bytes] | None], parts: Sequence[bytes]) -> bool:
+    """Whether the segments match all parts. As each matches one part, only the last None that was met has to be tried again."""
+    i = j = 0
+    retry: tuple[int, int] | None = None
+    while j < len(parts):
+        if i < len(segments):
+            segment = segments[i]
+            if segment is None:
+                i, retry = i + 1, (i + 1, j)
+                continue
+            if segment.fullmatch(parts[j]):
+                i, j = i + 1, j + 1
+                continue
+        if retry is None:
+            return False
+        i, j = retry[0], retry[1] + 1
+        retry = i, j
+    return all(segment is None for segment in segments[i:])

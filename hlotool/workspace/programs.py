@@ -1,0 +1,33 @@
+"""Programs that hlotool starts, found on the PATH."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["find_program"]
+
+
+def find_program(name: str) -> str | None:
+    """The absolute path of a program; None if it is not on the PATH.
+
+    The working directory, which may be a folder from anywhere, is never searched, unlike by Windows itself and by `shutil.which` there. Neither
+    are folders of the PATH that are relative to it.
+    """
+    if Path(name).is_absolute():
+        return name if _is_program(Path(name)) else None
+    suffixes = ["", *os.environ.get("PATHEXT", ".EXE").split(os.pathsep)] if os.name == "nt" else [""]
+    for folder in os.get_exec_path():
+        if Path(folder).is_absolute():
+            for suffix in suffixes:
+                path = Path(folder, f"{name}{suffix}")
+                if _is_program(path):
+                    return str(path)
+    return None
+
+
+def _is_program(path: Path) -> bool:
+    try:
+        return path.is_file() and os.access(path, os.X_OK)
+    except (OSError, ValueError):
+        return False

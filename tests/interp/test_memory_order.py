@@ -1,0 +1,151 @@
+"""Results do not depend on where in memory the elements of operands are: views give the same bits as dense arrays, with every executor."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from case_files import case_devices, device_values, read_cases
+from fuzz_plans import small_blocks
+from instances import FAMILIES, module_of
+from memory_forms import FORMS, computation_disagreement, in_form, view_disagreement
+from random_ops import random_instance
+
+import hlotool
+from hlotool.errors import HlotoolError
+from hlotool.interp.kernels.table import OPS
+from hlotool.interp.literal import literal_array
+from hlotool.interp.values import leaves
+from hlotool.ir.model import Module
+from hlotool.literals.parse import parse_literal
+
+FOLDER = Path(__file__).parent.parent
+# Kernels that are only called with several devices, by the cases of these.
+OF_DEVICES = {
+    x.opcode
+    for path in (FOLDER / "devices").glob("*.hlo")
+    for case in read_cases(path)
+    for x in hlotool.parse(case.text, strict=False).all_instructions()
+}
+# Those that take no arrays with dimensions, and those of later parts of operations that others begin.
+WITHOUT_ARRAYS = {"after-all", "async-done", "async-update", "copy-done", "get-tuple-element", "iota", "rng", "rng-get-and-update-state"}
+
+
+def modules_of(opcode: str) -> list[tuple[Module, list[Any]]]:
+    """The cases of an opcode, and random instances of it, with arguments."""
+    found: list[tuple[Module, list[Any]]] = []
+    path = FOLDER / "ops" / f"{opcode}.hlo"
+    for case in read_cases(path) if path.exists() else ():
+        try:
+            found.append((hlotool.parse(case.text), []))
+        except HlotoolError:
+            continue
+    random = Random(opcode)
+    if opcode in FAMILIES:
+        instances = [random_instance(random, [opcode], most) for most in (40, 40, 40, 300, 300, 2000)]
+        found += [(hlotool.parse(module_of([x])), x.arrays) for x in instances]
+    return found
+
+
+@pytest.mark.parametrize("opcode", sorted(name for name, op in OPS.items() if op.kernel is not None))
+def test_kernels(opcode: str) -> None:
+    seen: Counter[str] = Counter()
+    for module, arguments in modules_of(opcode):
+        assert computation_disagreement(module, arguments, Random(1), seen) is None
+    assert seen[opcode] or opcode in OF_DEVICES or opcode in WITHOUT_ARRAYS, "no case has an operand that is an array with dimensions"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_views_in_modules(name: str) -> None:
+    random = Random(name)
+    for most in (40, 40, 300, 3000):
+        x = random_instance(random, [name], most)
+        assert view_disagreement(x, random) is None
+        with small_blocks():
+            assert view_disagreement(x, random) is None
+
+
+@pytest.mark.parametrize("path", sorted((FOLDER / "devices").glob("*.hlo")), ids=lambda path: path.stem)
+def test_devices(path: Path) -> None:
+    for case in read_cases(path):
+        module = hlotool.parse(case.text, strict=False)
+        replicas, partitions = case_devices(case.text)
+        shapes = [leaf for parameter in module.entry.parameters for leaf in parameter.shape.leaves()]
+        texts = [device_values(case.text, "input", k) for k in range(replicas * partitions)]
+        arguments = [[literal_array(parse_literal(shape, text)) for shape, text in zip(shapes, of_one, strict=True)] for of_one in texts]
+        results = []
+        for form in (None, *FORMS):
+            given = [[argument if form is None else in_form(argument, form) for argument in of_one] for of_one in arguments]
+            try:
+                values = hlotool.evaluate_replicas(module, given, num_partitions=partitions, executor="reference")
+                results.append([np.asarray(leaf).tobytes() for value in values for leaf in leaves(value)])
+            except HlotoolError:
+                results.append([])
+        assert all(other == results[0] for other in results[1:]), case.text
+
+
+# ---- sums and products --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "sizes", [(1, 33, 1), (1, 65, 2), (2, 8, 1), (2, 512, 512), (1, 300, 70), (33, 300, 33), (100, 100, 100), (70, 300, 1)], ids=str
+)
+@pytest.mark.parametrize("element_type", ["f32", "f64", "c64"])
+def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
+    """NumPy chooses among functions by the sizes of matrices and their order in memory."""
+    rows, contracted, columns = sizes
+    text = f"""ENTRY e {{ x = {element_type}[{rows},{contracted}] parameter(0) y = {element_type}[{contracted},{columns}] parameter(1)
+      ROOT r = {element_type}[{rows},{columns}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
+    dtype = {"f32": np.float32, "f64": np.float64, "c64": np.complex64}[element_type]
+    numpy = np.random.default_rng(1)
+    arguments = [numpy.standard_normal(shape).astype(dtype) for shape in ((rows, contracted), (contracted, columns))]
+    module = hlotool.parse(text)
+    assert computation_disagreement(module, arguments, Random(1)) is None
+    results = [hlotool.evaluate(module, arguments, executor="reference").tobytes()]
+    results += [hlotool.evaluate(module, [in_form(x, form) for x in arguments], executor="plan").tobytes() for form in FORMS]
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("rows", [2, 7, 33])
+@pytest.mark.parametrize("executor", ["reference", "plan"])
+def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> None:
+    """NumPy has a function for symmetric matrices, which adds up in another order."""
+    text = f"""ENTRY e {{ x = f32[{rows},300] parameter(0) y = f32[{rows},300] parameter(1)
+      ROOT r = f32[{rows},{rows}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}} }}"""
+    module, x = hlotool.parse(text), np.random.default_rng(1).standard_normal((rows, 300)).astype(np.float32)
+    assert hlotool.evaluate(module, [x, x], executor=executor).tobytes() == hlotool.evaluate(module, [x, x.copy()], executor=executor).tobytes()
+
+
+SUMS = [((3, 3000, 20), (1,)), ((5, 600, 50), (1,)), ((381, 172, 20), (1,)), ((4, 20, 800, 30), (1, 2)), ((70001, 16), (1,)), ((2, 40000), (1,))]
+
+
+@pytest.mark.parametrize(("sizes", "axes"), SUMS, ids=str)
+def test_sums_in_blocks(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
+    """A block of few rows adds up in the order of the whole array."""
+    kept = [size for k, size in enumerate(sizes) if k not in axes]
+    text = f"""add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
+      ENTRY e {{ x = f32{list(sizes)} parameter(0) y = f32{list(sizes)} exponential(x) zero = f32[] constant(0)
+      ROOT r = f32{kept} reduce(y, zero), dimensions={{{", ".join(map(str, axes))}}}, to_apply=add }}"""
+    module, x = hlotool.parse(text.replace(", ", ",")), np.random.default_rng(1).standard_normal(sizes).astype(np.float32)
+    results = {hlotool.evaluate(module, [x], executor=executor).tobytes() for executor in ("reference", "plan")}
+    assert len(results) == 1
+
+
+@pytest.mark.parametrize("element_type", ["f32", "f64", "c64", "c128"])
+@pytest.mark.parametrize("exponent", ["2", "0.5", "-1", "3", "0"])
+def test_powers(element_type: str, exponent: str) -> None:
+    """NumPy computes squares, roots and reciprocals by other functions if all exponents are one number in memory."""
+    number = f"({exponent}, 0)" if element_type.startswith("c") else exponent
+    text = f"""ENTRY e {{ x = {element_type}[70] parameter(0) n = {element_type}[] constant({number})
+      y = {element_type}[70] broadcast(n), dimensions={{}} ROOT r = {element_type}[70] power(x, y) }}"""
+    dense = text.replace("y = ", f"y = {element_type}[70] parameter(1) z = ")
+    numpy = np.random.default_rng(1)
+    x = numpy.standard_normal(70) + (1j * numpy.standard_normal(70) if element_type.startswith("c") else 0)
+    x = x.astype({"f32": "f4", "f64": "f8", "c64": "c8", "c128": "c16"}[element_type])
+    expected = hlotool.evaluate(hlotool.parse(dense), [x, np.full(70, complex(exponent) if x.dtype.kind == "c" else float(exponent), x.dtype)])
+    for executor in ("reference", "plan"):
+        assert hlotool.evaluate(hlotool.parse(text), [x], executor=executor).tobytes() == expected.tobytes()

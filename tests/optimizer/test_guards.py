@@ -1,0 +1,43 @@
+"""Recorded proofs: each guard of a rule or pass is needed by a program, and all of these programs are rewritten as they should be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from proofs.guards import equivalents, guards_of
+from proofs.replay import read_programs, replay, subjects_of
+
+BREAK_GUARDS = Path(__file__).parents[1] / "tools" / "break_guards.py"
+MODULES = [pytest.param(module, id=module.rpartition(".")[2]) for module in subjects_of()]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_programs_at_the_guards(module: str) -> None:
+    for program in read_programs(module):
+        message = replay(program)
+        assert message is None, f"{message}, in\n{program}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_guard_has_a_program(module: str) -> None:
+    """After a change of a guard, `python tests/tools/prove_guards.py MODULE` looks for programs."""
+    programs = read_programs(module)
+    assert {program.subject for program in programs} == set(subjects_of()[module])
+    recorded = {key for program in programs for key in program.guards}
+    assert guards_of(module).keys() - equivalents(module) == recorded
+
+
+def test_broken_guards_are_noticed() -> None:
+    result = subprocess.run([sys.executable, str(BREAK_GUARDS), "--count", "6", "--seed", "1"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "6 of 6 broken guards were noticed" in result.stdout
+
+
+def test_what_changes_nothing_is_not_noticed() -> None:
+    """Otherwise, something else than the guard was noticed."""
+    result = subprocess.run([sys.executable, str(BREAK_GUARDS), "--equivalent"], capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert "\n0 of " in result.stdout

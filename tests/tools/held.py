@@ -1,0 +1,50 @@
+"""Constants held as bytes, as NumPy's values and those that are folded are: the same module, without the spelling of its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hlotool.ir.model import Module, set_field
+from hlotool.literals.literal import Literal, decode, literal_from_bytes, tuple_literal
+
+__all__ = ["as_held", "constants_as_bytes", "is_held_as_bytes", "with_bytes"]
+
+_HELD_AS_BYTES = [False]
+
+
+@contextmanager
+def constants_as_bytes() -> Iterator[None]:
+    """Lets `as_held` convert modules."""
+    _HELD_AS_BYTES.append(True)
+    try:
+        yield
+    finally:
+        _HELD_AS_BYTES.pop()
+
+
+def is_held_as_bytes() -> bool:
+    return _HELD_AS_BYTES[-1]
+
+
+def as_held(module: Module) -> Module:
+    """The module, with its constants as bytes if the test asks for that."""
+    return with_bytes(module) if is_held_as_bytes() else module
+
+
+def with_bytes(module: Module) -> Module:
+    """The module, whose constants now are bytes."""
+    for computation in module.computations:
+        for x in computation.instructions:
+            if isinstance(x.immediate, Literal):
+                set_field(x, "immediate", _in_bytes(x.immediate))
+                # It is not the text any more that a print would copy.
+                module.notes.spans.pop(computation, None)
+    return module
+
+
+def _in_bytes(literal: Literal) -> Literal:
+    if literal.shape.is_tuple:
+        return tuple_literal([_in_bytes(element) for element in literal.elements])
+    # A single number for an array is about how it is written.
+    return literal if literal.elided or literal.is_abbreviated else literal_from_bytes(literal.shape, decode(literal))

@@ -1,0 +1,109 @@
+"""The guards of rules and passes: conditions on which it depends whether something is changed, each of which can be broken."""
+
+from __future__ import annotations
+
+import ast
+import os
+import resource
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import FunctionType
+
+from code_changes import Swap, names_in
+from code_mutations import Function, Mutation, guard_mutations, outermost_functions
+from reached import tree_of
+
+from proofs.replay import FOLDER, Subject, subjects_of
+
+__all__ = ["Guard", "apart", "equivalents", "guards_of"]
+
+_HELPERS = {
+    "passes.arguments": ("hlotool.optimizer.tuple_edits",),
+    "passes.inline": ("hlotool.optimizer.inlining",),
+    "rules.arithmetic": ("hlotool.optimizer.patterns",),
+    "rules.identities": ("hlotool.analysis.simplify",),
+    "rules.reshape": ("hlotool.optimizer.dimensions",),
+}
+"""Modules whose functions rules and passes share, each with the first of these that has programs for it."""
+
+_MEMORY = 6 << 30
+_EQUIVALENTS = FOLDER / "equivalent.txt"
+
+
+@dataclass
+class Guard:
+    """A change of a guard, the module whose programs show it, the function that has it, and the rules or passes that reach the function."""
+
+    home: str
+    mutation: Mutation
+    classes: list[str]
+    function: Function
+    subjects: list[Subject]
+
+    def break_it(self, functions: dict[str, list[FunctionType]]) -> None:
+        """Changes the code of this process, which has these functions."""
+        Swap(self.mutation, self.classes, self.function, functions)()
+
+
+def guards_of(home: str) -> dict[str, Guard]:
+    """The guards of a Python module with rules or passes, and of its helpers, by function and text, whatever their lines are."""
+    helpers = _HELPERS.get(home.removeprefix("hlotool.optimizer."), ())
+    trees = {module: tree_of(module) for module in (home, *helpers)}
+    nodes = _references(trees.values())
+    reached = {subject: _reached(nodes, subject.function) for subject in subjects_of()[home]}
+    result: dict[str, Guard] = {}
+    for module, tree in trees.items():
+        for owner, classes, function in outermost_functions(tree):
+            subjects = [subject for subject, names in reached.items() if not names.isdisjoint({owner, *classes})]
+            if not subjects:
+                continue
+            for mutation in guard_mutations(module, owner, function):
+                key = f"{owner}: {mutation.what}"
+                number = 1 + sum(known == key or known.startswith(f"{key} #") for known in result)
+                result[key if number == 1 else f"{key} #{number}"] = Guard(home, mutation, classes, function, subjects)
+    return result
+
+
+def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
+    """The names that each function, class and constant of some modules mentions."""
+    names: dict[str, set[str]] = {}
+    for tree in trees:
+        for owner, classes, function in outermost_functions(tree):
+            for name in {owner, *classes}:
+                names.setdefault(name, set()).update(names_in(function))
+        for statement in tree.body:
+            if isinstance(statement, ast.Assign | ast.AnnAssign):
+                target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+                names.setdefault(ast.unparse(target), set()).update(names_in(statement))
+    return names
+
+
+def equivalents(module: str) -> set[str]:
+    """The guards of a module whose changes make no difference, for the reasons that comments in the file give."""
+    start = f"{module.rpartition('.')[2]}: "
+    return {line.removeprefix(start) for line in _EQUIVALENTS.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
+
+
+def _reached(nodes: dict[str, set[str]], name: str) -> set[str]:
+    reached, stack = {name}, [name]
+    while stack:
+        fresh = nodes.get(stack.pop(), set()) & nodes.keys() - reached
+        reached |= fresh
+        stack += fresh
+    return reached
+
+
+def apart(function: Callable[[], None]) -> bool:
+    """Runs a function in a process of its own; returns whether it ends well, without an exception and within limits that it has set itself."""
+    if not (child := os.fork()):
+        code = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            signal.signal(signal.SIGPROF, signal.SIG_DFL)
+            function()
+            code = 0
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0

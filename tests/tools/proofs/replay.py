@@ -1,0 +1,269 @@
+"""Recorded proofs: programs at the guards of rules and passes, and what a rule or a pass does to each of them.
+
+The files in `tests/optimizer/proofs` hold the programs, one file for each module with rules or passes. A program begins with lines such as
+
+    // rule add-of-negation: 1 rewrite, leaves 4 instructions, 3 operands, 2 attributes
+    // wrong: _has_sign: `f(x)` is always True
+
+The first names the rule or pass, how often it rewrites the program, and how large the program is afterwards. Each of the others names a guard that
+the program needs: a change of the code with which the result is `wrong`, or with which the program is rewritten `otherwise` than it should be.
+`prove_guards.py` finds the programs and writes the files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hlotool
+from hlotool.errors import EvaluationError, HlotoolError
+from hlotool.interp.dtypes import Array
+from hlotool.interp.inputs import random_arguments
+from hlotool.interp.options import RunOptions
+from hlotool.interp.queues import HostQueues
+from hlotool.interp.values import Value, leaves, with_leaves
+from hlotool.ir.model import Module
+from hlotool.opdefs.table import OPS
+from hlotool.optimizer.checking import same_bits, same_up_to_rounding, special_arguments
+from hlotool.optimizer.context import Context
+from hlotool.optimizer.options import OptimizeOptions
+from hlotool.optimizer.pass_table import BUILT_IN
+from hlotool.optimizer.pipeline import PASSES
+from hlotool.optimizer.registry import Rule, all_rules
+from hlotool.optimizer.report import Report
+from hlotool.optimizer.simplify import simplify
+
+__all__ = ["FOLDER", "Program", "Subject", "apply_rule", "fault", "read_programs", "replay", "subjects_of", "write_programs"]
+
+FOLDER = Path(__file__).parents[2] / "optimizer" / "proofs"
+_SEPARATOR = "// -----\n"
+_HEAD = re.compile(r"// (?P<kind>rule|pass) (?P<name>\S+): (?P<count>\d+) rewrites?, leaves (?P<size>\d+ instructions?, \d+ operands?, \d+ attributes?)\n")
+_GUARD = re.compile(r"// (?P<how>wrong|otherwise): (?P<guard>[^\n]+)\n")
+_REPLICAS = re.compile(r"(?:replica_count|num_partitions)=[2-9]")
+_INPUTS, _MOST_ROUNDS = 3, 10
+# Limits that small programs reach, on the size of constants that are computed, and on the iterations of loops that are unrolled.
+_OPTIONS = OptimizeOptions(max_constant_bytes=256, max_unrolled_iterations=4)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A rule or a pass, and how it is applied to a module."""
+
+    kind: str
+    name: str
+
+    @property
+    def rule(self) -> Rule | None:
+        return all_rules()[self.name] if self.kind == "rule" else None
+
+    @property
+    def module(self) -> str:
+        """The Python module that defines it."""
+        rule = self.rule
+        return rule.rewrite.__module__ if rule is not None else f"hlotool.optimizer.{BUILT_IN[self.name][0]}"
+
+    @property
+    def function(self) -> str:
+        rule = self.rule
+        return rule.rewrite.__qualname__.partition(".")[0] if rule is not None else BUILT_IN[self.name][1]
+
+    @property
+    def flags(self) -> frozenset[str]:
+        return self.rule.flags if self.rule is not None else frozenset()
+
+    def apply(self, module: Module) -> tuple[Module, int]:
+        """The module after the rule or pass, and the number of rewrites."""
+        rule, after = self.rule, copy(module)
+        if rule is not None:
+            return after, apply_rule(after, rule)
+        report, run = Report(), PASSES[self.name]
+        with Context(after, _OPTIONS, report) as context:
+            for _ in range(_MOST_ROUNDS):
+                before = report.count
+                if run(context) != (report.count > before):
+                    raise AssertionError("the pass does not say truly whether it has changed something")
+                if report.count == before:
+                    return after, report.count
+        raise AssertionError("the pass does not end")
+
+
+@dataclass
+class Program:
+    """A recorded program: the text, what happens to it, and the guards that it needs."""
+
+    subject: Subject
+    text: str
+    count: int
+    size: str
+    guards: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        lines = [f"// {self.subject.kind} {self.subject.name}: {_plural(self.count, 'rewrite')}, leaves {self.size}\n"]
+        lines += [f"// {how}: {guard}\n" for guard, how in sorted(self.guards.items())]
+        return "".join(lines) + self.text
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def apply_rule(module: Module, rule: Rule) -> int:
+    """Applies one rule to a module, which it changes; returns how often."""
+    with Context(module) as context:
+        simplify(context, rule.topic, {OPS[opcode]: [rule] for opcode in rule.opcodes})
+    return context.report.count
+
+
+@cache
+def subjects_of() -> dict[str, list[Subject]]:
+    """The rules and passes by the Python modules that define them."""
+    result: dict[str, list[Subject]] = {}
+    subjects = [Subject("rule", name) for name, rule in all_rules().items() if rule.is_built_in]
+    subjects += [Subject("pass", name) for name, (module, _) in BUILT_IN.items() if module.startswith("passes.")]
+    for subject in subjects:
+        import_module(subject.module)
+        result.setdefault(subject.module, []).append(subject)
+    return result
+
+
+# ---- the file ---------------------------------------------------------------------------------------------------------------
+
+
+def _path(module: str) -> Path:
+    return FOLDER / f"{module.rpartition('.')[2]}.hlo"
+
+
+def read_programs(module: str) -> list[Program]:
+    """The recorded programs of a Python module with rules or passes."""
+    path = _path(module)
+    parts = path.read_text(encoding="utf-8").split(_SEPARATOR) if path.exists() else []
+    return [_program(part) for part in parts]
+
+
+def _program(part: str) -> Program:
+    match = _HEAD.match(part)
+    assert match is not None, part
+    at, guards = match.end(), {}
+    while (guard := _GUARD.match(part, at)) is not None:
+        guards[guard["guard"]] = guard["how"]
+        at = guard.end()
+    return Program(Subject(match["kind"], match["name"]), part[at:], int(match["count"]), match["size"], guards)
+
+
+def write_programs(module: str, programs: list[Program]) -> None:
+    """Writes the programs of a Python module that show something."""
+    FOLDER.mkdir(exist_ok=True)
+    _path(module).write_text(_SEPARATOR.join(map(str, programs)), encoding="utf-8")
+
+
+# ---- what happens to a program --------------------------------------------------------------------------------------------------
+
+
+def replay(program: Program) -> str | None:
+    """What is not as recorded, or wrong; None if all is well."""
+    module = hlotool.parse(program.text)
+    try:
+        after, count = program.subject.apply(module)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if (count, size_of(after)) != (program.count, program.size):
+        return f"{_plural(count, 'rewrite')}, leaves {size_of(after)} instead of {program.count} and {program.size}"
+    return fault(program.subject, module, after) if count else None
+
+
+def size_of(module: Module) -> str:
+    """The size of what the entry computation runs."""
+    reached, stack = {module.entry}, [module.entry]
+    while stack:
+        fresh = {called for x in stack.pop().instructions for called in x.called} - reached
+        reached |= fresh
+        stack += fresh
+    instructions = [x for computation in reached for x in computation.instructions]
+    counts = len(instructions), sum(len(x.operands) for x in instructions), sum(len(x.attributes) for x in instructions)
+    return ", ".join(_plural(count, noun) for count, noun in zip(counts, ("instruction", "operand", "attribute"), strict=True))
+
+
+def fault(subject: Subject, module: Module, after: Module) -> str | None:
+    """How the result of a rule or pass is wrong: not valid, or not equal in a run; None if it is right."""
+    known = {d.code for d in hlotool.verify(module) if d.severity == "error"}
+    try:
+        again = hlotool.parse(hlotool.to_text(after))
+    except HlotoolError as error:
+        return f"not valid any more: {error}"
+    errors = [d for d in hlotool.verify(again) if d.severity == "error" and d.code not in known]
+    if errors:
+        return f"not valid any more: {errors[0]}"
+    if subject.flags:
+        return _difference(module, after, _integers, same_up_to_rounding)
+    return _difference_on_devices(module, after) if _REPLICAS.search(hlotool.to_text(module)) else _difference(module, after, _special, same_bits)
+
+
+def _integers(module: Module, seed: int) -> tuple[Value, ...]:
+    """Random arguments that are small positive integers, also where they are floats, so that sums, products and conversions are not rounded."""
+    arguments = random_arguments(module, seed)
+    return tuple(with_leaves(p.shape, [_rounded(leaf) for leaf in leaves(x)]) for p, x in zip(module.entry.parameters, arguments, strict=True))
+
+
+def _rounded(leaf: Any) -> Any:
+    if not isinstance(leaf, np.ndarray | np.generic) or leaf.dtype.kind not in "fV":
+        return leaf
+    with np.errstate(all="ignore"):
+        return np.clip(np.rint(np.abs(leaf.astype(np.float64)) * 3), 1, 3).astype(leaf.dtype)
+
+
+def _special(module: Module, seed: int) -> tuple[Value, ...]:
+    return special_arguments(module, seed) if seed else random_arguments(module, seed)
+
+
+def _difference(
+    before: Module, after: Module, inputs: Callable[[Module, int], tuple[Value, ...]], same: Callable[[Array, Array], bool]
+) -> str | None:
+    """Where results, or what goes to the host, differ on a few inputs."""
+    for seed in range(_INPUTS):
+        arguments = inputs(before, seed)
+        try:
+            expected = _run(before, arguments)
+        except (EvaluationError, MemoryError):
+            continue
+        try:
+            actual = _run(after, arguments)
+        except EvaluationError as error:
+            return f"fails: {error}"
+        if not _same(expected, actual, same):
+            return f"{expected} before and {actual} after"
+    return None
+
+
+def _run(module: Module, arguments: Any) -> list[Any]:
+    queues = HostQueues()
+    result = hlotool.evaluate(module, arguments, options=RunOptions(elided_fill="iota", max_iterations=100, queues=queues))
+    return [*leaves(result), *leaves(tuple(queues.outfeed))]
+
+
+def _difference_on_devices(before: Module, after: Module) -> str | None:
+    count = int(re.search(r"replica_count=(\d+)", hlotool.to_text(before) + " replica_count=1")[1])  # type: ignore[index]
+    arguments = [random_arguments(before, seed) for seed in range(count)]
+    try:
+        expected = list(leaves(tuple(hlotool.evaluate_replicas(before, arguments))))
+    except EvaluationError:
+        return None
+    try:
+        actual = list(leaves(tuple(hlotool.evaluate_replicas(after, arguments))))
+    except EvaluationError as error:
+        return f"fails: {error}"
+    return None if _same(expected, actual, same_bits) else f"{expected} before and {actual} after"
+
+
+def _same(first: list[Any], second: list[Any], same: Callable[[Array, Array], bool]) -> bool:
+    if len(first) != len(second):
+        return False
+    arrays = [(np.asarray(a), np.asarray(b)) for a, b in zip(first, second, strict=True) if isinstance(a, np.ndarray | np.generic)]
+    return all(same(a, b) for a, b in arrays)

@@ -11,7 +11,7 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import fusion_computations
 from hlotool.literals.print import literal_text
 from hlotool.shapes.layout import Layout
-from hlotool.shapes.literal import Literal
+from hlotool.literals.literal import Literal
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import REPLICATED, Sharding
 from hlotool.shapes.values import AliasPair

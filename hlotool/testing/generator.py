@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from hlotool.builder.builder import Builder
 from hlotool.builder.op import Op
 from hlotool.errors import BuilderError
-from hlotool.literals.data import PART_TYPES
+from hlotool.literals.data import PART_TYPES, element_bytes
 from hlotool.literals.floats import decode_floats
+from hlotool.literals.literal import Literal, literal_from_bytes
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.shapes.literal import Literal, element_bytes, literal_from_bytes
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["ELEMENTWISE_OF_ONE", "ELEMENTWISE_OF_TWO", "TYPES", "Generator", "Recipe", "Recipes", "special_values"]

@@ -12,7 +12,7 @@ import hlotool
 from hlotool.interp.inputs import random_arguments
 from hlotool.opdefs.table import OPS
 from hlotool.ir.model import Module
-from hlotool.shapes.literal import Literal
+from hlotool.literals.literal import Literal
 from hlotool.testing import FEATURES, assert_runs_equal, modules, random_module
 
 SEEDS = range(120)
@@ -48,7 +48,7 @@ SHOWN: dict[str, Callable[[Module], object]] = {
     "reducers": lambda module: any(c.root.opcode == "subtract" for x in module.all_instructions() if x.opcode == "reduce" for c in x.called),
     "shared": lambda module: any(x.opcode == "conditional" and len({*x.called}) < len(x.called) for x in module.all_instructions()),
     "unused": lambda module: any(d.code == "W037" for d in hlotool.verify(module, select=["W037"])),
-    "texts": lambda module: any(isinstance(x.immediate, Literal) and x.immediate.text for x in module.all_instructions()),
+    "texts": lambda module: any(isinstance(x.immediate, Literal) and x.immediate.spelling for x in module.all_instructions()),
     "layouts": lambda module: any(x.shape.layout and x.shape.layout.minor_to_major == (0, 1) for x in module.all_instructions()),
     "annotations": lambda module: "sharding=" in hlotool.to_text(module),
     "aliases": lambda module: module.input_output_alias,

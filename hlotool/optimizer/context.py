@@ -14,8 +14,8 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import RUNS_COMPUTATIONS
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.report import Report
-from hlotool.verifier.engine import InstructionRules
 from hlotool.shapes.shape import ProgramShape
+from hlotool.verifier.engine import InstructionRules
 from hlotool.verifier.facts import Facts
 
 __all__ = ["Changes", "Context"]

@@ -9,9 +9,9 @@ from hlotool.analysis.effects import has_effect, those_with_effects
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import fusion_computations
+from hlotool.literals.literal import Literal
 from hlotool.literals.print import literal_text
 from hlotool.shapes.layout import Layout
-from hlotool.literals.literal import Literal
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import REPLICATED, Sharding
 from hlotool.shapes.values import AliasPair

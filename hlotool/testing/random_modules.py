@@ -34,9 +34,7 @@ FEATURES: Mapping[str, str] = {
 _MOST_RESULTS = 4
 
 
-def random_module(
-    seed: int, *, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()
-) -> Module:
+def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Module:
     """A random module that is valid for the verifier and for XLA, the same for the same arguments and version of hlotool.
 
     `size` is about how many instructions the entry computation has; others are called for loops, branches, reductions and so on. Where any

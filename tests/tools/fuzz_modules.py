@@ -118,7 +118,9 @@ def difference(expected: Run, actual: Run) -> str | None:
     if len(expected.values) != len(actual.values):
         return f"{len(expected.values)} values, not {len(actual.values)}"
     for number, (a, b) in enumerate(zip(expected.values, actual.values, strict=True)):
-        if (isinstance(a, (np.ndarray, np.generic, int)) or isinstance(b, (np.ndarray, np.generic, int))) and not same_bits(np.asarray(a), np.asarray(b)):
+        if (isinstance(a, (np.ndarray, np.generic, int)) or isinstance(b, (np.ndarray, np.generic, int))) and not same_bits(
+            np.asarray(a), np.asarray(b)
+        ):
             return f"value {number} is {a!r}, not {b!r}"
     return None
 

@@ -45,7 +45,9 @@ __all__ = ["FOLDER", "Program", "Subject", "apply_rule", "fault", "read_programs
 
 FOLDER = Path(__file__).parents[2] / "optimizer" / "proofs"
 _SEPARATOR = "// -----\n"
-_HEAD = re.compile(r"// (?P<kind>rule|pass) (?P<name>\S+): (?P<count>\d+) rewrites?, leaves (?P<size>\d+ instructions?, \d+ operands?, \d+ attributes?)\n")
+_HEAD = re.compile(
+    r"// (?P<kind>rule|pass) (?P<name>\S+): (?P<count>\d+) rewrites?, leaves (?P<size>\d+ instructions?, \d+ operands?, \d+ attributes?)\n"
+)
 _GUARD = re.compile(r"// (?P<how>wrong|otherwise): (?P<guard>[^\n]+)\n")
 _REPLICAS = re.compile(r"(?:replica_count|num_partitions)=[2-9]")
 _INPUTS, _MOST_ROUNDS = 3, 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from math import isnan, prod
+from math import isnan, nan, prod
 from random import Random
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from hlotool.builder.builder import Builder
 from hlotool.builder.op import Op
 from hlotool.errors import BuilderError
 from hlotool.literals.data import PART_TYPES, element_bytes
-from hlotool.literals.floats import decode_floats
+from hlotool.literals.floats import decode_floats, encode_floats
 from hlotool.literals.literal import Literal, literal_from_bytes
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape
@@ -168,7 +168,8 @@ class Generator:
             return x if wanted == x.shape.element_type else self.keep(self.builder.convert_element_type(x, wanted))
         if "shared" in self.features and element_type is None and self.chance(0.2):
             return x
-        fitting = [y for y in self.values if y.shape.is_array and y.shape.element_type == wanted and y.shape.dimensions == sizes]
+        shape = array_shape(wanted, sizes)
+        fitting = [y for y in self.values if y.shape == shape]
         return self.choice(fitting) if fitting and self.chance(0.8) else self.new(wanted, sizes)
 
     def index(self, limit: int) -> Op:
@@ -277,9 +278,9 @@ def special_values(element_type: str) -> tuple[bytes, ...]:
         return tuple([number.to_bytes(size, "little", signed=row.kind == "signed") for number in numbers])
     if row.float_format is None:
         part = PART_TYPES[element_type]
-        real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
-        # XLA reads a number whose real part is NaN as one with two NaNs.
-        return tuple([x + y for x in real for y in special_values(part)])
+        numbers = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
+        # The text of a complex number has quiet NaNs only, and XLA reads one whose real part is NaN as one with two NaNs.
+        return tuple([x + y for x in numbers for y in (*numbers, encode_floats(part, [nan]))])
     mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
     codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}
     codes |= {(largest << mantissa) + offset for offset in (-1, 0, 1, 1 << max(mantissa - 1, 0), (1 << mantissa) - 1)}

@@ -260,6 +260,20 @@ def _reduce_pairs(g: Generator) -> list[Op]:
     return list(g.builder.reduce([x, numbers], [g.scalar(x.shape.element_type), g.builder.constant(0, "s32")], larger, [axis]))
 
 
+@_recipe(2, "reducers")
+def _reduce_several(g: Generator) -> list[Op]:
+    """Results that depend on each other and on the order of the elements."""
+    x = g.array("float", "signed", "unsigned", "pred", least=1)
+    inputs = [x, g.like(x)]
+    numbers = [g.scalar(x.shape.element_type) for _ in inputs]
+
+    def combined(a: Op, b: Op, c: Op, d: Op) -> list[Op]:
+        parts = [g.of_scalars(*g.random.sample((a, b, c, d), 2)) for _ in inputs]
+        return [g.choice((part, a, b, c, d)) if g.chance(0.3) else part for part in parts]
+
+    return list(g.builder.reduce(inputs, numbers, combined, g.random.sample(range(x.shape.rank), 1)))
+
+
 @_recipe()
 def _reduce_window(g: Generator) -> Op:
     x = g.array(least=1)

@@ -425,8 +425,12 @@ def main() -> int:
     slowest = (0.0, 0)
     parts = [range(k, min(k + _CHUNK, options.seed + options.count)) for k in range(options.seed, options.seed + options.count, _CHUNK)]
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        for own, reports, slow in pool.map(examine, parts, [options.check] * len(parts), [not options.whole] * len(parts)):
+        for part, (own, reports, slow) in zip(
+            parts, pool.map(examine, parts, [options.check] * len(parts), [not options.whole] * len(parts)), strict=True
+        ):
             counts += own
+            if part.stop % 1000 == 0:
+                print(f"up to seed {part.stop}: {counts['FAULTS']} faults in {counts['modules']:,} modules", file=sys.stderr, flush=True)
             slowest = max(slowest, slow)
             for report in reports:
                 print(report, flush=True)

@@ -323,13 +323,17 @@ def smaller(name: str, setup: Setup, found: str) -> Module:
             best = shorter
             break
     module, end = best.module(), time.perf_counter() + REDUCING_SECONDS
-    number = sum(1 for _ in module.all_instructions())
-    while number > 0 and time.perf_counter() < end:
-        number -= 1
-        found_smaller = next((candidate for candidate in without(module, number) if is_same(candidate)), None)
-        if found_smaller is not None:
-            module = found_smaller
-            number = sum(1 for _ in module.all_instructions())
+    changed = True
+    while changed:
+        changed = False
+        # Users come first: what they use can only be erased after them.
+        number = sum(1 for _ in module.all_instructions())
+        while number > 0 and time.perf_counter() < end:
+            number -= 1
+            candidate = next((candidate for candidate in without(module, number) if is_same(candidate)), None)
+            if candidate is not None:
+                module, changed = candidate, True
+                number = min(number + 1, sum(1 for _ in module.all_instructions()))
     return module
 
 
@@ -341,7 +345,7 @@ def kind_of(fault: str) -> str:
 
 def without(module: Module, number: int) -> Iterator[Module]:
     """Valid copies of a module in which an instruction is erased, or replaced by an operand or a parameter, or is the root."""
-    for kind in ("root", "parameter", "operand", "erase"):
+    for kind in ("erase", "root", "parameter", "operand"):
         copy = clone_module(module)
         x = list(copy.all_instructions())[number]
         try:

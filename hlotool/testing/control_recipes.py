@@ -168,7 +168,7 @@ def _branches_that_agree(g: Generator) -> Op | list[Op]:
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
-    shape, sizes = g.array().shape, g.sizes()
+    shape, sizes = g.array().shape, g.sizes(0) if g.chance(0.5) else g.sizes()
     element_type = g.element_type()
     literals = [g.literal(element_type, sizes) for _ in range(2)]
 

@@ -98,6 +98,10 @@ class Generator:
             if prod(sizes) <= _MOST_ELEMENTS:
                 return sizes
 
+    def part(self, size: int) -> int:
+        """The size of a part of a dimension, seldom none of it."""
+        return self.random.randint(0 if self.chance(0.05) else min(1, size), size)
+
     def element_type(self, *kinds: str) -> str:
         """An element type, of these kinds if there are any; the frequent ones more often."""
         of_kinds = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
@@ -119,7 +123,7 @@ class Generator:
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
         """A new array: a parameter in the entry computation, else a constant or an iota."""
         shape = array_shape(element_type, tuple(sizes))
-        if not self.depth and self.chance(0.5):
+        if not self.depth and self.chance(0.75):
             return self.parameter(shape)
         kind = ELEMENT_TYPES[element_type].kind
         if "special" in self.features and self.chance(0.3):
@@ -195,6 +199,20 @@ class Generator:
         for axis in [axis for axis, is_dynamic in enumerate(shape.dynamic) if is_dynamic]:
             x = self.builder.set_dimension_size(x, self.builder.constant(self.random.randint(0, shape.dimensions[axis]), "s32"), axis)
         return x
+
+    def chain(self, x: Op, recipes: Sequence[Recipe]) -> Op:
+        """The result of a few operations by recipes, each of which reads what the one before has made; some are repeated."""
+        outer, self.values = self.values, [x]
+        recipe = self.choice(recipes)
+        try:
+            for _ in range(self.random.randint(2, 4)):
+                self.add(recipe)
+                del self.values[:-2]
+                if self.chance(0.6):
+                    recipe = self.choice(recipes)
+            return self.values[-1]
+        finally:
+            self.values = outer
 
     # ---- computations -------------------------------------------------------------------------------------------------------
 

@@ -70,10 +70,14 @@ class Setup:
         return random_module(self.seed, size=self.size, types=self.types, features=self.features)
 
 
+_SHARES = {"chains": 0.6, "effects": 0.15}
+"""How often a module has a feature, if it is not the usual."""
+
+
 def setup_of(seed: int) -> Setup:
     random = Random(f"setup {seed}")
-    types = TYPES if random.random() < 0.5 else tuple(random.sample(ALL_TYPES, random.randint(2, 8)))
-    features = [name for name in FEATURES if random.random() < (0.15 if name == "effects" else 0.3)]
+    types = TYPES if random.random() < 0.4 else tuple(random.sample(ALL_TYPES, random.choice((1, 1, 2, 3, 5, 8))))
+    features = [name for name in FEATURES if random.random() < _SHARES.get(name, 0.3)]
     return Setup(seed, random.choice((2, 4, 6, 8, 10, 14)), types, tuple(features))
 
 

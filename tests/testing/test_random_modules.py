@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 import hlotool
 from hlotool.interp.inputs import random_arguments
-from hlotool.ir.model import Module
+from hlotool.ir.model import Instruction, Module
 from hlotool.literals.literal import Literal
 from hlotool.opdefs.table import OPS
 from hlotool.testing import FEATURES, assert_runs_equal, modules, random_module
@@ -39,7 +39,16 @@ def test_all_opcodes_occur() -> None:
     assert set(OPS) - opcodes == set().union(*LEFT_OUT.values())
 
 
+def _chain(x: Instruction) -> list[Instruction]:
+    """An instruction, its first operand, and the first operand of that."""
+    chain = [x]
+    while len(chain) < 3 and chain[-1].operands:
+        chain.append(chain[-1].operands[0])
+    return chain
+
+
 SHOWN: dict[str, Callable[[Module], object]] = {
+    "chains": lambda module: any(len(x.operands) == 1 and [y.opcode for y in _chain(x)] == [x.opcode] * 3 for x in module.all_instructions()),
     "effects": lambda module: any(x.opcode in ("outfeed", "send", "custom-call") for x in module.all_instructions()),
     "control": lambda module: any(x.control_predecessors for x in module.all_instructions()),
     "schedule": lambda module: module.is_scheduled,

@@ -175,7 +175,7 @@ def _opt(module: Module, random: Random) -> Iterator[str]:
     yield from _optimized(_read_or_made(module, random), None, random)
 
 
-@_check(0.5)
+@_check(0.3)
 def _passes(module: Module, random: Random) -> Iterator[str]:
     chosen = random.choices(pass_names(), k=random.randint(1, 6))
     yield from _optimized(_read_or_made(module, random), ",".join(chosen), random)
@@ -220,7 +220,7 @@ def _literals(module: Module, random: Random) -> Iterator[str]:
         yield "is optimized otherwise after it was read"
 
 
-@_check(0.6)
+@_check(0.4)
 def _plan(module: Module, random: Random) -> Iterator[str]:
     for number, arguments in enumerate(inputs_of(module, random.randrange(1000))):
         expected = run(module, arguments, "reference")
@@ -241,7 +241,7 @@ def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | N
     return difference(expected, actual)
 
 
-@_check(0.15)
+@_check(0.08)
 def _diff(module: Module, random: Random) -> Iterator[str]:
     # A Rewriter removes what is not valid in a header, and printing adds what was left out; these are not edits.
     module = hlotool.parse(hlotool.to_text(renamed(module, random)))
@@ -256,7 +256,7 @@ def _diff(module: Module, random: Random) -> Iterator[str]:
         yield from (f"edited ({kinds}): {fault}" for fault in patch_faults(delta, random))
 
 
-@_check(0.1)
+@_check(0.08)
 def _patch(module: Module, random: Random) -> Iterator[str]:
     """Patches from a module to its optimized version."""
     module = hlotool.parse(hlotool.to_text(module))
@@ -274,7 +274,7 @@ def _hash(module: Module, random: Random) -> Iterator[str]:
         yield "has another canonical form with other names in another order"
 
 
-@_check(0.1)
+@_check(0.08)
 def _python(module: Module, random: Random) -> Iterator[str]:
     try:
         check_rebuilt(hlotool.parse(hlotool.to_text(module)))

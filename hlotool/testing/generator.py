@@ -296,9 +296,9 @@ def special_values(element_type: str) -> tuple[bytes, ...]:
         return tuple([number.to_bytes(size, "little", signed=row.kind == "signed") for number in numbers])
     if row.float_format is None:
         part = PART_TYPES[element_type]
-        numbers = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
+        real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
         # The text of a complex number has quiet NaNs only, and XLA reads one whose real part is NaN as one with two NaNs.
-        return tuple([x + y for x in numbers for y in (*numbers, encode_floats(part, [nan]))])
+        return tuple([x + y for x in real for y in (*real, encode_floats(part, [nan]))])
     mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
     codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}
     codes |= {(largest << mantissa) + offset for offset in (-1, 0, 1, 1 << max(mantissa - 1, 0), (1 << mantissa) - 1)}

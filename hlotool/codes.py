@@ -406,7 +406,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "scattered dimension.")),
     "P011": ("all-to-all-count", "error", ("all-to-all does not have one operand for each member of its groups, or splits a dimension that the "
         "group size does not divide.")),
-    "P012": ("all-to-all-shapes", "error", "The operands of all-to-all have different shapes."),
+    "P012": ("all-to-all-shapes", "error", "The operands of all-to-all have different shapes, or one that is split has a dynamic dimension."),
     "P013": ("permute-source-repeat", "error", "A source occurs twice in `source_target_pairs`."),
     "P014": ("permute-target-repeat", "error", "A target occurs twice in `source_target_pairs`."),
     "P015": ("permute-range", "error", "A source or target in `source_target_pairs` is negative, or not below the number of replicas or partitions."),

@@ -45,17 +45,20 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
     for x in ends:
         groups.setdefault(digests[x], []).append(x)
     colors: dict[Instruction, str] | None = None
-    for _, group in sorted(groups.items()):
-        if len(group) == 1:
-            _visit(group[0], order, digests)
+    for _, members in sorted(groups.items()):
+        # Those that others had to wait for are there already.
+        group = [x for x in members if x not in order]
+        if len(group) < 2:
+            for x in group:
+                _visit(x, order, digests)
             continue
         if colors is None:
             colors = _colors([x for x in computation.instructions if x not in order], order, digests)
         alike: dict[str, list[Instruction]] = {}
         for x in group:
             alike.setdefault(colors[x], []).append(x)
-        for _, members in sorted(alike.items()):
-            _visit_alike(members, order, digests)
+        for _, same in sorted(alike.items()):
+            _visit_alike(same, order, digests)
 
 
 def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:

@@ -296,6 +296,9 @@ def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: d
         require(len(operands) == 1, "S013", "operands", f"'all-to-all' with dimensions takes 1 operand, got {len(operands)}")
         require_array(operands[0], "operand 0", "all-to-all")
         require_dimension(attributes["dimensions"][0], operands[0].rank, "P009", "dimensions", "all-to-all")
+        is_bounded = any(is_dynamic and size != UNBOUNDED for size, is_dynamic in bounds(operands[0]))
+        text = operands[0].text_without_layout
+        require(not is_bounded, "P012", "operand 0", f"'all-to-all' with dimensions takes an operand of static size, got {text}")
         return operands[0]
     for k, operand in enumerate(operands):
         # XLA compares layouts here in all modes.

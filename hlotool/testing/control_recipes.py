@@ -48,6 +48,19 @@ def _chain(g: Generator, shape: Shape) -> Callable[..., Op]:
 
 
 @_recipe()
+def _fusion_of_several(g: Generator) -> list[Op]:
+    """A fusion with several results."""
+    x = g.array("float")
+    chain = _chain(g, x.shape)
+
+    def fused(first: Op, second: Op) -> Any:
+        value = g.of_scalars(first, second)
+        return [value, chain(value, second), value][: g.choice((2, 3))]
+
+    return list(g.builder.fusion([x, g.like(x)], g.choice(("kLoop", "kInput", "kOutput")), g.builder.trace(fused, x.shape, x.shape)))
+
+
+@_recipe()
 def _composite(g: Generator) -> Op:
     if not g.may_nest:
         return g.array()
@@ -155,7 +168,7 @@ def _branches_that_agree(g: Generator) -> Op | list[Op]:
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
-    shape, sizes = g.array().shape, g.sizes()
+    shape, sizes = g.array().shape, g.sizes(0) if g.chance(0.5) else g.sizes()
     element_type = g.element_type()
     literals = [g.literal(element_type, sizes) for _ in range(2)]
 
@@ -179,6 +192,15 @@ def _branches_that_agree(g: Generator) -> Op | list[Op]:
 
 def _elements(x: Op) -> Op | list[Op]:
     return list(x) if x.shape.is_tuple else x
+
+
+@_recipe(1, "shared")
+def _parameter_of_tuples(g: Generator) -> list[Op]:
+    if g.depth:
+        return []
+    x = array_shape(g.element_type(), g.sizes())
+    inner = g.parameter(tuple_shape([x, tuple_shape([x, g.array().shape])]))
+    return [inner[0], inner[1][1]]
 
 
 @_recipe(1, "shared")
@@ -230,9 +252,12 @@ def _branches_unused(g: Generator) -> list[Op]:
     b, x, y = g.builder, g.array(), g.array()
     shapes = g.array().shape, g.array().shape
     operand = b.tuple([x, y])
-    bodies = [(g.body(shapes[0]), g.body(shapes[1])) for _ in range(2)]
-    branches: list[Callable[[Op], Any]] = [lambda pair, own=own: [own[0](pair[0]), own[1](pair[0])] for own in bodies]
-    result = b.conditional(_predicate(g), operand, branches[0], operand, branches[1])
+
+    def branch() -> Callable[[Op], Any]:
+        first, second = (g.body(shape) for shape in shapes)
+        return lambda pair: [first(pair[0]), second(pair[0])]
+
+    result = b.conditional(_predicate(g), operand, branch(), operand, branch())
     return [result[g.choice((0, 1))]]
 
 
@@ -246,6 +271,12 @@ def _set_size(g: Generator) -> Op:
     limit = x.shape.dimensions[axis]
     size = g.builder.constant(g.random.randint(0, limit), "s32") if g.chance(0.5) else g.builder.and_(g.array("signed", rank=0), limit)
     return g.builder.set_dimension_size(x, g.builder.convert_element_type(size, "s32"), axis)
+
+
+@_recipe(1, "dynamic")
+def _dynamic_parameter(g: Generator) -> Op | None:
+    sizes = g.sizes(g.choice((1, 2)))
+    return None if g.depth else g.parameter(array_shape(g.element_type(), sizes, (True, *[False] * (len(sizes) - 1))))
 
 
 @_recipe(2, "dynamic")

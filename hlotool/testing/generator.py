@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
-from math import isnan, prod
+from math import isnan, nan, prod
 from random import Random
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from hlotool.builder.builder import Builder
 from hlotool.builder.op import Op
 from hlotool.errors import BuilderError
 from hlotool.literals.data import PART_TYPES, element_bytes
-from hlotool.literals.floats import decode_floats
+from hlotool.literals.floats import decode_floats, encode_floats
 from hlotool.literals.literal import Literal, literal_from_bytes
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape
@@ -98,6 +98,10 @@ class Generator:
             if prod(sizes) <= _MOST_ELEMENTS:
                 return sizes
 
+    def part(self, size: int) -> int:
+        """The size of a part of a dimension, seldom none of it."""
+        return self.random.randint(0 if self.chance(0.05) else min(1, size), size)
+
     def element_type(self, *kinds: str) -> str:
         """An element type, of these kinds if there are any; the frequent ones more often."""
         of_kinds = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
@@ -119,7 +123,7 @@ class Generator:
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
         """A new array: a parameter in the entry computation, else a constant or an iota."""
         shape = array_shape(element_type, tuple(sizes))
-        if not self.depth and self.chance(0.5):
+        if not self.depth and self.chance(0.75):
             return self.parameter(shape)
         kind = ELEMENT_TYPES[element_type].kind
         if "special" in self.features and self.chance(0.3):
@@ -168,7 +172,8 @@ class Generator:
             return x if wanted == x.shape.element_type else self.keep(self.builder.convert_element_type(x, wanted))
         if "shared" in self.features and element_type is None and self.chance(0.2):
             return x
-        fitting = [y for y in self.values if y.shape.is_array and y.shape.element_type == wanted and y.shape.dimensions == sizes]
+        shape = array_shape(wanted, sizes)
+        fitting = [y for y in self.values if y.shape == shape]
         return self.choice(fitting) if fitting and self.chance(0.8) else self.new(wanted, sizes)
 
     def index(self, limit: int) -> Op:
@@ -194,6 +199,20 @@ class Generator:
         for axis in [axis for axis, is_dynamic in enumerate(shape.dynamic) if is_dynamic]:
             x = self.builder.set_dimension_size(x, self.builder.constant(self.random.randint(0, shape.dimensions[axis]), "s32"), axis)
         return x
+
+    def chain(self, x: Op, recipes: Sequence[Recipe]) -> Op:
+        """The result of a few operations by recipes, each of which reads what the one before has made; some are repeated."""
+        outer, self.values = self.values, [x]
+        recipe = self.choice(recipes)
+        try:
+            for _ in range(self.random.randint(2, 4)):
+                self.add(recipe)
+                del self.values[:-2]
+                if self.chance(0.6):
+                    recipe = self.choice(recipes)
+            return self.values[-1]
+        finally:
+            self.values = outer
 
     # ---- computations -------------------------------------------------------------------------------------------------------
 
@@ -278,8 +297,8 @@ def special_values(element_type: str) -> tuple[bytes, ...]:
     if row.float_format is None:
         part = PART_TYPES[element_type]
         real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
-        # XLA reads a number whose real part is NaN as one with two NaNs.
-        return tuple([x + y for x in real for y in special_values(part)])
+        # The text of a complex number has quiet NaNs only, and XLA reads one whose real part is NaN as one with two NaNs.
+        return tuple([x + y for x in real for y in (*real, encode_floats(part, [nan]))])
     mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
     codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}
     codes |= {(largest << mantissa) + offset for offset in (-1, 0, 1, 1 << max(mantissa - 1, 0), (1 << mantissa) - 1)}

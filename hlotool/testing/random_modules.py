@@ -16,6 +16,7 @@ from hlotool.testing.recipes import VALUES
 __all__ = ["FEATURES", "modules", "random_module"]
 
 FEATURES: Mapping[str, str] = {
+    "chains": "operations that follow each other, also the same one again",
     "effects": "infeed, outfeed, transfers to and from the host, custom-calls with effects, in a fixed order",
     "control": "control dependencies, also of dead instructions",
     "schedule": "a schedule, in which computations are interleaved at random",
@@ -31,7 +32,9 @@ FEATURES: Mapping[str, str] = {
 }
 """What random modules may have besides the usual."""
 
-_MOST_RESULTS = 4
+_MOST_RESULTS = 8
+_WEIGHT = 3
+"""Weight of the recipes of a feature that is wanted, of which there are few."""
 
 
 def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Module:
@@ -53,7 +56,13 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     wanted = {*features, *(("effects",) if communicates else ())}
     for name in sorted(wanted - FEATURES.keys()):
         raise HlotoolError(f"random modules have no feature '{name}'; did you mean '{nearest(name, FEATURES)}'?")
-    recipes = [recipe for book in (VALUES, CONTROL) for feature, listed in book.items() if not feature or feature in wanted for recipe in listed]
+    recipes = [
+        recipe
+        for book in (VALUES, CONTROL)
+        for name, listed in book.items()
+        if not name or name in wanted
+        for recipe in (listed * _WEIGHT if name else listed)
+    ]
     generator = Generator(seed, types, wanted, recipes)
     scope = generator.builder
     for _ in range(max(1, size)):

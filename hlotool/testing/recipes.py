@@ -156,8 +156,8 @@ def _reverse(g: Generator) -> Op:
 @_recipe(2)
 def _slice(g: Generator) -> Op:
     x = g.array(least=1)
-    starts = [g.random.randint(0, size) for size in x.shape.dimensions]
-    limits = [g.random.randint(start, size) for start, size in zip(starts, x.shape.dimensions, strict=True)]
+    starts = [size - g.part(size) for size in x.shape.dimensions]
+    limits = [start + g.part(size - start) for start, size in zip(starts, x.shape.dimensions, strict=True)]
     return g.builder.slice(x, starts, limits, [g.choice((1, 1, 2)) for _ in starts])
 
 
@@ -260,6 +260,20 @@ def _reduce_pairs(g: Generator) -> list[Op]:
     return list(g.builder.reduce([x, numbers], [g.scalar(x.shape.element_type), g.builder.constant(0, "s32")], larger, [axis]))
 
 
+@_recipe(2, "reducers")
+def _reduce_several(g: Generator) -> list[Op]:
+    """Results that depend on each other and on the order of the elements."""
+    x = g.array("float", "signed", "unsigned", "pred", least=1)
+    inputs = [x, g.like(x)]
+    numbers = [g.scalar(x.shape.element_type) for _ in inputs]
+
+    def combined(a: Op, b: Op, c: Op, d: Op) -> list[Op]:
+        parts = [g.of_scalars(*g.random.sample((a, b, c, d), 2)) for _ in inputs]
+        return [g.choice((part, a, b, c, d)) if g.chance(0.3) else part for part in parts]
+
+    return list(g.builder.reduce(inputs, numbers, combined, g.random.sample(range(x.shape.rank), 1)))
+
+
 @_recipe()
 def _reduce_window(g: Generator) -> Op:
     x = g.array(least=1)
@@ -309,7 +323,7 @@ def _sort(g: Generator) -> Op | list[Op]:
 @_recipe()
 def _top_k(g: Generator) -> list[Op]:
     x = g.array("float", "signed", least=1)
-    return list(g.builder.top_k(x, g.random.randint(0, x.shape.dimensions[-1])))
+    return list(g.builder.top_k(x, g.part(x.shape.dimensions[-1])))
 
 
 # ---- places -----------------------------------------------------------------------------------------------------------------
@@ -318,13 +332,13 @@ def _top_k(g: Generator) -> list[Op]:
 @_recipe(2)
 def _dynamic_slice(g: Generator) -> Op:
     x = g.array(least=1)
-    return g.builder.dynamic_slice(x, [g.index(size) for size in x.shape.dimensions], [g.random.randint(0, size) for size in x.shape.dimensions])
+    return g.builder.dynamic_slice(x, [g.index(size) for size in x.shape.dimensions], [g.part(size) for size in x.shape.dimensions])
 
 
 @_recipe(2)
 def _dynamic_update_slice(g: Generator) -> Op:
     x = g.array(least=1)
-    update = g.new(x.shape.element_type, [g.random.randint(0, size) for size in x.shape.dimensions])
+    update = g.new(x.shape.element_type, [g.part(size) for size in x.shape.dimensions])
     return g.builder.dynamic_update_slice(x, update, [g.index(size) for size in x.shape.dimensions])
 
 
@@ -407,3 +421,8 @@ def _collective(g: Generator) -> Op:
         lambda: b.collective_broadcast(x, [[0]]),
     )
     return g.choice(collectives)()
+
+
+@_recipe(8, "chains")
+def _chain(g: Generator) -> Op:
+    return g.chain(g.array(), VALUES[""])

@@ -139,3 +139,16 @@ ENTRY e {
     written = text.replace("negate(a)", 'negate(a), frontend_attributes={k="v"}')
     assert not hlotool.diff(hlotool.parse(text), hlotool.parse(written))
     assert canonical_text(hlotool.parse(text)) == canonical_text(hlotool.parse(written))
+
+
+@pytest.mark.parametrize("opcode", ["sine", "cosine", "abs", "floor", "ceil", "sign"])
+def test_one_of_two_equal_instructions_comes_before_another_that_nothing_uses(opcode: str) -> None:
+    text = f"""HloModule one
+ENTRY e {{
+  ROOT p = f32[2] parameter(0)
+  first = f32[2] tanh(p)
+  second = f32[2] tanh(p)
+  third = f32[2] {opcode}(p), control-predecessors={{first}}
+}}
+"""
+    assert canonical_text(hlotool.parse(text)) == canonical_text(hlotool.parse(text.replace("{first}", "{second}")))

@@ -22,6 +22,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_verify.py", "--count", "4000"),
     ("fuzz_ops.py", "--count", "4000", "--without-xla"),
     ("growth.py", "--sample", "12"),
+    ("fuzz_modules.py", "--count", "400"),
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),
     ("break_guards.py", "--count", "40"),

@@ -1,0 +1,46 @@
+"""Random modules through the whole tool: a part of what `tests/tools/fuzz_modules.py` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from fuzz_modules import CHECKS, checks_of, errors_of, examine, setup_of, smaller
+
+from hlotool.ir.model import Module
+from hlotool.testing import FEATURES
+
+FIRST, COUNT = 7_000, 60
+
+
+@pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, 10))
+def test_no_check_finds_a_fault(first: int) -> None:
+    counts, reports, _ = examine(range(first, first + 10), [], reduces=False)
+    assert not reports, "\n".join(reports)
+    assert counts["opt"] == counts["modules"] == 10
+
+
+def test_the_seeds_have_all_features_and_checks() -> None:
+    seeds = range(FIRST, FIRST + COUNT)
+    assert {feature for seed in seeds for feature in setup_of(seed).features} == {*FEATURES}
+    assert {name for seed in seeds for name in checks_of(seed, [])} == {*CHECKS}
+
+
+def test_a_module_with_a_fault_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that finds fault with any addition is left with little else."""
+
+    def has_addition(module: Module, random: Random | None) -> Iterator[str]:
+        return iter(["has an addition"] if any(x.opcode == "add" for x in module.all_instructions()) else [])
+
+    monkeypatch.setitem(CHECKS, "addition", (1, has_addition))
+    made = {setup: setup.module() for setup in map(setup_of, range(FIRST, FIRST + 20))}
+    setup = max((setup for setup, module in made.items() if next(has_addition(module, None), None)), key=lambda setup: size_of(made[setup]))
+    small = smaller("addition", setup, "has an addition")
+    assert not errors_of(small)
+    assert next(has_addition(small, None))
+    assert 10 * size_of(small) < size_of(made[setup])
+
+
+def size_of(module: Module) -> int:
+    return sum(1 for _ in module.all_instructions())

@@ -27,15 +27,16 @@ def patterns(array: Array) -> Array:
 
 
 def from_patterns(bits: Array, number: NumberType) -> Array:
-    """The array of an element type with these bits; the inverse of `patterns`."""
+    """The array of an element type with these bits, of which those above the type's width do not count; the inverse of `patterns`.
+
+    >>> from hlotool.interp.dtypes import NUMBERS
+    >>> from_patterns(np.array([0xFF, 0x0F]), NUMBERS["s4"]).view(np.uint8).tolist()
+    [15, 15]
+    """
     if number.kind == "pred":
         return np.asarray(bits != 0)
     bits = bits.astype(_unsigned(number.held))
-    if number.kind == "signed" and number.bits < 8:
-        # In memory the upper bits repeat the sign.
-        top = np.uint8(1 << (number.bits - 1))
-        bits = (bits ^ top) - top
-    return bits.view(number.held)
+    return (bits if number.bits >= 8 else bits & np.uint8((1 << number.bits) - 1)).view(number.held)
 
 
 def total_order_keys(array: Array) -> Array:

@@ -200,9 +200,8 @@ class Session:
             names.append(f"{len(missing) - _MOST_NAMES} more")
         listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
         details = "" if self.request.verbose else " (-v for details)"
-        constrained = (
-            f"; {len(assumed)} of {len(missing)} {'is' if len(assumed) == 1 else 'are'} constrained to valid ranges{details}" if assumed else ""
-        )
+        verb = "is" if len(assumed) == 1 else "are"
+        constrained = f"; {len(assumed)} of {len(missing)} {verb} constrained to valid ranges{details}" if assumed else ""
         complain(f"using random inputs for {listed} (seed {self.seed}){constrained}")
         for name, domain in assumed if self.request.verbose else ():
             complain(f"  {name}: {domain.text}")

@@ -233,8 +233,8 @@ BINARY: tuple[BinaryRow, ...] = (
         "power",
         _NUMERIC,
         "lhs to the power of rhs; integers wrap around. Of an integer exponent, XLA:CPU takes only the lowest six bits. It reads exponents as "
-        "signed numbers, also in unsigned types, and negative powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding takes "
-        "all bits, so that both agree only for exponents from 0 to 63.",
+        "signed numbers, also in unsigned types, and negative powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding "
+        "takes all bits, so that both agree only for exponents from 0 to 63.",
         traits=(TRANSCENDENTAL,),
         algebra=Algebra(value(1, 1.0)),
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from hlotool.errors import HlotoolError
-from hlotool.literals.data import decode
+from hlotool.literals.data import value_key
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.literal import Literal, element_bytes
 
@@ -80,6 +80,6 @@ def _size(leaf: Literal) -> int:
 def _decoded(leaf: Literal) -> bytes | str:
     """The value of an array; its text if that is no value."""
     try:
-        return decode(leaf)
+        return value_key(leaf)
     except (HlotoolError, ValueError, OverflowError):
         return leaf.text

@@ -17,8 +17,9 @@ from hlotool.literals.floats import (
 from hlotool.literals.parse import INDEX_COMMENT, int64_value
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.literal import Literal, element_bytes
+from hlotool.shapes.shape import array_shape
 
-__all__ = ["PART_TYPES", "decode", "element_tokens", "same_values"]
+__all__ = ["MOST_WRITTEN", "PART_TYPES", "abbreviated", "decode", "element_tokens", "is_abbreviated", "same_values", "value_key"]
 
 PART_TYPES = {"c64": "f32", "c128": "f64"}
 """The type of the real and the imaginary part of each complex type."""
@@ -53,10 +54,46 @@ def decode(literal: Literal) -> bytes:
         raise ValueError("a tuple literal is decoded element by element")
     if literal.elided:
         raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
-    element = ELEMENT_TYPES[literal.shape.element_type]
-    data = _encoded(element, element_tokens(literal))
-    # Only a literal without braces may have fewer elements than its shape.
-    return data if literal.text[0] == "{" else data.ljust(literal.element_count * element_bytes(element), b"\0")
+    data = _encoded(ELEMENT_TYPES[literal.shape.element_type], element_tokens(literal))
+    return data.ljust(_byte_count(literal), b"\0") if is_abbreviated(literal) else data
+
+
+MOST_WRITTEN = 1 << 20
+"""The elements of an array beyond which all but the first are not written out if they are 0."""
+
+
+def is_abbreviated(literal: Literal) -> bool:
+    """Whether an array literal is written without braces, as `7` or `,`, so that all elements after the first are 0."""
+    return literal.data is None and bool(literal.text) and literal.text[0] != "{" and not literal.shape.is_tuple
+
+
+def abbreviated(literal: Literal) -> Literal:
+    """The array literal with at most one element for each that is written, if it is abbreviated; else the literal itself.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> abbreviated(Literal(array_shape("s8", (3000, 100000)), "1")).shape.text
+    's8[1]{0}'
+    """
+    if not is_abbreviated(literal) or literal.element_count < 2:
+        return literal
+    return Literal(array_shape(literal.shape.element_type, (1,)), literal.text)
+
+
+def value_key(literal: Literal) -> bytes:
+    """A key that array literals of one element type have in common if their values and the numbers of their elements are equal.
+
+    Zeros at the end, of which a short text may stand for a billion, are only counted. Raises what `decode` raises.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape = array_shape("s8", (3,))
+    >>> value_key(Literal(shape, "1")) == value_key(Literal(shape, "{1, 0, 0}"))
+    True
+    """
+    return decode(abbreviated(literal)).rstrip(b"\0") + _byte_count(literal).to_bytes(16, "little")
+
+
+def _byte_count(literal: Literal) -> int:
+    return literal.element_count * element_bytes(ELEMENT_TYPES[literal.shape.element_type])
 
 
 def same_values(first: Literal, second: Literal) -> bool:
@@ -76,7 +113,7 @@ def same_values(first: Literal, second: Literal) -> bool:
     for a, b in zip(first.leaves(), second.leaves(), strict=True):
         if a == b:
             continue
-        if a.elided or b.elided or (a.data is None) == (b.data is None) or decode(a) != decode(b):
+        if a.elided or b.elided or (a.data is None) == (b.data is None) or value_key(a) != value_key(b):
             return False
     return True
 

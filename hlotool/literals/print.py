@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from hlotool.literals.data import PART_TYPES, decode
+from hlotool.literals.data import MOST_WRITTEN, PART_TYPES, abbreviated, decode, is_abbreviated
 from hlotool.literals.floats import float_digits, unpack_numbers
 from hlotool.literals.parse import INDEX_COMMENT, brace_frame
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -75,6 +75,9 @@ def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
 def _xla_array(literal: Literal) -> str:
     if literal.text == ELIDED:
         return ELIDED
+    if literal.element_count > MOST_WRITTEN and is_abbreviated(literal):
+        # XLA would write all zeros, and reads this as the same array.
+        return _xla_array(abbreviated(literal)).strip("{}")
     if literal.data is None and _prints_as_written(literal):
         return literal.text
     return _from_data(literal, decode(literal), exact=False)

@@ -23,7 +23,11 @@ def patterns(array: Array) -> Array:
     """
     number = number_type(array)
     bits = array.view(_unsigned(array.dtype))
-    return bits if number.bits >= 8 else bits & np.uint8((1 << number.bits) - 1)
+    return bits if number.bits >= 8 else _low_bits(bits, number)
+
+
+def _low_bits(bits: Array, number: NumberType) -> Array:
+    return np.asarray(bits & np.uint8((1 << number.bits) - 1))
 
 
 def from_patterns(bits: Array, number: NumberType) -> Array:
@@ -36,7 +40,7 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
     if number.kind == "pred":
         return np.asarray(bits != 0)
     bits = bits.astype(_unsigned(number.held))
-    return (bits if number.bits >= 8 else bits & np.uint8((1 << number.bits) - 1)).view(number.held)
+    return bits.view(number.held) if number.bits >= 8 else _low_bits(bits, number).view(number.held)
 
 
 def total_order_keys(array: Array) -> Array:

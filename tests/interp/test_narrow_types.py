@@ -59,3 +59,14 @@ def test_constants_are_equal_to_what_is_computed(name: str, executor: str) -> No
     converted = hlotool.parse(f"ENTRY e {{ p = {wide}[{len(numbers)}] parameter(0) ROOT r = {name}[{len(numbers)}] convert(p) }}")
     computed = hlotool.evaluate(converted, [numbers.astype(np.float32 if wide == "f32" else np.int32)], executor=executor)
     assert hlotool.evaluate(module, [], executor=executor).tobytes() == computed.tobytes()
+
+
+@pytest.mark.parametrize("executor", ["reference", "plan"])
+@pytest.mark.parametrize("name", NARROW)
+def test_numbers(name: str, executor: str) -> None:
+    """Scalars are arrays, too."""
+    text = f"ENTRY e {{ p = {name}[] parameter(0) c = {name}[] constant(1) ROOT t = ({name}[], {name}[]) tuple(p, c) }}"
+    number = NARROW[name]
+    results = hlotool.evaluate(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor=executor)
+    assert [(type(x), x.dtype, x.shape) for x in results] == [(np.ndarray, number.held, ())] * 2
+    assert not upper_bits(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor)

@@ -65,7 +65,7 @@ def test_constants_are_equal_to_what_is_computed(name: str, executor: str) -> No
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers(name: str, executor: str) -> None:
     """Scalars are arrays, too."""
-    text = f"ENTRY e {{ p = {name}[] parameter(0) c = {name}[] constant(1) ROOT t = ({name}[], {name}[]) tuple(p, c) }}"
+    text = f"ENTRY e {{ p = {name}[] parameter(0) c = {name}[] constant(0) ROOT t = ({name}[], {name}[]) tuple(p, c) }}"
     number = NARROW[name]
     results = hlotool.evaluate(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor=executor)
     assert [(type(x), x.dtype, x.shape) for x in results] == [(np.ndarray, number.held, ())] * 2

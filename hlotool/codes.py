@@ -552,6 +552,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "opcode, an attribute, a layout or a form of literals.")),
     "W061": ("incomplete-literal", "warning", ("A constant array has one number without braces: only its first element has it, and XLA makes "
         "the others 0.")),
+    "W062": ("doubtful-exponent", "warning", ("An integer is raised to a constant power that is not from 0 to 63, for which XLA's results "
+        "depend on where they are computed.")),
 }
 # fmt: on
 

@@ -170,8 +170,8 @@ HOST_QUEUE_OPCODES = {"infeed", "outfeed"}
 # GetInstructionCallContext.
 CONTROL_FLOW_OPCODES = {"call", "conditional", "while"}
 IDENTITY_OPCODES = {"add-dependency", "copy", "domain", "opt-barrier"}
-STRIDED_OPCODES = {"broadcast", "dynamic-slice", "reverse", "slice", "transpose"}
-REARRANGING_OPCODES = IDENTITY_OPCODES | STRIDED_OPCODES | {"bitcast", "dynamic-reshape", "gather", "reshape"}
+STRIDED_OPCODES = {"broadcast", "dynamic-slice", "slice", "transpose"}
+REARRANGING_OPCODES = IDENTITY_OPCODES | STRIDED_OPCODES | {"bitcast", "dynamic-reshape", "gather", "reshape", "reverse"}
 
 COLUMNS: dict[str, set[str]] = {
     traits.ELEMENTWISE: ELEMENTWISE_OPCODES,

@@ -194,10 +194,15 @@ class Session:
         return values
 
     def _show_random_values(self, missing: list[str], assumed: list[tuple[str, Domain]]) -> None:
-        """A line about the parameters with random values; how these suit their uses is shown on request."""
-        more = f" and {len(missing) - _MOST_NAMES} more" if len(missing) > _MOST_NAMES else ""
-        hint = f"; {len(assumed)} of them suit{'s its use' if len(assumed) == 1 else ' their uses'} (-v shows how)" if assumed else ""
-        complain(f"random values (seed {self.seed}) for {', '.join(missing[:_MOST_NAMES])}{more}{'' if self.request.verbose else hint}")
+        """Says which parameters have random values; the ranges that these are constrained to are shown on request."""
+        names = missing[:_MOST_NAMES]
+        if len(missing) > _MOST_NAMES:
+            names.append(f"{len(missing) - _MOST_NAMES} more")
+        listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+        details = "" if self.request.verbose else " (-v for details)"
+        verb = "is" if len(assumed) == 1 else "are"
+        constrained = f"; {len(assumed)} of {len(missing)} {verb} constrained to valid ranges{details}" if assumed else ""
+        complain(f"using random inputs for {listed} (seed {self.seed}){constrained}")
         for name, domain in assumed if self.request.verbose else ():
             complain(f"  {name}: {domain.text}")
 

@@ -1,10 +1,11 @@
 """A form of a module that does not depend on names, metadata and meaningless order, and hashes of that form.
 
 The scheme, version `hlo1`: instructions without metadata and without attributes that say nothing; configurations of backends as JSON with sorted
-keys; constants by their bits. Where the module is not scheduled, the parameters of a computation come first, by number, then what the root is
-computed from, operands first and in their order, then the rest, by what it is computed from (`canonical_order.py`). Callees come before callers,
-in the order of the calls. Computations are called `computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the
-module `m`. A hash is the beginning of the SHA-256 of the resulting text. Any change of the form changes the version.
+keys; constants by their bits, but arrays of more than 2^20 elements that are 0 after the first by that one, as XLA reads them. Where the module is
+not scheduled, the parameters of a computation come first, by number, then what the root is computed from, operands first and in their order, then
+the rest, by what it is computed from (`canonical_order.py`). Callees come before callers, in the order of the calls. Computations are called
+`computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is the beginning of the SHA-256 of the
+resulting text. Any change of the form changes the version.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from hlotool.differ.canonical_order import canonical_order, digest
 from hlotool.differ.parts import COMPARED_APART, attribute_differences, configuration
 from hlotool.ir.clone import clone_instruction, clone_module, set_field
 from hlotool.ir.model import Computation, Instruction, Module
-from hlotool.literals.literal import ELIDED, Literal, decode, literal_from_bytes, tuple_literal
+from hlotool.literals.data import element_bytes
+from hlotool.literals.literal import ELIDED, MOST_WRITTEN, Literal, abbreviated, decode, literal_from_bytes, tuple_literal
+from hlotool.literals.print import literal_text
 from hlotool.opdefs.base import REQUIRED
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.record import Record
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import array_shape
 from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
@@ -242,13 +247,22 @@ def _with_bits(literal: Literal) -> Literal:
     """The literal with the bits of its numbers instead of a text."""
     if literal.shape.is_tuple:
         return tuple_literal([_with_bits(leaf) for leaf in literal.elements])
-    return literal if literal.elided or not literal.shape.is_array else literal_from_bytes(literal.shape, decode(literal))
+    if literal.elided or not literal.shape.is_array:
+        return literal
+    if literal.element_count > MOST_WRITTEN:
+        first = abbreviated(literal)
+        data = decode(first)
+        size = element_bytes(ELEMENT_TYPES[literal.shape.element_type])
+        if data.count(0, size) == len(data) - size:
+            text = literal_text(literal_from_bytes(array_shape(literal.shape.element_type), data[:size]))
+            return Literal(literal.shape, text)
+    return literal_from_bytes(literal.shape, decode(literal))
 
 
 def _digits(leaf: Literal) -> str:
     if leaf.elided or not leaf.shape.is_array:
         return ELIDED if leaf.elided else ""
-    return decode(leaf).hex()
+    return literal_text(leaf) if leaf.is_abbreviated else decode(leaf).hex()
 
 
 def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:

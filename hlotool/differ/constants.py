@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from hlotool.errors import HlotoolError
 from hlotool.literals.data import element_bytes
-from hlotool.literals.literal import Literal, decode
+from hlotool.literals.literal import Literal, value_key
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["ConstantKeys"]
@@ -80,6 +80,6 @@ def _size(leaf: Literal) -> int:
 def _decoded(leaf: Literal) -> bytes | str:
     """The value of an array; its text if that is no value."""
     try:
-        return decode(leaf)
+        return value_key(leaf)
     except (HlotoolError, ValueError, OverflowError):
         return leaf.spelling

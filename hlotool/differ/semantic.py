@@ -122,10 +122,10 @@ class SemanticDifference(Record):
     @property
     def sentences(self) -> list[str]:
         """The result without the first pair that differs."""
-        inputs = f"{self.runs} input{'s' * (self.runs != 1)}"
+        inputs = f"{self.runs} random input{'s' * (self.runs != 1)}"
         lines = []
         if self.run is not None:
-            lines.append(f"the results differ on input {self.run}")
+            lines.append(f"the results differ on random input {self.run}")
         elif self.runs:
             lines.append(f"the results agree on {inputs}")
         if self.failure is not None:

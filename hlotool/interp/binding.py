@@ -19,7 +19,7 @@ from hlotool.interp.dtypes import NUMPY_TYPES
 from hlotool.interp.failures import broken_rule, failure
 from hlotool.interp.kernels.base import FACTS, PER_CALL_FACTS, Kernel, default_of
 from hlotool.interp.kernels.table import OPS as OPS
-from hlotool.interp.memory_order import with_row_major_operands
+from hlotool.interp.memory_order import function_in_layout, orders_of
 from hlotool.interp.options import RunOptions
 from hlotool.interp.ownership import can_alias
 from hlotool.interp.values import Value
@@ -54,7 +54,9 @@ class Binding:
             raise ValueError(f"'{instruction.opcode}' has no kernel for batches")
         facts = kernel.batch_facts if batch else kernel.facts
         self.instruction = instruction
-        self.function: Callable[..., Any] = with_row_major_operands(function) if kernel.takes_row_major(instruction) else function
+        self.function: Callable[..., Any] = function
+        if kernel.takes_in_layout(instruction):
+            self.function = function_in_layout(function, orders_of(instruction))
         self.suspends = kernel.batch_suspends if batch else kernel.suspends
         self.per_call = tuple(name for name in facts if name in PER_CALL_FACTS)
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}

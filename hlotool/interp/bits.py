@@ -23,19 +23,24 @@ def patterns(array: Array) -> Array:
     """
     number = number_type(array)
     bits = array.view(_unsigned(array.dtype))
-    return bits if number.bits >= 8 else bits & np.uint8((1 << number.bits) - 1)
+    return bits if number.bits >= 8 else _low_bits(bits, number)
+
+
+def _low_bits(bits: Array, number: NumberType) -> Array:
+    return np.asarray(bits & np.uint8((1 << number.bits) - 1))
 
 
 def from_patterns(bits: Array, number: NumberType) -> Array:
-    """The array of an element type with these bits; the inverse of `patterns`."""
+    """The array of an element type with these bits, of which those above the type's width do not count; the inverse of `patterns`.
+
+    >>> from hlotool.interp.dtypes import NUMBERS
+    >>> from_patterns(np.array([0xFF, 0x0F]), NUMBERS["s4"]).view(np.uint8).tolist()
+    [15, 15]
+    """
     if number.kind == "pred":
         return np.asarray(bits != 0)
     bits = bits.astype(_unsigned(number.held))
-    if number.kind == "signed" and number.bits < 8:
-        # In memory the upper bits repeat the sign.
-        top = np.uint8(1 << (number.bits - 1))
-        bits = (bits ^ top) - top
-    return bits.view(number.held)
+    return bits.view(number.held) if number.bits >= 8 else _low_bits(bits, number).view(number.held)
 
 
 def total_order_keys(array: Array) -> Array:

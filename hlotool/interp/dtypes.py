@@ -21,8 +21,8 @@ Array = np.ndarray[Any, Any]
 class NumberType(Record):
     """An element type: `held` is the NumPy type of its arrays, `computed` the one that arithmetic is done in.
 
-    Narrow floats are computed in f32 and rounded once after every operation, as on XLA:CPU. Integers of less than eight bits are the
-    low bits of a byte.
+    Narrow floats are computed in f32 and rounded once after every operation, as on XLA:CPU. Numbers of less than eight bits are the
+    low bits of a byte, whose other bits are 0 in every value, so that equal numbers have equal bytes.
     """
 
     element: ElementType

@@ -12,7 +12,7 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.shapes.shape import ProgramShape, Shape
 from hlotool.text.source.trivia import TRIVIA
 
-__all__ = ["broken_rule", "diagnostic_at", "failure", "is_as_inferred"]
+__all__ = ["broken_rule", "diagnostic_at", "failure", "is_as_inferred", "may_fail"]
 
 _BEFORE_NAME = re.compile(rf"{TRIVIA}(?:ROOT\b{TRIVIA})?+")
 _NAME = re.compile(r"[^\s=]++")
@@ -71,6 +71,17 @@ def is_as_inferred(x: Instruction) -> bool:
     except Violation:
         return False
     return expected is None or [*map(_type_and_sizes, expected.leaves())] == [*map(_type_and_sizes, x.shape.leaves())]
+
+
+def may_fail(x: Instruction) -> bool:
+    """Whether an instruction that keeps the rules of its op may be refused because of values: of sizes that are only known when it runs.
+
+    >>> import hlotool
+    >>> text = "ENTRY e { x = f32[2] parameter(0) n = s32[] parameter(1) ROOT r = f32[<=2] set-dimension-size(x, n), dimensions={0} }"
+    >>> may_fail(hlotool.parse(text).entry.root)
+    True
+    """
+    return any(True in leaf.dynamic for y in (x, *x.operands) for leaf in y.shape.leaves() if leaf.dynamic)
 
 
 def _type_and_sizes(shape: Shape) -> tuple[str, tuple[int, ...]]:

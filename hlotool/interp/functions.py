@@ -332,7 +332,7 @@ def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
 
 
 def power_integers(base: Array, exponent: Array) -> Array:
-    """Powers modulo 2^n as XLA:CPU computes them: only the lowest six bits of an exponent count.
+    """Powers modulo 2^n as XLA:CPU computes them: only the lowest six bits of an exponent count, although XLA's constant folding takes all.
 
     Exponents are read as signed numbers, even those of unsigned types. With a negative one, the power of 1 is 1, that of -1 is 1 or -1,
     and that of any other number, including 0, is 0.

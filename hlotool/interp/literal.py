@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlotool.interp.bits import from_patterns, patterns
 from hlotool.interp.drawing import random_array
-from hlotool.interp.dtypes import NUMPY_TYPES, Array
+from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array
 from hlotool.interp.options import RunOptions
 from hlotool.interp.values import Value, with_leaves
 from hlotool.literals.literal import Literal, decode
@@ -37,7 +38,11 @@ def literal_array(literal: Literal) -> Array:
     if isinstance(known, np.ndarray):
         return known
     sizes = tuple(max(size, 0) for size in literal.shape.dimensions)
-    array = np.frombuffer(decode(literal), NUMPY_TYPES[literal.shape.element_type]).reshape(sizes)
+    number = NUMBERS[literal.shape.element_type]
+    array = np.frombuffer(decode(literal), number.held).reshape(sizes)
+    if number.bits < 8 and number.kind != "pred":
+        array = from_patterns(patterns(array), number)
+        array.flags.writeable = False
     literal.cache_array(array)
     return array
 

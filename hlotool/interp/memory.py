@@ -285,7 +285,7 @@ def _temporary(x: Instruction) -> int:
     """The temporary memory of a kernel: narrow floats are computed in 32 bits, and some kernels work on copies."""
     shapes = [x.shape, *(operand.shape for operand in x.operands)]
     total = _size(x.shape) * _COPIES.get(x.opcode, 0)
-    if x.op.kernel is not None and x.op.kernel.takes_row_major(x):
+    if x.op.kernel is not None and x.op.kernel.takes_in_layout(x):
         total += sum(_size(operand.shape) for operand in x.operands if STRIDED in operand.op.traits)
     for shape in shapes:
         number = NUMBERS.get(shape.element_type)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from hlotool.errors import Violation
+from hlotool.interp.bits import from_patterns, patterns
 from hlotool.interp.dtypes import NUMBERS, NUMPY_TYPES, Array, NumberType
 from hlotool.interp.memory_order import forward
 from hlotool.shapes.shape import UNBOUNDED, Shape
@@ -193,7 +194,7 @@ _KINDS = {"signed": "integer", "unsigned": "integer"}
 
 def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Array:
     if array.dtype == number.held:
-        return forward(array)
+        return forward(array if number.bits >= 8 or number.kind == "pred" else from_patterns(patterns(array), number))
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
     # NumPy makes an array of floats of an empty list, whatever it was meant to be.
     if kind != wanted_kind and array.size:

@@ -16,12 +16,18 @@ from hlotool.literals.data import PART_TYPES, each_token, element_bytes, element
 from hlotool.literals.floats import decode_floats
 from hlotool.record import Record, replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
-from hlotool.shapes.shape import UNBOUNDED, Shape, tuple_shape
+from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape, tuple_shape
 
-__all__ = ["ELIDED", "Literal", "decode", "has_nan_or_infinity", "literal_from_bytes", "literal_shape", "splat_bytes", "tuple_literal"]
+__all__ = [
+    "ELIDED", "MOST_WRITTEN", "Literal", "abbreviated", "decode", "has_nan_or_infinity", "literal_from_bytes", "literal_shape", "splat_bytes",
+    "tuple_literal", "value_key",
+]  # fmt: skip
 
 ELIDED = "{...}"
 """The text of an array whose values have been left out."""
+
+MOST_WRITTEN = 1 << 20
+"""The elements of an array beyond which all but the first are not written out if they are 0."""
 
 # The hash of a longer array is that of its first elements, so that the others are decoded only to compare two arrays that begin alike.
 _MOST_HASHED = 1 << 14
@@ -185,6 +191,32 @@ def decode(literal: Literal) -> bytes:
     element = ELEMENT_TYPES[literal.shape.element_type]
     data = encoded(element, element_tokens(literal.spelling))
     return data.ljust(literal.element_count * element_bytes(element), b"\0") if literal.is_abbreviated else data
+
+
+def abbreviated(literal: Literal) -> Literal:
+    """Returns an abbreviated array literal with only its first element; any other literal as it is.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> abbreviated(Literal(array_shape("s8", (3000, 100000)), "1")).shape.text
+    's8[1]{0}'
+    """
+    if not literal.is_abbreviated or literal.element_count < 2:
+        return literal
+    return Literal(array_shape(literal.shape.element_type, (1,)), literal.spelling)
+
+
+def value_key(literal: Literal) -> bytes:
+    """Returns a key that array literals of one element type share if they have the same number of elements and the same values.
+
+    Zeros at the end are only counted, since a short text may stand for a billion of them. Raises the errors of `decode`.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> shape = array_shape("s8", (3,))
+    >>> value_key(Literal(shape, "1")) == value_key(Literal(shape, "{1, 0, 0}"))
+    True
+    """
+    count = literal.element_count * element_bytes(ELEMENT_TYPES[literal.shape.element_type])
+    return decode(abbreviated(literal)).rstrip(b"\0") + count.to_bytes(16, "little")
 
 
 def _are_equal(a: Literal, b: Literal) -> bool:

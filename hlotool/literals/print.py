@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hlotool.literals.data import INDEX_COMMENT, PART_TYPES
 from hlotool.literals.floats import float_digits, unpack_numbers
-from hlotool.literals.literal import ELIDED, Literal, decode
+from hlotool.literals.literal import ELIDED, MOST_WRITTEN, Literal, abbreviated, decode
 from hlotool.literals.parse import brace_frame
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
@@ -75,6 +75,9 @@ def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
 def _xla_array(literal: Literal) -> str:
     if literal.spelling == ELIDED:
         return ELIDED
+    if literal.element_count > MOST_WRITTEN and literal.is_abbreviated:
+        # XLA would write all zeros, and reads this as the same array.
+        return _xla_array(abbreviated(literal)).strip("{}")
     if literal.packed is None and _prints_as_written(literal):
         return literal.spelling
     return _from_data(literal, decode(literal), exact=False)

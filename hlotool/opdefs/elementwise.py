@@ -229,7 +229,15 @@ BINARY: tuple[BinaryRow, ...] = (
         algebra=Algebra(value(1, 1.0), zero, on_pred="and"),
     ),
     BinaryRow("or", _LOGICAL, "Disjunction: logical for pred, bitwise for integers.", traits=_CHOICE, algebra=Algebra(zero, ones)),
-    BinaryRow("power", _NUMERIC, "lhs to the power of rhs.", traits=(TRANSCENDENTAL,), algebra=Algebra(value(1, 1.0))),
+    BinaryRow(
+        "power",
+        _NUMERIC,
+        "lhs to the power of rhs; integers wrap around. Of an integer exponent, XLA:CPU takes only the lowest six bits. It reads exponents as "
+        "signed numbers, also in unsigned types, and negative powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding "
+        "takes all bits, so that both agree only for exponents from 0 to 63.",
+        traits=(TRANSCENDENTAL,),
+        algebra=Algebra(value(1, 1.0)),
+    ),
     BinaryRow(
         "remainder",
         _NUMERIC,

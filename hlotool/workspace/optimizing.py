@@ -184,7 +184,7 @@ class _Optimization:
         outcome = trials(self.module, result, request.check, request.seed, options, within_rounding=rounds)
         if outcome.difference is not None:
             raise self._failure(
-                f"the results of '{self.name}' differ after the optimization: {outcome.difference}",
+                f"the results of '{self.name}' differ after the optimization on random inputs: {outcome.difference}",
                 lambda module: trials(self.module, module, request.check, request.seed, options, within_rounding=rounds).difference is not None,
             )
         if not outcome.compared:

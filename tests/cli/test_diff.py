@@ -467,7 +467,7 @@ def test_semantic(cli, pair):
     result = cli("diff", *pair, "--semantic", "--n", "2")
     assert result.exit_code == 1
     assert result.stdout.splitlines()[:6] == [
-        "the results differ on input 0",
+        "the results differ on random input 0",
         "compared as modules: 2 instructions changed (tanh -> logistic, divide: operands)",
         "",
         "the first values that differ are those of 't' (tanh, logistic) in 'f'",
@@ -487,7 +487,7 @@ def test_semantic_of_equal_results(cli, file_of):
     result = cli("diff", file_of("left.hlo", LEFT), right, "--semantic", "--n", "3")
     assert (result.exit_code, result.stdout) == (
         0,
-        "the results agree on 3 inputs\ncompared as modules: 1 instruction changed (add: operands exchanged)\n",
+        "the results agree on 3 random inputs\ncompared as modules: 1 instruction changed (add: operands exchanged)\n",
     )
     # A constant that is compared with a larger one may be another, too.
     bound = "ENTRY e { p = f32[] parameter(0) c = f32[] constant(%s) m = f32[] maximum(p, c) a = f32[] abs(p) ROOT r = f32[] maximum(m, a) }"

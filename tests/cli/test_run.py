@@ -45,7 +45,7 @@ def test_literals_files_and_numbers(cli, sum_file, tmp_path):
 
 def test_random_inputs_are_reported(cli, sum_file):
     result = cli("run", sum_file, "--input", "left=ones")
-    assert result.stderr == "hlotool: random values (seed 0) for right.1\n"
+    assert result.stderr == "hlotool: using random inputs for right.1 (seed 0)\n"
     assert cli("run", sum_file, "--input", "left=ones").stdout == result.stdout
     assert cli("run", sum_file, "--input", "left=ones", "--seed", "1").stdout != result.stdout
     quiet = cli("run", sum_file, "-q")

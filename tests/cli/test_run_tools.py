@@ -257,9 +257,10 @@ def test_assumptions_are_said(cli):
     text = """ENTRY e { ids = s32[5] parameter(0) table = f32[9,2] parameter(1) var = f32[] parameter(2)
   g = f32[5,2] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}
   q = f32[] rsqrt(var) ROOT t = tuple(g, q) }"""
-    assert cli("run", "-", stdin=text).stderr == "hlotool: random values (seed 0) for ids, table, var; 2 of them suit their uses (-v shows how)\n"
+    said = "hlotool: using random inputs for ids, table and var (seed 0); 2 of 3 are constrained to valid ranges"
+    assert cli("run", "-", stdin=text).stderr == f"{said} (-v for details)\n"
     assert cli("run", "-", "-v", stdin=text).stderr.splitlines() == [
-        "hlotool: random values (seed 0) for ids, table, var",
+        said,
         "hlotool:   ids: 0 to 8: index of 'gather' g",
         "hlotool:   var: positive: under 'rsqrt' q",
     ]

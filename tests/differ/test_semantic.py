@@ -51,7 +51,7 @@ def test_equal_modules_agree() -> None:
     result = compared(LOOP % {"other": "negate"}, LOOP % {"other": "negate"}, runs=3)
     assert not result
     assert (result.runs, result.first, result.failure) == (3, None, None)
-    assert result.text == "the results agree on 3 inputs"
+    assert result.text == "the results agree on 3 random inputs"
 
 
 def test_an_instruction_in_a_loop() -> None:
@@ -61,7 +61,7 @@ def test_an_instruction_in_a_loop() -> None:
     assert (result.first.left, result.first.opcode, result.first.iterations) == (("body", "other"), "negate, abs", (0,))
     assert result.first.changes == ("opcode",)
     lines = result.text.splitlines()
-    assert lines[0] == "the results differ on input 0"
+    assert lines[0] == "the results differ on random input 0"
     assert "  in iteration 0 (0-based) of the enclosing loop" in lines
     assert any("'step/other' at step.py:12" in line for line in lines)
 

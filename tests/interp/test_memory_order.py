@@ -91,9 +91,13 @@ def test_devices(path: Path) -> None:
 # ---- sums and products --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "sizes", [(1, 33, 1), (1, 65, 2), (2, 8, 1), (2, 512, 512), (1, 300, 70), (33, 300, 33), (100, 100, 100), (70, 300, 1)], ids=str
-)
+PRODUCTS = [
+    (1, 33, 1), (1, 65, 2), (2, 8, 1), (2, 512, 512), (1, 300, 70), (33, 300, 33), (100, 100, 100), (70, 300, 1), (128, 128, 128), (2, 700, 800),
+    (1000, 300, 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", PRODUCTS, ids=str)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "c64"])
 def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
     """NumPy chooses among functions by the sizes of matrices and their order in memory."""
@@ -118,6 +122,24 @@ def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> 
       ROOT r = f32[{rows},{rows}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}} }}"""
     module, x = hlotool.parse(text), np.random.default_rng(1).standard_normal((rows, 300)).astype(np.float32)
     assert hlotool.evaluate(module, [x, x], executor=executor).tobytes() == hlotool.evaluate(module, [x, x.copy()], executor=executor).tobytes()
+
+
+def test_layouts() -> None:
+    """An operand is held in memory as its layout says; a view that is so gives the same bits as an array."""
+    text = """ENTRY e { x = f32[1,300] parameter(0) y = f32[300,70]{0,1} parameter(1)
+      ROOT r = f32[1,70] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
+    viewed = text.replace(
+        "y = f32[300,70]{0,1} parameter(1)", "z = f32[70,300]{1,0} parameter(1) y = f32[300,70]{0,1} transpose(z), dimensions={1,0}"
+    )
+    numpy = np.random.default_rng(1)
+    x, y = numpy.standard_normal((1, 300)).astype(np.float32), numpy.standard_normal((300, 70)).astype(np.float32)
+
+    def results(module: str, array: Any) -> set[bytes]:
+        arguments = [[x, np.array(array, order=order)] for order in ("C", "F")]
+        return {hlotool.evaluate(hlotool.parse(module), a, executor=executor).tobytes() for a in arguments for executor in ("reference", "plan")}
+
+    assert len(results(text, y)) == len(results(text.replace("{0,1}", ""), y)) == 1
+    assert results(viewed, y.T) == results(text, y)
 
 
 SUMS = [((3, 3000, 20), (1,)), ((5, 600, 50), (1,)), ((381, 172, 20), (1,)), ((4, 20, 800, 30), (1, 2)), ((70001, 16), (1,)), ((2, 40000), (1,))]

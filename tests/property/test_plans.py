@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import numpy as np
 import pytest
 from fuzz_optimizer import operations
-from fuzz_plans import disagreement, small_blocks
+from fuzz_plans import LIMITS, disagreement, outcome, small_blocks
+from looped import compiled_loops
+from random_sizes import random_sizes_text
 from random_texts import random_text
 
+import hlotool
 from hlotool.testing import random_module
 
 
@@ -30,3 +36,18 @@ def test_random_texts_which_mostly_have_errors(seed: int) -> None:
     for number in range(25):
         text = random_text(1000 * seed + number, instructions=15)
         assert disagreement(text, inputs=1) is None, text
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sizes_out_of_range_are_errors_everywhere(seed: int) -> None:
+    """Also where nothing needs what is computed from them."""
+    random, failures = Random(seed), 0
+    for _ in range(25):
+        text, x = random_sizes_text(random), np.arange(5, dtype=np.float32)
+        arguments = [x, x + 1, *(np.int32(random.choice((-1, 0, 2, 3, 5, 6, 100))) for _ in range(2))]
+        _, expected = outcome(hlotool.parse(text), arguments, "reference", LIMITS)
+        failures += bool(expected)
+        assert bool(outcome(hlotool.parse(text), arguments, "plan", LIMITS)[1]) == bool(expected), text
+        with small_blocks(), compiled_loops(with_numba=False):
+            assert bool(outcome(hlotool.parse(text), arguments, "plan", LIMITS)[1]) == bool(expected), text
+    assert 0 < failures < 25

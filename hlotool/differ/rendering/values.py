@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hlotool.differ.parts import configuration
 from hlotool.errors import HlotoolError
 from hlotool.interp.dtypes import Array
 from hlotool.interp.literal import literal_array
-from hlotool.literals.literal import Literal
+from hlotool.literals.literal import Literal, abbreviated
 from hlotool.literals.print import literal_text
 from hlotool.shapes.metadata import Metadata, decode_metadata
 from hlotool.shapes.shape import Shape
@@ -159,13 +160,17 @@ def constant_difference(old: Literal, new: Literal) -> str:
     if old.shape.is_tuple or new.shape.is_tuple or old.element_count == 1 or old.shape.dimensions != new.shape.dimensions:
         return arrow(literal_text(old), literal_text(new))
     try:
+        if old.is_abbreviated and new.is_abbreviated:
+            # All elements but the first are 0 in both.
+            return _array_difference(literal_array(abbreviated(old)), literal_array(abbreviated(new)), old.shape.dimensions)
         first, second = literal_array(old), literal_array(new)
     except (HlotoolError, ValueError, OverflowError):
         return arrow(literal_text(old), literal_text(new))
-    return _array_difference(first, second)
+    return _array_difference(first, second, old.shape.dimensions)
 
 
-def _array_difference(first: Array, second: Array) -> str:
+def _array_difference(first: Array, second: Array, sizes: Sequence[int]) -> str:
+    """How the elements differ of two arrays of these sizes, or the first elements if all others are equal."""
     differs = _bits(first) != _bits(second)
     count = int(differs.sum())
     with np.errstate(all="ignore"):
@@ -174,11 +179,11 @@ def _array_difference(first: Array, second: Array) -> str:
     # A NaN is farther from a number than any other; of equal distances, the first counts.
     distances = np.where(differs, np.nan_to_num(distances, nan=np.inf), -1)
     at = int(np.argmax(distances))
-    index = ",".join(map(str, np.unravel_index(at, first.shape)))
+    index = ",".join(map(str, np.unravel_index(at, sizes)))
     change = f"{{{index}}}: {arrow(_number(first.flat[at]), _number(second.flat[at]))}"
     if count == 1:
-        return f"1 of {first.size} elements differs: {change}"
-    return f"{count} of {first.size} elements differ, most at {change}"
+        return f"1 of {prod(sizes)} elements differs: {change}"
+    return f"{count} of {prod(sizes)} elements differ, most at {change}"
 
 
 def _bits(array: Array) -> Array:

@@ -9,7 +9,7 @@ nor the executor that calls it; every executor keeps to this convention:
   receives the facts that its signature names and no others. Those in PER_CALL_FACTS may differ from call to call.
 * **The result** has the element type and the dimensions of the instruction's shape. It may be an operand or a view of one.
 * **Memory.** Operands may be views with gaps, in any order of dimensions, and with elements that share memory, but none runs backwards or is
-  unaligned. A kernel whose result would depend on this declares `row_major`, and receives arrays in row-major order without gaps.
+  unaligned. A kernel whose result would depend on this declares `in_layout`, and receives arrays as the operands' layouts say, without gaps.
 * **Operands are read-only**, as are the arrays in attributes. A kernel that asks for `can_alias` may overwrite operand 0, and return
   it, when that fact is true.
 * **Suspension.** A kernel that has a computation run or waits for other devices is a generator function. It yields `Invoke` and is
@@ -94,7 +94,8 @@ class Kernel(Record):
 
     `function(*operands, **facts)` gives the value; if it `suspends`, it is a generator function and gives a Run. `facts` are the names
     of its keyword parameters. `batch_function`, `batch_suspends` and `batch_facts` are the same for batches; the function is None if
-    the opcode cannot be computed for a batch. `row_major` says whether it takes arrays in row-major order, or for which instructions it does.
+    the opcode cannot be computed for a batch. `in_layout` says whether arrays must be in memory as the layouts say, or for which
+    instructions.
     """
 
     function: Callable[..., Any]
@@ -103,11 +104,11 @@ class Kernel(Record):
     batch_function: Callable[..., Any] | None = None
     batch_suspends: bool = False
     batch_facts: tuple[str, ...] = ()
-    row_major: bool | Callable[[Instruction], bool] = False
+    in_layout: bool | Callable[[Instruction], bool] = False
 
-    def takes_row_major(self, x: Instruction) -> bool:
-        """Returns whether the operands of this instruction have to be row-major."""
-        return self.row_major if isinstance(self.row_major, bool) else self.row_major(x)
+    def takes_in_layout(self, x: Instruction) -> bool:
+        """Returns whether the operands of this instruction have to be in memory as their layouts say."""
+        return self.in_layout if isinstance(self.in_layout, bool) else self.in_layout(x)
 
 
 def unchanged(operand: Value) -> Value:
@@ -125,13 +126,13 @@ def _facts_of(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def kernel(
-    *opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None, row_major: bool | Callable[[Instruction], bool] = False
+    *opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None, in_layout: bool | Callable[[Instruction], bool] = False
 ) -> Callable[[Function], Function]:
     """Makes the decorated function the kernel of these opcodes.
 
-    `batch` is the function that computes them for batches; `"same"` says that it is the decorated one. `row_major` says that the result
-    depends on how operands are held in memory, or for which instructions it does; executors then pass arrays in row-major order. Raises
-    ValueError if a keyword parameter is neither an attribute of the op nor one of FACTS.
+    `batch` is the function that computes them for batches; `"same"` says that it is the decorated one. `in_layout` says that the result
+    depends on where operands are in memory, or for which instructions it does; executors then pass arrays as the layouts of the operands say.
+    Raises ValueError if a keyword parameter is neither an attribute of the op nor one of FACTS.
     """
 
     def register(function: Function) -> Function:
@@ -144,7 +145,7 @@ def kernel(
                 batch_function,
                 inspect.isgeneratorfunction(batch_function),
                 _facts_of(opcode, batch_function) if batch_function is not None else (),
-                row_major,
+                in_layout,
             )
         return function
 

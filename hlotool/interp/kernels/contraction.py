@@ -15,10 +15,12 @@ import numpy as np
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.conversion import converted
+from hlotool.interp.memory_order import apart
+from hlotool.ir.model import Instruction
 from hlotool.opdefs.kinds import Dims
 from hlotool.shapes.shape import Shape
 
-__all__ = ["MatrixForm", "matrix_form", "matrix_product", "product_type", "unrounded_product"]
+__all__ = ["MatrixForm", "large_product", "matrix_form", "matrix_product", "product_type", "unrounded_product"]
 
 _EXACT_INTEGERS: tuple[tuple[type[np.floating[Any]], int], ...] = ((np.float32, 2**24), (np.float64, 2**53))
 """Types of floats, and the numbers up to which they hold all integers."""
@@ -37,6 +39,11 @@ class MatrixForm(NamedTuple):
     rhs_order: tuple[int, ...]
     rhs_sizes: tuple[int, ...]
     sizes: tuple[int, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether `large_product` computes it."""
+        return is_large(self.lhs_sizes, self.rhs_sizes)
 
 
 def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_contracting: Dims, rhs_batch: Dims, rhs_contracting: Dims) -> MatrixForm:
@@ -58,7 +65,20 @@ def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_con
     )
 
 
-@kernel("dot", row_major=True)
+def _depends_on_memory(x: Instruction) -> bool:
+    """Whether a product may have other bits for operands elsewhere in memory: not if it is large, see `is_large`, of known sizes."""
+    lhs, rhs = x.operands[0].shape, x.operands[1].shape
+    if not (lhs.is_array and rhs.is_array) or any((*(lhs.dynamic or ()), *(rhs.dynamic or ()))):
+        return True
+    names = ("lhs_batch_dims", "lhs_contracting_dims", "rhs_batch_dims", "rhs_contracting_dims")
+    try:
+        form = matrix_form(lhs.dimensions, rhs.dimensions, *[tuple(x.attributes.get(name) or ()) for name in names])
+    except IndexError:
+        return True
+    return not form.is_large
+
+
+@kernel("dot", in_layout=_depends_on_memory)
 def dot(
     lhs: Array, rhs: Array, *, lhs_batch_dims: Dims, lhs_contracting_dims: Dims, rhs_batch_dims: Dims, rhs_contracting_dims: Dims, result: Shape
 ) -> Array:
@@ -69,7 +89,7 @@ def dot(
     return converted(product, number).reshape(form.sizes)
 
 
-@kernel("scaled-dot", row_major=True)
+@kernel("scaled-dot", in_layout=True)
 def scaled_dot(
     lhs: Array,
     rhs: Array,
@@ -106,7 +126,7 @@ def _scaled(operand: Array, scale: Array) -> Array:
     return np.asarray(wide * factors)
 
 
-@kernel("ragged-dot", row_major=True)
+@kernel("ragged-dot", in_layout=True)
 def ragged_dot(
     lhs: Array,
     rhs: Array,
@@ -192,9 +212,36 @@ def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
     # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
     # NumPy can multiply bf16 arrays, but slowly and into f32.
-    result = np.asarray(np.matmul(left, right))
+    result = np.asarray(large_product(left, right) if is_large(left.shape, right.shape) else np.matmul(left, right))
     is_inner = number.kind == "complex" and result.shape[-2:] == (1, 1)
     return _product_by_parts(left, right) if is_inner and not np.isfinite(result).all() else result
+
+
+_LARGE = 1 << 20
+
+
+def is_large(lhs: Sequence[int], rhs: Sequence[int]) -> bool:
+    """Whether matrices of these sizes are multiplied in the same order wherever their elements are in memory.
+
+    OpenBLAS copies parts of matrices into buffers before it multiplies them, except for vectors, and for products of up to a million terms, which
+    have functions of their own for each order in memory.
+    """
+    rows, contracted, columns = lhs[-2], lhs[-1], rhs[-1]
+    return rows > 1 and columns > 1 and rows * contracted * columns > _LARGE
+
+
+def large_product(lhs: Array, rhs: Array) -> Array:
+    """lhs @ rhs of large matrices, which are read where they are unless the library cannot."""
+    lhs, rhs = _readable(lhs), _readable(rhs)
+    return np.asarray(np.matmul(lhs, apart(lhs, rhs)))
+
+
+def _readable(x: Array) -> Array:
+    """The matrices, copied unless rows or columns are without gaps between their elements."""
+    (rows, columns), (outer, inner), size = x.shape[-2:], x.strides[-2:], x.itemsize
+    by_rows = inner == size and outer >= columns * size and not outer % size
+    by_columns = outer == size and inner >= rows * size and not inner % size
+    return x if by_rows or by_columns else np.ascontiguousarray(x)
 
 
 def _product_by_parts(lhs: Array, rhs: Array) -> Array:

@@ -11,6 +11,7 @@ from hlotool.errors import Violation
 from hlotool.interp.bits import from_patterns, patterns, with_element_bits
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
 from hlotool.interp.kernels.base import kernel
+from hlotool.interp.memory_order import memory_order
 from hlotool.opdefs.kinds import Int32
 from hlotool.shapes.shape import Shape
 
@@ -141,24 +142,18 @@ def bitcast_convert(operand: Array, *, result: Shape) -> Array:
 @kernel("bitcast", batch=_same_width_batch)
 def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
     """The elements in the order of the operand's layout, read in the order of the result's layout."""
-    flat: Array = operand.transpose(_memory_order(operand_shapes[0])).reshape(-1)
+    flat: Array = operand.transpose(memory_order(operand_shapes[0])).reshape(-1)
     number = NUMBERS[result.element_type]
     source = number_type(flat)
     if source.held != number.held:
         if number.bits > source.bits:
             flat = flat.reshape(-1, number.bits // source.bits)
         flat = with_element_bits(np.ascontiguousarray(flat), number).reshape(-1)
-    order = _memory_order(result)
+    order = memory_order(result)
     # A smaller result is the beginning of the operand.
     needed = flat[: int(np.prod(result.dimensions))]
     in_memory = needed.reshape([result.dimensions[k] for k in order])
     return in_memory.transpose(np.argsort(order)) if order else in_memory
-
-
-def _memory_order(shape: Shape) -> list[int]:
-    """The dimensions from the slowest to the fastest."""
-    order = shape.layout.minor_to_major if shape.layout is not None else ()
-    return list(reversed(order)) if len(order) == shape.rank else list(range(shape.rank))
 
 
 @kernel("reduce-precision", batch="same")

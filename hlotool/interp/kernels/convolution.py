@@ -25,7 +25,7 @@ from hlotool.shapes.shape import Shape
 __all__: list[str] = []
 
 
-@kernel("convolution", row_major=True)
+@kernel("convolution", in_layout=True)
 def convolution(
     lhs: Array,
     rhs: Value,

@@ -21,7 +21,7 @@ from hlotool.shapes.sharding import Sharding
 __all__: list[str] = []
 
 
-@kernel("custom-call", row_major=True)
+@kernel("custom-call", in_layout=True)
 def custom_call(
     *operands: Value,
     target: Target,

@@ -23,7 +23,7 @@ def _adjoint(a: Array) -> Array:
     return np.conjugate(np.swapaxes(a, -1, -2))
 
 
-@kernel("cholesky", row_major=True)
+@kernel("cholesky", in_layout=True)
 def cholesky(a: Array, *, lower: Bool) -> Array:
     """Reads one triangle, and gives zeros in the other; NaNs if the matrix is not positive definite."""
     number = number_type(a)
@@ -48,7 +48,7 @@ _TRANSPOSES: dict[str, Callable[[Array], Array]] = {
 }
 
 
-@kernel("triangular-solve", row_major=True)
+@kernel("triangular-solve", in_layout=True)
 def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_diagonal: Bool, transpose_a: TransposeOption) -> Array:
     """Substitution, which reads one triangle; a singular system gives infinities and NaNs by division."""
     number = number_type(a)
@@ -73,11 +73,14 @@ _BLOCK = 1 << 15
 _TRANSFORMS: dict[str, Callable[..., Any]] = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
 
 
-@kernel("fft", row_major=True)
+@kernel("fft", in_layout=True)
 def fft(operand: Array, *, fft_type: FftType, fft_length: Dims, result: Shape) -> Array:
-    """In double precision; the inverse transforms divide by the number of elements."""
+    """In double precision; the inverse transforms divide by the number of elements.
+
+    Transforms of length 0 give zeros, as in XLA's constant folding; XLA:CPU gives whatever is in memory.
+    """
     number = NUMBERS[result.element_type]
-    if 0 in result.dimensions:
+    if 0 in result.dimensions or 0 in fft_length:
         return np.zeros(result.dimensions, number.held)
     wide = np.complex128 if operand.dtype.kind == "c" else np.float64
     rank = len(fft_length)

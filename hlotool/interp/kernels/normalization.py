@@ -42,7 +42,7 @@ def _sum(block: Array) -> Array:
     return np.asarray(block.sum(axis=(0, 2)))
 
 
-@kernel("batch-norm-training", row_major=True)
+@kernel("batch-norm-training", in_layout=True)
 def batch_norm_training(operand: Array, scale: Array, offset: Array, *, epsilon: Number, feature_index: Int) -> Value:
     x = _by_feature(operand, feature_index)
     total, squares = np.zeros((2, x.shape[1]))
@@ -57,7 +57,7 @@ def batch_norm_training(operand: Array, scale: Array, offset: Array, *, epsilon:
     return normal, mean.astype(scale.dtype), variance.astype(scale.dtype)
 
 
-@kernel("batch-norm-inference", row_major=True)
+@kernel("batch-norm-inference", in_layout=True)
 def batch_norm_inference(operand: Array, scale: Array, offset: Array, mean: Array, variance: Array, *, epsilon: Number, feature_index: Int) -> Array:
     x = _by_feature(operand, feature_index)
     center, low = _column(mean), _column(offset)
@@ -71,7 +71,7 @@ def batch_norm_inference(operand: Array, scale: Array, offset: Array, mean: Arra
     return normal.reshape(operand.shape)
 
 
-@kernel("batch-norm-grad", row_major=True)
+@kernel("batch-norm-grad", in_layout=True)
 def batch_norm_grad(operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array, *, epsilon: Number, feature_index: Int) -> Value:
     """The gradients with respect to operand, scale and offset, where mean and variance are functions of the operand."""
     x, slope = _by_feature(operand, feature_index), _by_feature(grad_output, feature_index)

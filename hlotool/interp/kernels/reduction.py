@@ -56,7 +56,7 @@ def _adds_up(x: Instruction) -> bool:
     return monoid is not None and not monoid.compares and NUMBERS[x.operands[0].shape.element_type].kind in ("float", "complex")
 
 
-@kernel("reduce", row_major=_adds_up)
+@kernel("reduce", in_layout=_adds_up)
 def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
     """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
 
@@ -206,7 +206,7 @@ _LONG_WINDOW = 64
 """The length from which on windows are composed of shorter ones; JAX writes a running sum as windows as long as the array."""
 
 
-@kernel("reduce-window", row_major=_adds_up)
+@kernel("reduce-window", in_layout=_adds_up)
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
     """acc = f(acc, x) for each tap of the window, for all positions at once; padding and holes are skipped."""
     count = len(operands) // 2

@@ -16,7 +16,7 @@ from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.functions import cast
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.elementwise import COMPARISONS, ELEMENTWISE, Elementwise
-from hlotool.interp.memory_order import with_row_major_operands
+from hlotool.interp.memory_order import is_row_major, row_major
 from hlotool.interp.monoids import monoid_of
 from hlotool.interp.plan.graph import UNKNOWN, Operation
 from hlotool.interp.plan.writer import Writer
@@ -176,6 +176,9 @@ def reduction_of(operation: Operation) -> Reduction | None:
     if source.shape.dynamic or not _is_blockwise(source.shape.element_type):
         return None
     number, sizes = NUMBERS[source.shape.element_type], source.shape.dimensions
+    in_layout = x.op.kernel.takes_in_layout(x)
+    if in_layout and not is_row_major(x.operands[0].shape):
+        return None
     axes = tuple(sorted(x.attributes["dimensions"]))
     if any(not 0 <= k < len(sizes) for k in axes):
         return None
@@ -188,4 +191,8 @@ def reduction_of(operation: Operation) -> Reduction | None:
     has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] > (SHORT_ROW_TO_TRANSPOSE if monoid.compares else SHORT_ROW)
     function = monoid.rows_reduced if has_long_rows and number.computed == number.held else monoid.reduced
     reduce = partial(function, init=init.constant, size=prod(sizes))
-    return Reduction(with_row_major_operands(reduce) if x.op.kernel.takes_row_major(x) else reduce, axes)
+    return Reduction(_of_row_major(reduce) if in_layout else reduce, axes)
+
+
+def _of_row_major(reduce: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda x, axes: reduce(row_major(x), axes=axes)

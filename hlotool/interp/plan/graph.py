@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hlotool.interp.memory_order import is_row_major
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
 from hlotool.shapes.shape import Shape
@@ -25,7 +26,6 @@ __all__ = [
     "Variable",
     "counted_dimension",
     "index_of_view",
-    "is_row_major",
     "long_dimensions",
 ]
 
@@ -153,12 +153,6 @@ def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
         done = axis + 1
     parts += ["None"] * (rank - done)
     return "" if all(part == ":" for part in parts) else f"[{', '.join(parts)}]"
-
-
-def is_row_major(shape: Shape) -> bool:
-    """Whether the elements are in memory in their own order."""
-    order = shape.layout.minor_to_major if shape.layout is not None else ()
-    return len(order) != shape.rank or list(order) == list(range(shape.rank - 1, -1, -1))
 
 
 UNKNOWN = object()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hlotool.interp.dtypes import NUMBERS
-from hlotool.interp.kernels.contraction import MatrixForm, matrix_form
-from hlotool.interp.memory_order import row_major_operands
+from hlotool.interp.kernels.contraction import MatrixForm, large_product, matrix_form
+from hlotool.interp.memory_order import operands_in_layout, orders_of
 from hlotool.interp.plan.graph import Operation, Variable
 from hlotool.interp.plan.writer import Writer
 
@@ -20,10 +20,11 @@ def write_product(writer: Writer, operation: Operation) -> bool:
         return False
     lhs, rhs = operation.reads
     arrays = [f"asarray({writer.name(variable)})" if variable.is_scalar else writer.name(variable) for variable in (lhs, rhs)]
-    writer.line(f"a, b = {writer.bind(row_major_operands)}({', '.join(arrays)})")
+    ordered = f"{', '.join(arrays)}" if form.is_large else f"{writer.bind(operands_in_layout(orders_of(operation.instruction)))}({', '.join(arrays)})"
+    writer.line(f"a, b = {ordered}")
     left = _viewed(writer, "a", lhs, form.lhs_order, form.lhs_sizes)
     right = _viewed(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
-    product = f"{writer.bind(np.matmul, 'matmul')}({left}, {right})"
+    product = f"{writer.bind(large_product) if form.is_large else writer.bind(np.matmul, 'matmul')}({left}, {right})"
     has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
     # What would be a number for NumPy, too, is reshaped to one.
     shaped = product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"

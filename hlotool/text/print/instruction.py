@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module
-from hlotool.literals.literal import Literal
+from hlotool.literals.literal import Literal, abbreviated
 from hlotool.literals.print import literal_text, xla_literal_text
 from hlotool.opdefs.base import CALLED_KINDS, CONTINUED, AttributeSpec, OpDef
 from hlotool.opdefs.codecs.base import WriteStyle
@@ -368,11 +368,16 @@ def _essential(literal: Literal) -> str:
     """A constant as XLA prints it for fingerprints: all zeros or all ones as one digit, integers in full, others as `{...}`."""
     if literal.elided or literal.shape.is_tuple:
         return "{...}"
-    text = xla_literal_text(literal, print_large_constants=True)
+    is_too_large = literal.element_count > _MAX_ESSENTIAL_ELEMENTS
+    text = (
+        xla_literal_text(abbreviated(literal), print_large_constants=True) if is_too_large else xla_literal_text(literal, print_large_constants=True)
+    )
     values = set(text.translate(str.maketrans("{},()", "     ")).split())
+    if is_too_large and literal.is_abbreviated:
+        values.add("0")
     for digit, spellings in (("0", {"0", "false"}), ("1", {"1", "true"})):
         if values and values <= spellings:
             return digit
-    if "." not in text and literal.shape.element_type[0] in "sup" and literal.element_count <= _MAX_ESSENTIAL_ELEMENTS:
+    if "." not in text and literal.shape.element_type[0] in "sup" and not is_too_large:
         return text
     return "{...}"

@@ -6,6 +6,7 @@ from math import prod
 
 import numpy as np
 
+from hlotool.interp.memory_order import is_row_major
 from hlotool.interp.plan.graph import Operation
 from hlotool.interp.plan.native.statements import CannotCompile, NativeStatements, dtype_of, size_of
 from hlotool.interp.plan.products import product_form
@@ -16,7 +17,7 @@ __all__ = ["write_dot"]
 def write_dot(self: NativeStatements, operation: Operation) -> None:
     """Writes a dot. Raises CannotCompile."""
     form = product_form(operation)
-    if form is None:
+    if form is None or not all(is_row_major(operand.shape) for operand in operation.instruction.operands):
         raise CannotCompile
     (lhs, rhs), (result,) = operation.reads, operation.results
     dtype = dtype_of(result)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.text.source.trivia import TRIVIA
-from hlotool.workspace.reading import STDIN, file_status, is_link, real_path
+from hlotool.workspace.reading import STDIN, file_status, is_link, read_bounded, real_path
 from hlotool.workspace.settings import Settings, settings_for
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["ChosenFiles", "FileChoice", "Remark", "is_folder", "names_from"]
 
 _COMPRESSED = (".gz", ".xz", ".zst")
+# In bytes: the largest list of files.
+_LARGEST_LIST = 64 << 20
 # The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
@@ -204,7 +206,7 @@ def _is_regular(path: str) -> bool:
 def names_from(path: str) -> list[str]:
     """The file names in a list, one on each line or with NUL after each; `-` is standard input. Raises HlotoolError if it cannot be read."""
     try:
-        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        data = sys.stdin.buffer.read(_LARGEST_LIST) if path == STDIN else read_bounded(path, _LARGEST_LIST)
     except (OSError, ValueError, AttributeError) as error:
         raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     names = data.decode("utf-8", "surrogateescape")

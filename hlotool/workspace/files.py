@@ -150,14 +150,14 @@ class _Walk:
 
     def files(self) -> Iterator[str]:
         """Regular files in sorted order, except those that are ignored, in hidden folders, or outside of the folder."""
-        rules_of = {self.folder: self.rules}
-        for at, folders, files in os.walk(self.folder, onerror=self._failed):
-            real, rules = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder))), rules_of.pop(at)  # noqa: PTH118
-            folders[:] = sorted(f for f in folders if not f.startswith(".") and self._takes_folder(real, f, rules))
-            if rules is not None:
-                rules_of.update((os.path.join(at, f), rules.below(f)) for f in folders if not is_link(os.path.join(at, f)))  # noqa: PTH118
-            else:
-                rules_of.update((os.path.join(at, f), None) for f in folders)  # noqa: PTH118
+        # Not by os.walk, which recurses.
+        open_folders = [(self.folder, self.rules)]
+        while open_folders:
+            at, rules = open_folders.pop()
+            real = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder)))  # noqa: PTH118
+            folders, files = self._entries(at)
+            inner = [f for f in sorted(folders, reverse=True) if not f.startswith(".") and self._takes_folder(real, f, rules)]
+            open_folders += [(os.path.join(at, f), None if rules is None else rules.below(f)) for f in inner]  # noqa: PTH118
             for file in sorted(files):
                 if not self._takes_file(real, file, rules):
                     continue
@@ -168,8 +168,23 @@ class _Walk:
                 elif _is_regular(path):
                     yield path
 
+    def _entries(self, folder: str) -> tuple[list[str], list[str]]:
+        """The names of folders, without links to folders, and of everything else."""
+        folders: list[str] = []
+        files: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir():
+                        files.append(entry.name)
+                    elif not entry.is_symlink():
+                        folders.append(entry.name)
+        except OSError as error:
+            self.remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
+        return folders, files
+
     def _takes_folder(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
-        return not _any_match(self.exclude, real, name) and not self._ignores(name, rules, is_folder=not is_link(os.path.join(real, name)))  # noqa: PTH118
+        return not _any_match(self.exclude, real, name) and not self._ignores(name, rules, is_folder=True)
 
     def _takes_file(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
         if _any_match(self.exclude, real, name) or (self.include and not _any_match(self.include, real, name)):
@@ -180,9 +195,6 @@ class _Walk:
         ignores = rules is not None and rules.ignore(name, is_folder=is_folder)
         self.ignored += ignores
         return ignores
-
-    def _failed(self, error: OSError) -> None:
-        self.remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
 
 
 def _any_match(groups: Sequence[_Patterns], folder: str, name: str) -> bool:

@@ -20,8 +20,8 @@ PROCESSES = {
 CODE = {"exec", "eval", "pickle", "marshal", "shelve", "dill", "runpy", "ctypes", "spec_from_file_location", "__import__", "cffi", "entry_points"}
 PATHS = {
     "open", "read_text", "read_bytes", "write_text", "write_bytes", "load", "scandir", "iterdir", "listdir", "glob", "rglob", "os.walk",
-    "create_server", "create_connection", "mkdtemp", "TemporaryDirectory", "NamedTemporaryFile", "tempfile", "urlopen", "readlink", "unlink", "mkdir", "replace_file",
-    "read_bounded", "read_beginning", "is_file",
+    "create_server", "create_connection", "mkdtemp", "TemporaryDirectory", "NamedTemporaryFile", "tempfile", "urlopen", "readlink",
+    "unlink", "mkdir", "replace_file", "read_bounded", "read_beginning", "is_file",
 }  # fmt: skip
 SETTINGS = {"environ", "environb", "getenv", "tomllib", "configparser", "load_dotenv"}
 HEADINGS = {"Processes": PROCESSES, "Code": CODE, "Paths": PATHS, "Settings": SETTINGS}

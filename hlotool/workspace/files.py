@@ -151,13 +151,15 @@ class _Walk:
     def files(self) -> Iterator[str]:
         """Regular files in sorted order, except those that are ignored, in hidden folders, or outside of the folder."""
         # Not by os.walk, which recurses.
-        open_folders = [(self.folder, self.rules)]
+        open_folders = [(self.folder, "", self.rules)]
         while open_folders:
-            at, rules = open_folders.pop()
+            at, name, rules = open_folders.pop()
+            if name and rules is not None:
+                rules = rules.below(name)
             real = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder)))  # noqa: PTH118
             folders, files = self._entries(at)
             inner = [f for f in sorted(folders, reverse=True) if not f.startswith(".") and self._takes_folder(real, f, rules)]
-            open_folders += [(os.path.join(at, f), None if rules is None else rules.below(f)) for f in inner]  # noqa: PTH118
+            open_folders += [(os.path.join(at, f), f, rules) for f in inner]  # noqa: PTH118
             for file in sorted(files):
                 if not self._takes_file(real, file, rules):
                     continue

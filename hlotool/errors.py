@@ -22,6 +22,7 @@ __all__ = [
     "Source",
     "Violation",
     "nearest",
+    "visible",
 ]
 
 # Of words that `nearest` compares: longer ones are no misspelled names. With less similarity it guesses more than it knows.
@@ -230,6 +231,17 @@ def _restored(cls: type[Exception], arguments: tuple[Any, ...], fields: dict[str
     error = cls.__new__(cls, *arguments)
     error.__dict__.update(fields)
     return error
+
+
+def visible(text: str) -> str:
+    """The text with control characters escaped, so that input cannot control the terminal.
+
+    >>> visible("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

@@ -183,7 +183,7 @@ class FormatReport:
 
     def take(self, result: Result) -> None:
         """Writes the result for one file."""
-        write_out(result.out)
+        write_out(result.out, is_escaped=self.job.diff and self.job.color)
         if result.error is not None:
             self._failed(result)
             return

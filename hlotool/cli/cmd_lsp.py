@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 
 import click
@@ -46,6 +47,9 @@ def command(stdio: bool, port: int | None) -> int:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
+    if port is None and (sys.stdin is None or sys.stdout is None):
+        # Else, a pipe of this process would take the place of the missing stream, and the server would wait for itself.
+        raise HlotoolError(f"standard {'input' if sys.stdin is None else 'output'} is closed; editors speak to the server over it")
     # A thread waits for the next line of the editor, which may never come.
     with PromptEnd():
         return 0 if serve(hlotool.__version__, port) else 1

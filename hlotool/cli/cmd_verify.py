@@ -217,7 +217,8 @@ def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
         if options.quiet > 1:
             continue
         if to_stdout:
-            write_out(piece)
+            # The formats for people are escaped, and those for programs have no control characters.
+            write_out(piece, is_escaped=True)
         else:
             flush_out()
             sys.stderr.write(piece)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -105,9 +106,11 @@ def _module_before(ctx: click.Context) -> hlotool.Module | None:
     files = [ctx.params.get("file"), *(ctx.params.get("files") or ()), *(word for word in ctx.args if not word.startswith("-"))]
     file = next((name for name in files if name), None)
     try:
-        if not file or not Path(file).is_file() or Path(file).stat().st_size > _MAX_BYTES:
+        if not file or not Path(file).is_file():
             return None
-        return hlotool.parse_file(file, strict=False)
+        # Imported on use, as the parser is.
+        text: str = import_module("hlotool.text.source.files").read_text(file, max_bytes=_MAX_BYTES)
+        return hlotool.parse(text, file, strict=False)
     except (hlotool.HlotoolError, OSError, ValueError):
         return None
 

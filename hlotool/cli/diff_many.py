@@ -93,7 +93,7 @@ def report_failure(failure: Failure, outcome: Outcome, color: str) -> None:
 def write_rows(rows: Iterable[Row], request: ManyRequest) -> None:
     """Writes lines, in color where that is wanted."""
     lines = [row_line(row, has_color=request.style.color) for row in rows]
-    write_difference(lines, request.base.output, has_pager=not request.base.no_pager)
+    write_difference(lines, request.base.output, has_pager=not request.base.no_pager, is_escaped=True)
 
 
 def write_document(document: dict[str, Any], request: ManyRequest) -> None:
@@ -103,4 +103,4 @@ def write_document(document: dict[str, Any], request: ManyRequest) -> None:
 
 def write_text(text: str, request: ManyRequest) -> None:
     """Writes a text to the file of -o, or to standard output."""
-    write_difference([text], request.base.output, has_pager=False)
+    write_difference([text], request.base.output, has_pager=False, is_escaped=False)

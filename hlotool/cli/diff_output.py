@@ -39,12 +39,15 @@ def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
     return click.style(visible(text), fg=color, bold=bold, reverse=True if is_strong else None, dim=True if mark == "." else None)
 
 
-def write_difference(pieces: Sequence[str], output: str | None, *, has_pager: bool) -> None:
-    """Writes text to a file, or to standard output, on a terminal through a pager if there is one and `has_pager`."""
+def write_difference(pieces: Sequence[str], output: str | None, *, has_pager: bool, is_escaped: bool) -> None:
+    """Writes text to a file, or to standard output, on a terminal through a pager if there is one and `has_pager`.
+
+    `is_escaped` is as in `write_out`.
+    """
     if output is not None:
         replace_file(output, "".join(pieces))
         return
-    if pieces and has_pager and show_in_pager(pieces):
+    if pieces and has_pager and is_escaped and show_in_pager(pieces):
         return
     for piece in pieces:
-        write_out(piece)
+        write_out(piece, is_escaped=is_escaped)

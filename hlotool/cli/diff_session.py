@@ -133,7 +133,7 @@ def _html(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
 def _patch(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:
     left, right = (header_name(f"{side}/{name.lstrip('/')}") for side, name in zip("ab", names, strict=True))
     patch = delta.to_patch(left, right)
-    yield from painted_patch(patch) if style_for(request.color, sys.stdout if request.output is None else None).color else [patch]
+    yield from painted_patch(patch) if _is_colored(request) else [patch]
 
 
 _RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
@@ -150,4 +150,10 @@ def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) ->
     deadline.check()
     # A reader has time.
     deadline.stop()
-    write_difference(pieces, request.output, has_pager=request.output_format == "text" and not request.no_pager)
+    is_text = request.output_format == "text"
+    is_escaped = is_text or (request.output_format == "patch" and _is_colored(request))
+    write_difference(pieces, request.output, has_pager=is_text and not request.no_pager, is_escaped=is_escaped)
+
+
+def _is_colored(request: DiffRequest) -> bool:
+    return style_for(request.color, sys.stdout if request.output is None else None).color

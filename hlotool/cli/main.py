@@ -17,7 +17,7 @@ import click
 
 import hlotool
 from hlotool.cli.interruption import TERMINATED, Terminated, raise_on_termination
-from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, flush_out, report_bug, silence, system_message, visible
+from hlotool.cli.output import BROKEN_PIPE, OutputError, complain, escaped, flush_out, report_bug, silence, system_message
 from hlotool.errors import HlotoolError, InternalError, nearest
 
 __all__ = ["COMMANDS", "INTERRUPTED", "main", "run"]
@@ -158,7 +158,7 @@ def _show(error: click.ClickException) -> None:
     shown = StringIO()
     error.show(shown)
     if sys.stderr is not None:
-        sys.stderr.write("".join(c if c in "\n\t" else visible(c) for c in shown.getvalue()))
+        sys.stderr.write(escaped(shown.getvalue()))
 
 
 def main() -> NoReturn:

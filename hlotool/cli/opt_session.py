@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.opt_tables import explanation_lines, module_json, reason_lines, statistics_lines
-from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, flush_out, visible, write_out
+from hlotool.cli.output import SEPARATOR, bug_message, complain, counted, escaped, flush_out, write_out
 from hlotool.cli.render import render_to_stderr, wants_color
 from hlotool.cli.text_diff import unified_diff
 from hlotool.errors import EvaluationError, HlotoolError, InternalError, ParseError, Source
@@ -143,7 +143,8 @@ class OptReport:
         if self.output is not None:
             self.texts.append(out)
         elif not self.job.as_json:
-            write_out((SEPARATOR if self.has_written and not self.job.diff else "") + out)
+            is_colored = self.job.diff and wants_color(self.job.color, sys.stdout)
+            write_out((SEPARATOR if self.has_written and not self.job.diff else "") + out, is_escaped=is_colored)
             self.has_written = True
 
     def _report(self, file: str, module: ModuleRecord) -> None:
@@ -193,7 +194,7 @@ class OptReport:
 def _show(text: str) -> None:
     """Writes a module to standard error, with control characters escaped."""
     if text and sys.stderr is not None:
-        _show_lines("\t".join(map(visible, line.split("\t"))) for line in text.splitlines())
+        _show_lines(iter(escaped(text).split("\n")[: None if not text.endswith("\n") else -1]))
 
 
 def _show_lines(lines: Iterator[str]) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import traceback
+
+from hlotool.errors import visible
 
 __all__ = [
     "BROKEN_PIPE",
@@ -14,6 +17,7 @@ __all__ = [
     "bug_message",
     "complain",
     "counted",
+    "escaped",
     "flush_out",
     "report_bug",
     "silence",
@@ -25,6 +29,10 @@ __all__ = [
 BROKEN_PIPE = 128 + 13
 """The exit code that shells report for a program whose output pipe was closed."""
 
+
+# Control characters but tabs and line ends, what controls the direction of text, and bytes that are not UTF-8, which some terminals take for control
+# characters. Others that cannot be printed do no harm.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 SEPARATOR = "// -----\n\n"
 """The lines between modules on standard output."""
@@ -39,15 +47,13 @@ class OutputError(Exception):
         self.message = message
 
 
-def visible(text: str) -> str:
-    """The text with control characters escaped, so that input cannot control the terminal.
+def escaped(text: str) -> str:
+    """A text of several lines with control characters escaped, except for line ends and tabs.
 
-    >>> visible("a\\x1b[31mb")
-    'a\\\\x1b[31mb'
+    >>> escaped("a\\tb\\x1b[31m\\n")
+    'a\\tb\\\\x1b[31m\\n'
     """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return _UNSEEN.sub(lambda found: visible(found[0]), text)
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
@@ -59,12 +65,18 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def write_out(text: str | bytes) -> None:
-    """Writes UTF-8 to standard output whatever the locale; bytes, and bytes of the source that are not UTF-8, are written unchanged."""
+def write_out(text: str | bytes, *, is_escaped: bool = False) -> None:
+    """Writes UTF-8 to standard output whatever the locale; bytes, and bytes of the source that are not UTF-8, are written unchanged.
+
+    On a terminal, control characters of a text are escaped, unless it `is_escaped` already and may have colors: modules come from anywhere, and must
+    not control the terminal. Files and pipes get every character as it is.
+    """
     if not text:
         return
     if sys.stdout is None:
         raise OutputError(2, "standard output is closed")
+    if isinstance(text, str) and not is_escaped and sys.stdout.isatty():
+        text = escaped(text)
     try:
         sys.stdout.buffer.write(text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape"))
     except OSError as error:
@@ -119,6 +131,6 @@ def report_bug(error: BaseException, name: str | None = None) -> None:
 def bug_message(message: str, trace: str, name: str | None = None) -> str:
     """A message of one line about a bug; writes the traceback to standard error if HLOTOOL_DEBUG is set."""
     if os.environ.get("HLOTOOL_DEBUG") and sys.stderr is not None:
-        sys.stderr.write(trace)
+        sys.stderr.write(escaped(trace))
     where = f" while working on '{name}'" if name else ""
     return f"internal error{where}: {message.splitlines()[0][:200]}. This is a bug; please report it with the input (HLOTOOL_DEBUG=1 shows where)"

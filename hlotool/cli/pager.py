@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,12 +12,16 @@ import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from hlotool.workspace.programs import find_program
+
 __all__ = ["show_in_pager"]
 
 # -F ends at once if the text fits on the screen, -R shows colors, -X leaves the text on the screen.
 _DEFAULT = "less -FRX"
 # What `less` and `lv` do if they are called without options, for a pager that the user has chosen.
 _ENVIRONMENT = {"LESS": "FRX", "LV": "-c"}
+# The shell of Windows does not start programs of the working directory then, which may be a folder from anywhere.
+_SAFE = {"NoDefaultCurrentDirectoryInExePath": "1"}
 _ASSIGNMENT = re.compile(r"\w+=")
 
 
@@ -33,7 +36,7 @@ def show_in_pager(pieces: Iterable[str]) -> bool:
     sys.stdout.flush()
     try:
         # With a shell, as git does it: the value may be a pipeline.
-        pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env={**_ENVIRONMENT, **os.environ})
+        pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env={**_ENVIRONMENT, **os.environ, **_SAFE})
     except OSError:
         return False
     with _without_interrupts():
@@ -57,7 +60,7 @@ def _command() -> str | None:
     except ValueError:
         return None
     program = next((word for word in words if not _ASSIGNMENT.match(word)), "cat")
-    return chosen if program != "cat" and shutil.which(program) else None
+    return chosen if program != "cat" and find_program(program) is not None else None
 
 
 @contextmanager

@@ -60,7 +60,8 @@ def rewrite_files(work: Sequence[tuple[str, Checks]], options: RewriteOptions, o
             if options.show_diff:
                 if is_changed:
                     outcome.at_least(1)
-                write_out("".join(unified_diff(text, result.text, name, color=wants_color(options.color, sys.stdout))))
+                color = wants_color(options.color, sys.stdout)
+                write_out("".join(unified_diff(text, result.text, name, color=color)), is_escaped=color)
             elif file == STDIN:
                 write_out(result.text)
             checked = Checked(name, [] if options.show_diff else check_text(result.text, name, checks, wants_fixes=True))

@@ -106,11 +106,11 @@ def _hunk(group: list[LineChange], first: Sequence[str], second: Sequence[str], 
     yield paint(f"@@ -{_range(start, end)} +{_range(other_start, other_end)} @@\n", "cyan")
     at = start
     for a, b, c, d in group:
-        yield from (_line(" ", line) for line in first[at:a])
+        yield from (paint(_line(" ", line)) for line in first[at:a])
         yield from (paint(_line("-", line), "red") for line in first[a:b])
         yield from (paint(_line("+", line), "green") for line in second[c:d])
         at = b
-    yield from (_line(" ", line) for line in first[at:end])
+    yield from (paint(_line(" ", line)) for line in first[at:end])
 
 
 def _range(start: int, end: int) -> str:

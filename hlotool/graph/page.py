@@ -13,6 +13,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from hlotool.errors import visible
 from hlotool.graph.arrangements import Arrangements
 from hlotool.graph.colors import DECADES, FAMILIES, HEAT, NO_SOURCE, family_of, source_color
 from hlotool.graph.drawing import CHARACTER_WIDTH, HEADER, LINE_HEIGHT, PADDING, TEXT_MARGIN
@@ -45,7 +46,7 @@ def page(module: Module, group: Group, outline: Outline, options: GraphOptions, 
     data = _Data(module, outline)
     document = data.document(group, options, named)
     return template.substitute(
-        title=escape(f"{module.name}: {group.title}"),
+        title=escape(visible(f"{module.name}: {group.title}")),
         colorings="".join(f'<option value="{name}">{name}</option>' for name in COLORINGS),
         data=json.dumps(document, separators=(",", ":")).replace("<", "\\u003c"),
         script="\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in ("page_layout.js", "page.js")),

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,18 @@ from hlotool.interp.domains import domains
 from hlotool.interp.drawing import Domain, random_array
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.literal import filled, literal_array
+from hlotool.interp.memory import default_limit
 from hlotool.interp.options import ELIDED_FILLS
 from hlotool.interp.placement import first_holder, is_whole, part_hint
 from hlotool.interp.values import Token, Value, checked_argument, leaves, with_leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
+from hlotool.shapes.memory import format_bytes
 from hlotool.shapes.shape import Shape, indexed_leaves
 from hlotool.text.source.files import InputError
+
+if TYPE_CHECKING:
+    from zipfile import ZipFile
 
 __all__ = ["ArgumentError", "Arguments", "is_array_file", "leaf_names", "npz_bytes", "npz_of", "on_device", "output_names", "read_npz"]
 
@@ -302,11 +307,19 @@ def read_npz(path: str) -> dict[str, Array]:
             if isinstance(archive, np.ndarray):
                 raise InputError(f"cannot read '{path}': it holds one array; give it with --input NAME={path}")
             with archive:
+                _check_size(archive.zip, path)
                 return {name: archive[name] for name in archive.files}
     except InputError:
         raise
     except Exception as error:
         raise InputError(f"cannot read '{path}': {_reason(error)}") from error
+
+
+def _check_size(archive: ZipFile, path: str) -> None:
+    """Raises InputError if the arrays of an archive, which may be compressed a thousand times, do not fit into the memory."""
+    size, limit = sum(member.file_size for member in archive.infolist()), default_limit()
+    if limit is not None and size > limit:
+        raise InputError(f"cannot read '{path}': its arrays take {format_bytes(size)}, and {format_bytes(limit)} of memory are left")
 
 
 def _reason(error: Exception) -> str:

@@ -14,6 +14,8 @@ from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, forget_ru
 
 __all__ = ["load_rules"]
 
+# In bytes.
+_LARGEST = 16 << 20
 _PACKAGE = "hlotool_loaded"
 # By absolute path: the names of the rules and passes of a file.
 _loaded: dict[str, tuple[str, ...]] = {}
@@ -58,7 +60,10 @@ def _registered(path: str, before: Container[str]) -> tuple[str, ...]:
 
 def _run(name: str, key: str, path: str) -> None:
     try:
-        source = Path(key).read_bytes()
+        with Path(key).open("rb") as file:
+            source = file.read(_LARGEST + 1)
+        if len(source) > _LARGEST:
+            raise RuleError(f"cannot load '{path}': it has more than {_LARGEST:,} bytes, which is the limit")
     except (OSError, ValueError) as error:
         raise RuleError(f"cannot load '{path}': {getattr(error, 'strerror', None) or error}") from error
     spec = spec_from_file_location(name, key)

@@ -52,7 +52,7 @@ def _diff(document: Document, position: types.Position | None) -> Invocation:
     before = previous_dump(document.name)
     if before is None:
         raise HlotoolError("there is no dump before this one")
-    return Invocation(["diff", "--color", "never", before, "-"], document.text, "diff")
+    return Invocation(["diff", "--color", "never", "--", before, "-"], document.text, "diff")
 
 
 def _graph(document: Document, position: types.Position | None) -> Invocation:

@@ -175,8 +175,14 @@ def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | Non
     return (location[0], location[1].line) if location is not None else None
 
 
+# On Windows, looking at such a file would give the name of the user and a hash of the password to a computer that the text names.
+_REMOTE = ("//", "\\\\", "/\\", "\\/")
+
+
 def source_uri(document: Document, file: str, line: int) -> str | None:
     """The URI of a source file, which may be relative to the folder of the text; None if there is no such file."""
+    if file.startswith(_REMOTE):
+        return None
     try:
         path = Path(document.name).parent / file
         return f"{path.absolute().as_uri()}#L{line}" if path.is_file() else None

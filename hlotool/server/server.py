@@ -10,13 +10,14 @@ import asyncio
 import gc
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
@@ -28,6 +29,7 @@ from hlotool.errors import HlotoolError
 from hlotool.server import actions, completion, formatting, hints, hover, lenses, navigation, renaming, signatures, symbols, tokens
 from hlotool.server.commands import COMMANDS, Command, beginning, execute, page_file, position_of
 from hlotool.server.documents import Document
+from hlotool.server.framing import MessageReader
 from hlotool.server.markup import readable
 from hlotool.server.session import ClientOptions, Session
 
@@ -52,6 +54,38 @@ class HloProtocol(LanguageServerProtocol):
     """The protocol of pygls with texts of our own: theirs take 100 ms for an edit of a large one."""
 
     _server: HloServer
+    _is_initialized = False
+
+    def handle_message(self, message: Any) -> None:
+        """Handles a message, unless the connection is not open yet or not any more: requests are answered with an error then."""
+        method = getattr(message, "method", None)
+        if method is None or method == types.EXIT:
+            super().handle_message(message)
+            return
+        refusal = self._refusal(method)
+        if refusal is None:
+            self._is_initialized = True
+            super().handle_message(message)
+        elif hasattr(message, "id"):
+            self._send_response(message.id, None, refusal)
+
+    def _refusal(self, method: str) -> types.ResponseError | None:
+        """Why a request cannot be answered now."""
+        if self._shutdown:
+            return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is shutting down")
+        if self._is_initialized == (method == types.INITIALIZE):
+            if self._is_initialized:
+                return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is initialized already")
+            return types.ResponseError(types.ErrorCodes.ServerNotInitialized.value, f"'{method}' came before 'initialize'")
+        return None
+
+    def refuse(self, error: Exception) -> None:
+        """Answers a message that is not valid, and whose id is not known."""
+        is_parsed = not isinstance(error, ValueError | RecursionError | MemoryError)
+        code = types.ErrorCodes.InvalidRequest if is_parsed else types.ErrorCodes.ParseError
+        reason = "it is not an object with `jsonrpc`" if is_parsed else f"its header has no valid Content-Length, or its body is not JSON ({error})"
+        # lsprotocol leaves out an id that is null.
+        self._send_data({"jsonrpc": self.VERSION, "id": None, "error": {"code": code.value, "message": f"a message is not valid: {reason}"}})
 
     def structure_message(self, data: Any) -> Any:
         """A message as an object. A request that is not valid is answered with an error, since its sender would wait forever."""
@@ -59,7 +93,7 @@ class HloProtocol(LanguageServerProtocol):
             return super().structure_message(data)
         except JsonRpcException as error:
             if "method" in data and isinstance(data.get("id"), str | int):
-                self._send_response(data["id"], None, error.to_response_error())
+                self._send_response(data["id"], None, self._refusal(str(data["method"])) or error.to_response_error())
             return JsonRPCNotification(method="$/notValid", jsonrpc=self.VERSION, params=None)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
@@ -102,7 +136,10 @@ class HloServer(LanguageServer):
         _register(self)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Tells the client of an error outside of requests, as a line in its log."""
+        """Tells the client of an error outside of requests, as a line in its log. What is no message is answered."""
+        if source is JsonRpcException:
+            cast("HloProtocol", self.protocol).refuse(error)
+            return
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"hlotool: {type(error).__name__}: {error}"))
 
     # ---- checks -------------------------------------------------------------------------------------------------------
@@ -435,7 +472,14 @@ def serve(version: str, port: int | None = None) -> bool:
     server = HloServer(version)
     if port is None:
         # pygls closes its streams, but the process has more to say when it ends.
-        server.start_io(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
+        _start(server, os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     else:
-        server.start_tcp("127.0.0.1", port)
+        with socket.create_server(("127.0.0.1", port)) as listener:
+            connection = listener.accept()[0]
+        with connection:
+            _start(server, connection.makefile("rb"), connection.makefile("wb"))
     return server.is_done
+
+
+def _start(server: HloServer, reader: BinaryIO, writer: BinaryIO) -> None:
+    server.start_io(cast("BinaryIO", MessageReader(reader)), writer)

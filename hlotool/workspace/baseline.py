@@ -17,12 +17,15 @@ from typing import NamedTuple
 
 from hlotool.errors import Diagnostic, HlotoolError
 from hlotool.workspace.findings import Checked, FileFinding
-from hlotool.workspace.reading import STDIN, real_path
+from hlotool.workspace.reading import STDIN, read_bounded, real_path
 from hlotool.workspace.writing import replace_file
 
 __all__ = ["Baseline", "BaselineError", "BaselineWriter", "Baselines", "read_baseline"]
 
 _VERSION = 1
+# In bytes, with about 200 for each finding.
+_LARGEST = 32 << 20
+_MOST_COUNT = 1 << 31
 _PLACE = re.compile(r"\b\d+:\d+\b")
 _COMPRESSED = re.compile(r"\.(?:gz|xz|zst)\Z")
 
@@ -124,7 +127,7 @@ class BaselineWriter:
 def read_baseline(path: str) -> Baseline:
     """The baseline in a file; raises BaselineError."""
     try:
-        encoded = Path(path).read_bytes()
+        encoded = read_bounded(path, _LARGEST)
     except FileNotFoundError:
         raise BaselineError(f"there is no baseline '{path}'; --write-baseline creates it") from None
     except (OSError, ValueError) as error:
@@ -139,7 +142,7 @@ def read_baseline(path: str) -> Baseline:
     for row in data["findings"]:
         fields = {name: row.get(name) for name in _Key._fields} if isinstance(row, dict) else {}
         count = row.get("count", 1) if isinstance(row, dict) else None
-        if not fields or not all(isinstance(value, str) for value in fields.values()) or type(count) is not int:
+        if not fields or not all(isinstance(value, str) for value in fields.values()) or type(count) is not int or not 0 < count < _MOST_COUNT:
             raise BaselineError(f"'{path}' is not a baseline: a finding has the keys {', '.join(_Key._fields)} and count")
         known[_Key(**fields)] += count  # type: ignore[arg-type]  # checked above
     return Baseline(Path(path).absolute().parent, known)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hlotool.errors import HlotoolError
 from hlotool.text.source.trivia import TRIVIA
-from hlotool.workspace.reading import STDIN, file_status, is_link, real_path
+from hlotool.workspace.reading import STDIN, file_status, is_link, read_bounded, real_path
 from hlotool.workspace.settings import Settings, settings_for
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["ChosenFiles", "FileChoice", "Remark", "is_folder", "names_from"]
 
 _COMPRESSED = (".gz", ".xz", ".zst")
+# In bytes: the largest list of files.
+_LARGEST_LIST = 64 << 20
 # The number of bytes in which a dump is recognized.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
@@ -148,14 +150,16 @@ class _Walk:
 
     def files(self) -> Iterator[str]:
         """Regular files in sorted order, except those that are ignored, in hidden folders, or outside of the folder."""
-        rules_of = {self.folder: self.rules}
-        for at, folders, files in os.walk(self.folder, onerror=self._failed):
-            real, rules = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder))), rules_of.pop(at)  # noqa: PTH118
-            folders[:] = sorted(f for f in folders if not f.startswith(".") and self._takes_folder(real, f, rules))
-            if rules is not None:
-                rules_of.update((os.path.join(at, f), rules.below(f)) for f in folders if not is_link(os.path.join(at, f)))  # noqa: PTH118
-            else:
-                rules_of.update((os.path.join(at, f), None) for f in folders)  # noqa: PTH118
+        # Not by os.walk, which recurses.
+        open_folders = [(self.folder, "", self.rules)]
+        while open_folders:
+            at, name, rules = open_folders.pop()
+            if name and rules is not None:
+                rules = rules.below(name)
+            real = os.path.normpath(os.path.join(self.root, os.path.relpath(at, self.folder)))  # noqa: PTH118
+            folders, files = self._entries(at)
+            inner = [f for f in sorted(folders, reverse=True) if not f.startswith(".") and self._takes_folder(real, f, rules)]
+            open_folders += [(os.path.join(at, f), f, rules) for f in inner]  # noqa: PTH118
             for file in sorted(files):
                 if not self._takes_file(real, file, rules):
                     continue
@@ -166,8 +170,23 @@ class _Walk:
                 elif _is_regular(path):
                     yield path
 
+    def _entries(self, folder: str) -> tuple[list[str], list[str]]:
+        """The names of folders, without links to folders, and of everything else."""
+        folders: list[str] = []
+        files: list[str] = []
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if not entry.is_dir():
+                        files.append(entry.name)
+                    elif not entry.is_symlink():
+                        folders.append(entry.name)
+        except OSError as error:
+            self.remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
+        return folders, files
+
     def _takes_folder(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
-        return not _any_match(self.exclude, real, name) and not self._ignores(name, rules, is_folder=not is_link(os.path.join(real, name)))  # noqa: PTH118
+        return not _any_match(self.exclude, real, name) and not self._ignores(name, rules, is_folder=True)
 
     def _takes_file(self, real: str, name: str, rules: IgnoreRules | None) -> bool:
         if _any_match(self.exclude, real, name) or (self.include and not _any_match(self.include, real, name)):
@@ -178,9 +197,6 @@ class _Walk:
         ignores = rules is not None and rules.ignore(name, is_folder=is_folder)
         self.ignored += ignores
         return ignores
-
-    def _failed(self, error: OSError) -> None:
-        self.remarks.append(Remark(f"cannot read folder '{error.filename}': {error.strerror}", is_failure=True))
 
 
 def _any_match(groups: Sequence[_Patterns], folder: str, name: str) -> bool:
@@ -204,7 +220,7 @@ def _is_regular(path: str) -> bool:
 def names_from(path: str) -> list[str]:
     """The file names in a list, one on each line or with NUL after each; `-` is standard input. Raises HlotoolError if it cannot be read."""
     try:
-        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        data = sys.stdin.buffer.read(_LARGEST_LIST) if path == STDIN else read_bounded(path, _LARGEST_LIST)
     except (OSError, ValueError, AttributeError) as error:
         raise UnreadableList(f"cannot read '{path}': {getattr(error, 'strerror', None) or error}") from error
     names = data.decode("utf-8", "surrogateescape")

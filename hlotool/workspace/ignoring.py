@@ -10,6 +10,7 @@ import os
 import re
 import string
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ __all__ = ["IgnoreRules", "rules_for"]
 
 # In bytes. The ignore files that people write have a few kilobytes.
 _LARGEST = 1 << 18
+# Those of all ignore files that apply to a folder, since each is tried for each of its entries.
+_MOST_PATTERNS = 20_000
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits, "alpha": string.ascii_letters, "blank": " \t", "cntrl": "".join(map(chr, [*range(32), 127])),
     "digit": string.digits, "graph": "".join(map(chr, range(33, 127))), "lower": string.ascii_lowercase, "print": "".join(map(chr, range(32, 127))),
@@ -54,13 +57,14 @@ class IgnoreRules:
 
     def __init__(self, folder: str, levels: Sequence[tuple[Sequence[_Pattern], tuple[bytes, ...]]]) -> None:
         self.folder = folder
-        own = _patterns_in(os.path.join(folder, ".gitignore"))  # noqa: PTH118
+        room = _MOST_PATTERNS - sum(len(patterns) for patterns, _ in levels)
+        own = _patterns_in(os.path.join(folder, ".gitignore"), room)  # noqa: PTH118
         self.levels = [*levels, (own, ())] if own else levels
 
     @classmethod
     def of_repository(cls, root: str) -> IgnoreRules:
         """The rules for the root of a repository."""
-        return cls(root, [(_patterns_in(os.path.join(root, ".git", "info", "exclude")), ())])  # noqa: PTH118
+        return cls(root, [(_patterns_in(os.path.join(root, ".git", "info", "exclude"), _MOST_PATTERNS), ())])  # noqa: PTH118
 
     def below(self, name: str) -> IgnoreRules:
         """The rules for a folder in this one; another repository has its own."""
@@ -103,8 +107,8 @@ def _is_repository(folder: str) -> bool:
 # ---- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _patterns_in(path: str) -> list[_Pattern]:
-    """The patterns of an ignore file; none if it cannot be read, if it is large, a link or a device. Git does not follow links either."""
+def _patterns_in(path: str, most: int) -> list[_Pattern]:
+    """The first patterns of an ignore file; none if it cannot be read, if it is large, a link or a device. Git does not follow links either."""
     if is_link(path):
         return []
     try:
@@ -112,7 +116,7 @@ def _patterns_in(path: str) -> list[_Pattern]:
     except (OSError, ValueError):
         return []
     lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    return [pattern for line in lines if (pattern := _pattern(line.removesuffix(b"\r"))) is not None]
+    return list(islice((pattern for line in lines if (pattern := _pattern(line.removesuffix(b"\r"))) is not None), max(0, most)))
 
 
 def _pattern(line: bytes) -> _Pattern | None:

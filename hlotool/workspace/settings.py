@@ -6,21 +6,25 @@ This module finds, reads and checks them; `workspace.keys` lists the keys.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from hlotool.errors import HlotoolError, nearest
 from hlotool.options import Option
-from hlotool.workspace.reading import real_path
+from hlotool.workspace.reading import file_status, read_bounded, real_path
 
 __all__ = ["Settings", "SettingsError", "forget_settings", "settings_for", "wrong_setting"]
 
 Keys = Mapping[str, Mapping[str, Option]]
 _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
+# In bytes.
+_LARGEST = 1 << 19
+_MOST_DOTS = 200
 
 
 class SettingsError(HlotoolError):
@@ -40,12 +44,35 @@ class Settings(NamedTuple):
         return self.values.get(table, {}).get(key)
 
     def path(self, table: str, key: str) -> str | None:
-        """The path of the file that a key names, relative to the folder of the settings file; None if it is not set."""
+        """The path of the file that a key names, which may not exist yet; None if the key is not set.
+
+        Raises SettingsError unless it is a regular file below the folder of the settings file: settings may come from anywhere, and commands read
+        and write the file.
+        """
         name = self.get(table, key)
-        return None if name is None or self.origin is None else real_path(str(self.origin.parent / name))
+        if name is None or self.origin is None:
+            return None
+        reason = _reason_to_refuse(name, os.path.dirname(real_path(str(self.origin))))  # noqa: PTH120
+        if reason:
+            raise wrong_setting(self.origin, f"'{key}' must name a regular file below the folder of the settings file; '{name}' {reason}")
+        return real_path(str(self.origin.parent / name))
 
 
 _NO_SETTINGS = Settings({}, None)
+
+
+def _reason_to_refuse(name: str, folder: str) -> str:
+    """Why a path in settings may not be used; empty if it may. `folder` is that of the settings."""
+    if PurePath(name).anchor:
+        return "is an absolute path"
+    if "\0" in name:
+        # Which is reported by those who open the file, as that it is a folder.
+        return ""
+    target = os.path.realpath(real_path(os.path.join(folder, name)))  # noqa: PTH118
+    if target != folder and not target.startswith(os.path.join(folder, "")):  # noqa: PTH118
+        return f"leads to '{target}'"
+    status = file_status(target)
+    return "is not a regular file" if status is not None and not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)) else ""
 
 
 def settings_for(folder: Path, *, config: str | None = None, isolated: bool = False) -> Settings:
@@ -87,7 +114,7 @@ def _is_file(path: Path) -> bool:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_bounded(path, _LARGEST)
     except OSError as error:
         raise SettingsError(f"cannot read '{path}': {error.strerror}") from error
 
@@ -95,8 +122,13 @@ def _bytes(path: Path) -> bytes:
 @cache
 def _read(path: Path) -> Settings:
     tomllib = import_module("tomllib")
+    encoded = _bytes(path)
+    for number, line in enumerate(encoded.split(b"\n"), 1):
+        # The memory that tomllib takes is quadratic in the number of names in a key.
+        if line.count(b".") > _MOST_DOTS:
+            raise wrong_setting(path, f"line {number} has more than {_MOST_DOTS} dots; write it on several lines")
     try:
-        data = tomllib.loads(_bytes(path).decode("utf-8"))
+        data = tomllib.loads(encoded.decode("utf-8"))
     except ValueError as error:
         raise wrong_setting(path, f"not valid TOML: {error}") from error
     except RecursionError as error:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
+from texts import NEAT
 
 from hlotool.workspace.settings import forget_settings
 
@@ -134,3 +138,77 @@ def test_a_missing_config(cli, tmp_path, module):
     assert (result.exit_code, result.stdout) == (2, "")
     assert "none.toml" in result.stderr
     assert "No such file" in result.stderr
+
+
+# ---- settings from anywhere -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("/dev/zero", "is an absolute path"),
+        ("{outside}", "is an absolute path"),
+        ("../outside.json", "leads to '{outside}'"),
+        ("link.json", "leads to '{outside}'"),
+        ("folder/outside.json", "leads to '{outside}'"),
+        ("device", "leads to '/dev/zero'"),
+        ("pipe", "is not a regular file"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [(), ("--write-baseline",), ("--show-settings",)])
+def test_settings_name_no_files_outside_of_their_folder(cli, tmp_path, name, reason, arguments):
+    outside, folder = tmp_path / "outside.json", tmp_path / "project"
+    outside.write_text("precious")
+    folder.mkdir()
+    (folder / "m.hlo").write_text(NEAT)
+    (folder / "link.json").symlink_to(outside)
+    (folder / "folder").symlink_to(tmp_path)
+    (folder / "device").symlink_to("/dev/zero")
+    os.mkfifo(folder / "pipe")
+    (folder / "hlotool.toml").write_text(f'[lint]\nbaseline = "{name.format(outside=outside)}"\n')
+    result = cli("verify", *arguments, folder / "m.hlo")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == (
+        f"hlotool: in '{folder / 'hlotool.toml'}': 'baseline' must name a regular file below the folder of the settings file; "
+        f"'{name.format(outside=outside)}' {reason.format(outside=outside)}\n"
+    )
+    assert outside.read_text() == "precious"
+
+
+@pytest.mark.parametrize("name", ["hlotool.toml", ".hlotool.toml", "pyproject.toml"])
+def test_settings_files_that_are_none(cli, tmp_path, name):
+    (tmp_path / "m.hlo").write_text(NEAT)
+    os.mkfifo(tmp_path / name)
+    assert cli("verify", tmp_path / "m.hlo").exit_code == 0
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    assert cli("verify", tmp_path / "m.hlo").exit_code == 0
+    forget_settings()
+    (tmp_path / name).unlink()
+    with (tmp_path / name).open("w") as file:
+        file.write("# tool.hlotool\n")
+        file.truncate(1 << 40)
+    result = cli("verify", tmp_path / "m.hlo")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        f"hlotool: cannot read '{tmp_path / name}': it has more than 524,288 bytes, which is the limit\n",
+    )
+
+
+def test_keys_with_many_parts_take_no_memory(cli, tmp_path):
+    (tmp_path / "m.hlo").write_text(NEAT)
+    (tmp_path / "hlotool.toml").write_text(f"exclude = []\n{'a.' * 100_000}a = 1\n")
+    result = cli("verify", tmp_path / "m.hlo")
+    assert (result.exit_code, "line 2 has more than 200 dots" in result.stderr) == (2, True)
+
+
+def test_baselines_are_bounded(cli, tmp_path):
+    (tmp_path / "m.hlo").write_text(NEAT)
+    with (tmp_path / "known.json").open("w") as file:
+        file.truncate(1 << 40)
+    (tmp_path / "hlotool.toml").write_text('[lint]\nbaseline = "known.json"\n')
+    result = cli("verify", tmp_path / "m.hlo")
+    assert (result.exit_code, "known.json': it has more than 33,554,432 bytes" in result.stderr) == (2, True)
+    finding = {"file": "m.hlo", "code": "W001", "computation": "", "instruction": "", "message": "", "count": 10**4000}
+    (tmp_path / "known.json").write_text(json.dumps({"version": 1, "findings": [finding, finding]}))
+    assert (cli("verify", tmp_path / "m.hlo").exit_code) == 2

@@ -242,6 +242,20 @@ def test_patterns_take_linear_time(tmp_path: Path) -> None:
     assert rules.ignore("a" * 249 + "b", is_folder=False)
 
 
+def test_many_patterns_in_many_folders(tmp_path: Path, cli: Callable[..., Result]) -> None:
+    (tmp_path / ".git").mkdir()
+    at = tmp_path
+    for depth in range(8):
+        at /= f"d{depth}"
+        at.mkdir()
+        (at / ".gitignore").write_text("".join(f"{depth}*{k}\n" for k in range(2600)))
+        (at / "m.hlo").write_text(NEAT)
+    assert cli("fmt", "-l", tmp_path).exit_code == 0
+    rules = rules_for(str(at))
+    assert rules is not None
+    assert sum(len(patterns) for patterns, _ in rules.levels) <= 20_000
+
+
 def test_another_repository_has_its_own_rules(tmp_path: Path, cli: Callable[..., Result]) -> None:
     inner = tmp_path / "outer" / "inner"
     (inner / ".git").mkdir(parents=True)

@@ -384,6 +384,11 @@ def test_what_is_no_message_is_survived() -> None:
     with Client() as client:
         for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000, b'{"jsonrpc": "1.0"}'):
             client.send_bytes(body)
+        # Those that are not JSON, and those that are something else.
+        codes = {b"{": -32700, b"\xff\xfe": -32700, b"[" * 5000: -32700}
+        for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000):
+            answer = client.answers.get(timeout=client.timeout)
+            assert (answer["id"], answer["error"]["code"]) == (None, codes.get(body, -32600))
         client.notify("no/such/notification", {})
         client.notify("textDocument/didChange", {"textDocument": {"uri": "file:///unknown.hlo", "version": 1}, "contentChanges": []})
         client.notify("textDocument/didChange", {"textDocument": 3})
@@ -422,6 +427,83 @@ def test_an_editor_that_leaves_ends_the_server() -> None:
     assert Client().leave() == 1
 
 
+HOVER = {"textDocument": {"uri": URI}, "position": AT_S}
+
+
+def error_code(client: Client, method: str, params: Any) -> int:
+    with pytest.raises(RequestError) as refused:
+        client.request(method, params)
+    return int(refused.value.code)
+
+
+def test_requests_before_initialize_and_after_shutdown_are_refused() -> None:
+    client = Client(is_initialized=False)
+    assert error_code(client, "textDocument/hover", HOVER) == -32002
+    assert error_code(client, "textDocument/hover", {}) == -32002
+    assert error_code(client, "no/such/method", {}) == -32002
+    assert error_code(client, "shutdown", None) == -32002
+    client.notify("textDocument/didOpen", {"textDocument": {"uri": URI, "languageId": "hlo", "version": 1, "text": TEXT}})
+    client.initialize()
+    assert client.request("textDocument/hover", HOVER) is None
+    assert error_code(client, "initialize", {"processId": None, "rootUri": None, "capabilities": {}}) == -32600
+    client.open(URI, TEXT)
+    assert client.request("textDocument/hover", HOVER) is not None
+    client.request("shutdown", None)
+    for method, params in (("textDocument/hover", HOVER), ("textDocument/hover", {}), ("no/such/method", {}), ("shutdown", None)):
+        assert error_code(client, method, params) == -32600
+    client.notify("exit", None)
+    assert client.leave() == 0
+
+
+@pytest.mark.parametrize("is_initialized", [True, False])
+def test_exit_without_shutdown(is_initialized: bool) -> None:
+    client = Client(is_initialized=is_initialized)
+    client.notify("exit", None)
+    assert client.leave() == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [b"Content-Length: abc\r\n", b"Content-Length: -5\r\n", b"Content-Length: 99999999999999999\r\n", b"Content-Length:\r\n", b"X: y\r\n",
+     b"Content-Length: " + b"9" * 5000 + b"\r\n", b"\x00\xff\r\n"],
+)  # fmt: skip
+def test_a_header_that_is_not_valid_is_answered(header: bytes) -> None:
+    with Client() as client:
+        body = b'{"jsonrpc": "2.0", "id": 7, "method": "textDocument/hover", "params": {}}'
+        for rest in (body, b""):
+            assert client.process.stdin is not None
+            client.process.stdin.write(header + b"\r\n" + rest)
+            client.process.stdin.flush()
+            answer = client.answers.get(timeout=client.timeout)
+            assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+            # The next message begins right after.
+            assert error_code(client, "no/such/method", {}) == -32601
+
+
+def test_headers_of_other_forms() -> None:
+    with Client() as client:
+        body = b'{"jsonrpc": "2.0", "id": 7, "method": "no/such/method", "params": {}}'
+        for header in (
+            b"content-length:%d\r\n",
+            b"Content-Type: x\r\nContent-Length:  %d \r\n",
+            b"Content-Length: %d\nContent-Type: x\n",
+            b"\r\nContent-Length: %d\r\n",
+        ):
+            assert client.process.stdin is not None
+            client.process.stdin.write(header % len(body) + (b"\n" if b"\r" not in header else b"\r\n") + body)
+            client.process.stdin.flush()
+            assert client.answers.get(timeout=client.timeout)["id"] == 7
+
+
+@pytest.mark.parametrize("stream", ["stdin", "stdout"])
+def test_a_closed_stream_ends_the_server(stream: str) -> None:
+    shell = {"stdin": "<&-", "stdout": ">&-"}[stream]
+    command = ["sh", "-c", f'exec "$0" -m hlotool lsp {shell}', sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False, stdin=subprocess.PIPE if stream == "stdout" else None)
+    name = {"stdin": "input", "stdout": "output"}[stream]
+    assert (done.returncode, done.stderr) == (2, f"hlotool: standard {name} is closed; editors speak to the server over it\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server(number: signal.Signals) -> None:
     """Some editors end a server so, and keep the connection open meanwhile."""
@@ -448,7 +530,12 @@ def test_over_a_port() -> None:
         with connection:
             body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
             connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            assert connection.recv(100).startswith(b"Content-Length")
+            assert connection.recv(14) == b"Content-Length"
+            connection.sendall(b"Content-Length: x\r\n\r\n")
+            received = b""
+            while b"-32700" not in received:
+                received += connection.recv(1 << 16)
+            assert received.endswith(b"}}")
     finally:
         process.kill()
         process.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from hlotool.differ.rendering.report import Report
@@ -9,6 +10,7 @@ from hlotool.differ.rendering.rows import Layout, Row
 from hlotool.differ.rendering.statistics import amounts, category_counts, opcode_changes
 from hlotool.differ.rendering.summary import count_of, summary
 from hlotool.differ.rendering.text import section_blocks
+from hlotool.errors import visible
 
 __all__ = ["details", "listing", "markdown"]
 
@@ -16,6 +18,8 @@ __all__ = ["details", "listing", "markdown"]
 _LONGEST = 60_000
 _MOST_OPCODES = 10
 _WIDTH = 160
+# One that is not escaped.
+_PIPE = re.compile(r"(?<!\\)\|")
 
 
 def markdown(report: Report, left: str, right: str) -> str:
@@ -85,7 +89,7 @@ def _details(report: Report, room: int) -> Iterator[str]:
 
 
 def _detail(rows: Sequence[Row]) -> str:
-    body = "\n".join(f"{row.mark if row.mark in '+-' else ' '}{_without_mark(row)}".rstrip() for row in rows[1:])
+    body = "\n".join(visible(f"{row.mark if row.mark in '+-' else ' '}{_without_mark(row)}".rstrip()) for row in rows[1:])
     fence = "```"
     while fence in body:
         fence += "`"
@@ -99,17 +103,17 @@ def _without_mark(row: Row) -> str:
 
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [titles, ["---"] * len(titles), *rows]
-    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+    return "".join("| " + " | ".join(_PIPE.sub(r"\|", cell) for cell in line) + " |\n" for line in lines)
 
 
 def _code(text: str) -> str:
-    return f"`{text.replace('`', chr(39))}`"
+    return f"`{visible(text).replace('`', chr(39))}`"
 
 
 def _plain(text: str) -> str:
     """The text with the characters escaped that Markdown would take for its own."""
-    return "".join(f"\\{c}" if c in "\\`*_<>[]#|~" else c for c in text)
+    return "".join(f"\\{c}" if c in "\\`*_<>[]#|~" else c for c in visible(text))
 
 
 def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return visible(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -16,6 +16,7 @@ from hlotool.differ.rendering.notes import ASIDES, INVISIBLE
 from hlotool.differ.rendering.report import Entry, Report, Section, rolled_up
 from hlotool.differ.rendering.statistics import Amount, amounts, opcode_lists
 from hlotool.differ.rendering.summary import region_sentences, summary
+from hlotool.errors import visible
 
 __all__ = ["page"]
 
@@ -34,14 +35,18 @@ def page(report: Report, left: str, right: str) -> str:
     folder = files("hlotool.differ.rendering")
     template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
     return template.substitute(
-        title=escape(f"{left} → {right}"),
-        left=escape(left),
-        right=escape(right),
-        summary=escape(summary(report) or "No differences."),
+        title=_shown(f"{left} → {right}"),
+        left=_shown(left),
+        right=_shown(right),
+        summary=_shown(summary(report) or "No differences."),
         numbers="\n".join(_numbers(report)),
         data=_json(_Data(report).document()),
         script=folder.joinpath("page.js").read_text(encoding="utf-8"),
     )
+
+
+def _shown(text: str) -> str:
+    return escape(visible(text))
 
 
 def _json(document: dict[str, Any]) -> str:

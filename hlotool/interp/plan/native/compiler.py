@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
@@ -26,10 +28,30 @@ def is_installed() -> bool:
     return find_spec("numba") is not None
 
 
+def _numba() -> Any:
+    """Numba without the settings that it reads from the working directory, which may be a folder from anywhere; raises what its import raises."""
+    if "numba" in sys.modules:
+        return sys.modules["numba"]
+    # It reads the file if it can import yaml, and warns otherwise; later, it looks for the file again.
+    yaml = sys.modules.get("yaml")
+    sys.modules["yaml"] = None  # type: ignore[assignment]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            numba = import_module("numba")
+    finally:
+        if yaml is None:
+            del sys.modules["yaml"]
+        else:
+            sys.modules["yaml"] = yaml
+    numba.core.config._config_fname = ""
+    return numba
+
+
 def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     """The function in machine code, for arguments of the types of these; None where there is no Numba, or none that can compile it."""
     try:
-        numba = import_module("numba")
+        numba = _numba()
     except Exception:
         # It is not installed, or is made for other versions of NumPy, of which its parts notice the difference with errors of many types.
         return None

@@ -1,0 +1,52 @@
+"""Reading messages from a stream: headers, then a body of `Content-Length` bytes.
+
+pygls waits forever for the rest of a message whose header it does not understand, and then takes the bodies of all later ones for headers. Here,
+such a message becomes one that is not valid, which is answered with an error, and the next header is found wherever it begins.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import BinaryIO
+
+__all__ = ["MessageReader"]
+
+# A header may follow what is left of a message at once.
+_LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNORECASE)
+# In bytes. Texts are at most 400 MB, and escapes make them longer.
+_LARGEST = 2 << 30
+_LONGEST_LINE = 1 << 20
+_NOT_VALID = b"not a message"
+
+
+class MessageReader:
+    """A binary stream with one header line in front of each body, as pygls expects it."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream = stream
+        self.lines: list[bytes] = []
+        self.body: bytes | None = None
+
+    def readline(self) -> bytes:
+        """The next line of a header; empty at the end of the stream."""
+        if self.lines:
+            return self.lines.pop()
+        size, is_header = -1, False
+        while line := self.stream.readline(_LONGEST_LINE):
+            if line.strip():
+                is_header = True
+                found = _LENGTH.search(line)
+                size = size if found is None else int(found[1])
+            elif is_header:
+                break
+        else:
+            return b""
+        self.body = None if 0 <= size <= _LARGEST else _NOT_VALID
+        self.lines = [b"\r\n"]
+        return b"Content-Length: %d\r\n" % (size if self.body is None else len(self.body))
+
+    def read(self, size: int) -> bytes:
+        """The body of a message."""
+        if self.body is not None:
+            return self.body
+        return self.stream.read(size)

@@ -1,0 +1,100 @@
+"""What reaches a terminal: control characters of the input never do, while files and pipes get every byte."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Colors, a title of the window, backspaces, an 8-bit control character, one that is not UTF-8, and one that turns the direction of text.
+BAD = b"\x1b[31m\x1b]0;title\x07\x08\x7f\xc2\x9b31m\x9b31m\xe2\x80\xaex\r"
+NEGATE = b'negate(p), frontend_attributes={k="%s"}, backend_config={"k":"%s"}, metadata={op_name="%s"}  // %s' % (BAD, BAD, BAD, BAD[:-1])
+TEXT = b"HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n\n  d = f32[4] %s\n  ROOT   r = f32[4] %s\n}\n" % (NEGATE, NEGATE)
+OWN_COLORS = re.compile(rb"\x1b\[[0-9;]*m")
+
+
+def on_terminal(*arguments: str | Path, folder: Path) -> bytes:
+    """What a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "HLOTOOL_PAGER": "cat"}
+    env.pop("NO_COLOR", None)
+    command = [sys.executable, "-m", "hlotool", *map(str, arguments)]
+    process = subprocess.Popen(command, cwd=folder, stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=env)
+    os.close(theirs)
+    written = b""
+    try:
+        while piece := os.read(ours, 1 << 16):
+            written += piece
+    except OSError:
+        # The other side is closed.
+        pass
+    finally:
+        os.close(ours)
+    assert process.wait(60) in (0, 1, 2)
+    return written.replace(b"\r\n", b"\n")
+
+
+COMMANDS = [
+    "print m.hlo", "print --preset lossless m.hlo", "opt m.hlo", "opt --diff m.hlo", "opt --diff --color never m.hlo", "opt -v --stats m.hlo",
+    "opt --explain m.hlo", "canon m.hlo", "fmt --diff m.hlo", "fmt --diff --color never m.hlo", "fmt --stdout m.hlo", "fmt --check m.hlo",
+    "verify m.hlo", "verify --extend-select ALL --show-all m.hlo", "verify --fix --diff broken.hlo", "verify --add-ignore --diff broken.hlo",
+    "verify --output-format concise broken.hlo", "verify --output-format markdown broken.hlo", "python m.hlo", "hash --computations m.hlo",
+    "diff m.hlo other.hlo", "diff --output-format patch m.hlo other.hlo", "diff --output-format patch --color never m.hlo other.hlo",
+    "diff --output-format markdown m.hlo other.hlo",
+    "diff --output-format html m.hlo other.hlo", "diff --output-format json m.hlo other.hlo", "diff --stat m.hlo other.hlo",
+    "apply -o - m.patch m.hlo", "graph --format html m.hlo", "graph --format svg m.hlo", "graph --format dot m.hlo", "graph --format mermaid m.hlo",
+    "run m.hlo", "run --show-plan m.hlo", "run --trace m.hlo", "run --profile m.hlo",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_no_control_character_reaches_a_terminal(tmp_path: Path, line: str) -> None:
+    for name, text in {
+        "m.hlo": TEXT, "other.hlo": TEXT.replace(b"negate", b"sine"), "broken.hlo": TEXT.replace(b"[4] negate", b"[5] negate"),
+        "m.patch": b"",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_bytes(text)
+    if line.startswith("apply"):
+        command = [sys.executable, "-m", "hlotool", "diff", "--output-format", "patch", "-o", "m.patch", "m.hlo", "other.hlo"]
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True)
+    written = on_terminal(*line.split(), folder=tmp_path)
+    assert b"Traceback" not in written
+    assert b"No such option" not in written
+    assert written, line
+    # Colors that hlotool adds are those of whole words; what is left must be text.
+    left = OWN_COLORS.sub(b"", written).decode()
+    assert not re.findall(r"[^\n\t -~\u00a0-\u200d\u2010-\u2027\u2030-\ud7ff]", left.replace("\N{REPLACEMENT CHARACTER}", ""))
+    assert b"\x1b[31mx" not in written
+
+
+@pytest.mark.parametrize("line", ["print m.hlo", "canon m.hlo", "fmt --stdout m.hlo", "fmt --diff m.hlo", "opt m.hlo"])
+def test_pipes_get_every_byte(tmp_path: Path, line: str) -> None:
+    (tmp_path / "m.hlo").write_bytes(TEXT)
+    command = [sys.executable, "-m", "hlotool", *line.split()]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True)
+    assert b'backend_config={"k":"%s"}' % BAD in done.stdout
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m.hlo", "a\u202eb.hlo", "a|b`*<i>.hlo", "a\nb.hlo"])
+@pytest.mark.parametrize("output_format", ["markdown", "html", "patch", "json", "text"])
+def test_names_of_files_in_reports(tmp_path: Path, name: str, output_format: str) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "a" / name).write_bytes(TEXT.replace(BAD, b"x"))
+    (tmp_path / "b" / name).write_bytes(TEXT.replace(BAD, b"x").replace(b"negate", b"sine"))
+    folders = [("a", "b")] if output_format in ("text", "json", "markdown") else []
+    for arguments in ((f"a/{name}", f"b/{name}"), *folders):
+        command = [sys.executable, "-m", "hlotool", "diff", "--output-format", output_format, *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True, text=True)
+        assert done.stdout, done.stderr
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", done.stdout)
+        if output_format in ("markdown", "html"):
+            assert "<i>.hlo" not in re.sub(r"`[^`\n]*`", "", done.stdout)
+        if output_format == "markdown":
+            assert "a\nb" not in done.stdout

@@ -267,8 +267,9 @@ def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
     message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
-    require(parameters == len(operands), "C012", "operands", message)
-    _require_arguments(operands, called, "C013", modes)
+    # Compilers may leave operands behind that nothing takes; a rule reports them.
+    require(parameters <= len(operands), "C012", "operands", message)
+    _require_arguments(operands[:parameters], called, "C013", modes)
     _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
     return called.result
 
@@ -513,8 +514,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
         return None
-    promised = operands[0].elements[1]
-    return called.result if is_prefix(promised, called.result, partial(same_shape, modes=modes)) else promised
+    return called.result if is_prefix(operands[0].elements[1], called.result, partial(same_shape, modes=modes)) else None
 
 
 @op(

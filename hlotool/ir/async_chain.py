@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from hlotool.ir.equal import same_computation
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, set_field
 from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.table import OPS
@@ -130,10 +131,10 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
         set_field(called.root, "shape", result)
 
 
-def bind_continuations(module: Module, unbound: Sequence[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
-    """Gives updates and dones in loops the computation of their start, which a text may define after them.
+def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
+    """Gives updates and dones in loops the computation of their start, which a text may define after them, or may have a copy of.
 
-    Yields those that name another computation, with that of the start. Sorts the computations of the module again if callers would come first.
+    Yields those that name a different computation, with that of the start. Sorts the computations of the module again if callers would come first.
     """
     loops = loops_by_parameter(module)
     bound: list[tuple[Instruction, AttributeSet]] = []
@@ -141,7 +142,7 @@ def bind_continuations(module: Module, unbound: Sequence[Instruction]) -> Iterat
         called = _computation_of_start(x, loops)
         if called is None:
             continue
-        if not x.called:
+        if not x.called or (x.called[0] is not called and same_computation(x.called[0], called)):
             bound.append((x, x.attributes))
             set_field(x, "attributes", x.attributes.changed({"calls": called}))
         if x.called[0] is called:

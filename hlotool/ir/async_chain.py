@@ -10,7 +10,7 @@ from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import array_shape, compatible, is_prefix, subshape
 
-__all__ = ["MARKER_TARGETS", "UNBOUND", "bind_continuations", "complete_wrapped", "continues", "loops_by_parameter", "producer"]
+__all__ = ["MARKER_TARGETS", "UNBOUND", "bind_continuations", "complete_wrapped", "continues", "loops_by_parameter", "passes_on", "producer"]
 
 MARKER_TARGETS = frozenset(
     ("Sharding LocalToGlobalShape GlobalToLocalShape xla.sdy.LocalToGlobalShape xla.sdy.GlobalToLocalShape xla.sdy.FuncResultSharding").split()
@@ -42,10 +42,10 @@ def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
     return {parameter: callers[0] for body, callers in loops.items() if len(callers) == 1 for parameter in body.parameters[:1]}
 
 
-def producer(value: Instruction, loops: Loops) -> Instruction | None:
-    """Returns the async-start or async-update that gives a value, followed backwards through tuples, barriers, copies, markers and loops.
+def producer(value: Instruction, loops: Loops, start: str = "async-start") -> Instruction | None:
+    """Returns the start, or the update, that gives a value, followed backwards through tuples, barriers, copies, markers and loops.
 
-    None if the value does not come from either. Without `loops`, the search ends at parameters.
+    None if the value does not come from either. Without `loops`, the search ends at parameters. `start` is the opcode of the start.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) b = opt-barrier(s) ROOT d = f32[4] abs-done(b) }"
@@ -60,12 +60,21 @@ def producer(value: Instruction, loops: Loops) -> Instruction | None:
         if (source, path) in seen or subshape(source.shape, path) is None:
             continue
         seen.add((source, path))
-        if not path and "async-start" in (source.op.name, source.op.update_of):
+        if not path and start in (source.op.name, source.op.update_of):
             return source
         step = _STEPS.get(source.op.name)
         if step is not None:
             pending.extend(reversed(step(source, path, loops)))
     return None
+
+
+def passes_on(x: Instruction) -> bool:
+    """Whether an instruction may pass the whole value of a start, which is its operand, on to the done."""
+    return (
+        x.op.name in _STEPS
+        and x.op.name != "get-tuple-element"
+        and (x.op.name != "custom-call" or x.attributes["custom_call_target"] in MARKER_TARGETS)
+    )
 
 
 def _passed_on(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:

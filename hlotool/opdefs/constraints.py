@@ -17,7 +17,16 @@ from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, compatible
 
-__all__ = ["ResultRules", "check_precision", "check_result", "difference", "require_same_element_type", "same_order", "same_shape"]
+__all__ = [
+    "ResultRules",
+    "check_precision",
+    "check_result",
+    "difference",
+    "require_same_element_type",
+    "same_order",
+    "same_shape",
+    "without_memory_space",
+]
 
 Path = tuple[Any, int] | None
 """An index in a tuple, after the path to the tuple. Paths are linked lists: as flat tuples they would take quadratic memory in deep tuples."""
@@ -38,10 +47,11 @@ def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
     """
     if not modes.layout_sensitive:
         return compatible(first, second)
-    return all(_without_memory_space(a) == _without_memory_space(b) for _, a, b in _leaf_pairs(first, second))
+    return all(without_memory_space(a) == without_memory_space(b) for _, a, b in _leaf_pairs(first, second))
 
 
-def _without_memory_space(shape: Shape) -> Shape:
+def without_memory_space(shape: Shape) -> Shape:
+    """The shape of an array as it is in the default memory space."""
     layout = shape.layout
     return shape if layout is None or not layout.memory_space else shape.with_layout(replace(layout, memory_space=0))
 

@@ -97,6 +97,7 @@ def convolution(
         rhs = rhs.elements[0]
     require_arrays((lhs, rhs), "convolution")
     _check_labels(lhs, rhs, dim_labels, window)
+    _check_sparsity(sparsity_config, (lhs, rhs, *operands))
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
     kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
     window_sizes = [dimension.size for dimension in window]
@@ -131,6 +132,18 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
     ):
         complete = sorted(dimensions) == list(range(spatial + 2))
         require(complete, "T050", "dim_labels", f"the {part} part of {labels.text} does not name each dimension once")
+
+
+def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
+    """Raises Violation unless the places of the kept elements are arrays among the operands after the kernel, each of its own."""
+    sides = [side for side in (config.lhs, config.rhs) if side is not None and side.index is not None] if config is not None else []
+    for side in sides:
+        known = 2 <= side.index < len(operands)
+        require(known, "T051", "sparsity_config", f"idx={side.index} is not an operand after the kernel; there are {count(len(operands), 'operand')}")
+        places = operands[side.index]
+        require(places.is_array, "T051", f"operand {side.index}", f"operand {side.index} must be an array, got {places.text_without_layout}")
+    message = "lhs and rhs cannot have the same idx"
+    require(len({side.index for side in sides}) == len(sides), "T051", "sparsity_config", message)
 
 
 def _check_features(

@@ -17,9 +17,9 @@ __all__: list[str] = []
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
     """A fused computation belongs to one fusion, which needs all its instructions.
 
-    Checks: a fusion has no more operands than its body has parameters (C012), which is a warning for operands that are passed only once, since XLA
-    accepts those that nothing takes; the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the root is used or
-    has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
+    Checks: a fusion has no more operands than its body has parameters (C012), which is a warning for operands that are passed only once, since
+    XLA accepts those that nothing takes; the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the
+    root is used or has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
     """
     for called, calls in facts.callers.items():
         if called is facts.module.entry:

@@ -70,11 +70,9 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
 
 def passes_on(x: Instruction) -> bool:
     """Whether an instruction may pass the whole value of a start, which is its operand, on to the done."""
-    return (
-        x.op.name in _STEPS
-        and x.op.name != "get-tuple-element"
-        and (x.op.name != "custom-call" or x.attributes["custom_call_target"] in MARKER_TARGETS)
-    )
+    if x.op.name == "custom-call":
+        return x.attributes["custom_call_target"] in MARKER_TARGETS
+    return x.op.name in _STEPS and x.op.name != "get-tuple-element"
 
 
 def _passed_on(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
@@ -131,7 +129,7 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
         if parameter.shape is UNBOUND:
             set_field(parameter, "shape", shape)
     new = [(k, shape) for k, shape in enumerate(bound) if k >= len(parameters)]
-    if new:
+    if new and called.root.op.variadic:
         added = [Instruction("async_param", OPS["parameter"], shape, (), immediate=k) for k, shape in new]
         called.instructions[-1:-1] = added
         set_field(called.root, "operands", (*called.root.operands, *added))

@@ -48,7 +48,7 @@ STRICTER = {
     "A021": "",  # the shape written for a recv-done
     "S017": "must be positive",  # tiles of size 0
     # What nobody looks at before a backend does, or a reload of the module's proto, or what makes XLA write where it must not.
-    "A005": "0 are given",
+    "A005": "'async-start' has 0",
     "A008": "", "A011": "", "C018": "", "C030": "", "L019": "", "M007": "", "M016": "", "M018": "",
     "C012": "",  # operands of a fusion that its computation does not take
     "L002": "", "L003": "", "L004": "",  # refused by the reload

@@ -136,14 +136,13 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
 
 def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
     """Raises Violation unless the places of the kept elements are arrays among the operands after the kernel, each of its own."""
-    sides = [side for side in (config.lhs, config.rhs) if side is not None and side.index is not None] if config is not None else []
-    for side in sides:
-        known = 2 <= side.index < len(operands)
-        require(known, "T051", "sparsity_config", f"idx={side.index} is not an operand after the kernel; there are {count(len(operands), 'operand')}")
-        places = operands[side.index]
-        require(places.is_array, "T051", f"operand {side.index}", f"operand {side.index} must be an array, got {places.text_without_layout}")
-    message = "lhs and rhs cannot have the same idx"
-    require(len({side.index for side in sides}) == len(sides), "T051", "sparsity_config", message)
+    sides = (config.lhs, config.rhs) if config is not None else ()
+    places = [side.index for side in sides if side is not None and side.index is not None]
+    for k in places:
+        known = 2 <= k < len(operands)
+        require(known, "T051", "sparsity_config", f"idx={k} is not an operand after the kernel; there are {count(len(operands), 'operand')}")
+        require(operands[k].is_array, "T051", f"operand {k}", f"operand {k} must be an array, got {operands[k].text_without_layout}")
+    require(len(set(places)) == len(places), "T051", "sparsity_config", "lhs and rhs cannot have the same idx")
 
 
 def _check_features(

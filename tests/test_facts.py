@@ -214,13 +214,13 @@ COLUMNS: dict[str, set[str]] = {
     # ShapeVerifier::CheckMixedPrecisionOperands.
     traits.MIXED_PRECISION: (COLLECTIVE_OPCODES - {"ragged-all-to-all"})
     | set(
-        "add-dependency all-gather-done all-reduce-done async-done async-start call collective-permute-done conditional convolution copy-done "
-        "copy-start custom-call domain dot fusion get-tuple-element opt-barrier outfeed ragged-dot reduce-precision reduce-window scaled-dot scan "
-        "scatter send sort topk tuple while".split()
+        "add-dependency all-gather-done all-reduce-done async-done async-start async-update call collective-permute-done conditional "
+        "convolution copy-done copy-start custom-call domain dot fusion get-tuple-element opt-barrier outfeed ragged-dot "
+        "reduce-precision reduce-window scaled-dot scan scatter send sort topk tuple while".split()
     ),
     # ShapeVerifier::CheckShape.
     traits.ACCUMULATED: {"convolution", "dot", "ragged-dot", "scaled-dot"},
-    traits.PRECISION_KEPT: {"dynamic-update-slice"},
+    traits.PRECISION_KEPT: {"copy-start", "dynamic-update-slice"},
     traits.LAYOUT_KEPT: set("async-done bitcast call conditional custom-call fusion get-tuple-element opt-barrier tuple while".split()),
     # LayoutAssignment::InstructionCanChangeLayout.
     traits.ORDER_KEPT: ELEMENTWISE_OPCODES

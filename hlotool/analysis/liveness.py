@@ -170,10 +170,10 @@ class _LivenessWalk:
         self._use(x, place)
         if opcode == "tuple":
             return tuple(buffer for operand in x.operands for buffer in self._of(operand))
-        if VIEW in traits and len(x.operands) == 1 and len(self.sizes.leaves(x.shape)) == len(self._of(x.operands[0])):
-            return self._of(x.operands[0])
         if x.op.update_of is not None:
             return self._update(x, place)
+        if VIEW in traits:
+            return self._of(x.operands[0])
         if x.op.gives is not None:
             return self._done(x, place, x.op.gives)
         if RUNS_COMPUTATIONS in traits:

@@ -75,7 +75,9 @@ class GenericMethods(Emitter):
         # In a loop, the start may be in another computation; then the attribute is given.
         for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED and spec.name not in values]:
             self._require(bool(parts), "S013", "operands", f"'{opcode}' needs the operation that it continues as its first operand")
-            values[name] = self._continued(parts[0], "operands")
+            begun = producer(parts[0], {})
+            if check or (begun is not None and begun.called):
+                values[name] = self._continued(parts[0], "operands")
         return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
 
     def _continued(self, x: Instruction, argument: str) -> Computation:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from hlotool.ir.equal import same_computation
 from hlotool.ir.model import AttributeSet, Computation, Instruction, Module, set_field
 from hlotool.ir.order import sorted_by_dependencies
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import array_shape, compatible, is_prefix, subshape
 
-__all__ = ["MARKER_TARGETS", "UNBOUND", "bind_continuations", "complete_wrapped", "continues", "loops_by_parameter", "producer"]
+__all__ = ["MARKER_TARGETS", "UNBOUND", "bind_continuations", "complete_wrapped", "continues", "loops_by_parameter", "passes_on", "producer"]
 
 MARKER_TARGETS = frozenset(
     ("Sharding LocalToGlobalShape GlobalToLocalShape xla.sdy.LocalToGlobalShape xla.sdy.GlobalToLocalShape xla.sdy.FuncResultSharding").split()
@@ -41,10 +42,10 @@ def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
     return {parameter: callers[0] for body, callers in loops.items() if len(callers) == 1 for parameter in body.parameters[:1]}
 
 
-def producer(value: Instruction, loops: Loops) -> Instruction | None:
-    """Returns the async-start or async-update that gives a value, followed backwards through tuples, barriers, copies, markers and loops.
+def producer(value: Instruction, loops: Loops, start: str = "async-start") -> Instruction | None:
+    """Returns the start, or the update, that gives a value, followed backwards through tuples, barriers, copies, markers and loops.
 
-    None if the value does not come from either. Without `loops`, the search ends at parameters.
+    None if the value does not come from either. Without `loops`, the search ends at parameters. `start` is the opcode of the start.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) b = opt-barrier(s) ROOT d = f32[4] abs-done(b) }"
@@ -59,12 +60,19 @@ def producer(value: Instruction, loops: Loops) -> Instruction | None:
         if (source, path) in seen or subshape(source.shape, path) is None:
             continue
         seen.add((source, path))
-        if not path and "async-start" in (source.op.name, source.op.update_of):
+        if not path and start in (source.op.name, source.op.update_of):
             return source
         step = _STEPS.get(source.op.name)
         if step is not None:
             pending.extend(reversed(step(source, path, loops)))
     return None
+
+
+def passes_on(x: Instruction) -> bool:
+    """Whether an instruction may pass the whole value of a start, which is its operand, on to the done."""
+    if x.op.name == "custom-call":
+        return x.attributes["custom_call_target"] in MARKER_TARGETS
+    return x.op.name in _STEPS and x.op.name != "get-tuple-element"
 
 
 def _passed_on(x: Instruction, path: _Path, loops: Loops) -> Sequence[_Source]:
@@ -121,7 +129,7 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
         if parameter.shape is UNBOUND:
             set_field(parameter, "shape", shape)
     new = [(k, shape) for k, shape in enumerate(bound) if k >= len(parameters)]
-    if new:
+    if new and called.root.op.variadic:
         added = [Instruction("async_param", OPS["parameter"], shape, (), immediate=k) for k, shape in new]
         called.instructions[-1:-1] = added
         set_field(called.root, "operands", (*called.root.operands, *added))
@@ -130,10 +138,10 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
         set_field(called.root, "shape", result)
 
 
-def bind_continuations(module: Module, unbound: Sequence[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
-    """Gives updates and dones in loops the computation of their start, which a text may define after them.
+def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
+    """Gives updates and dones in loops the computation of their start, which a text may define after them, or may have a copy of.
 
-    Yields those that name another computation, with that of the start. Sorts the computations of the module again if callers would come first.
+    Yields those that name a different computation, with that of the start. Sorts the computations of the module again if callers would come first.
     """
     loops = loops_by_parameter(module)
     bound: list[tuple[Instruction, AttributeSet]] = []
@@ -141,7 +149,7 @@ def bind_continuations(module: Module, unbound: Sequence[Instruction]) -> Iterat
         called = _computation_of_start(x, loops)
         if called is None:
             continue
-        if not x.called:
+        if not x.called or (x.called[0] is not called and same_computation(x.called[0], called)):
             bound.append((x, x.attributes))
             set_field(x, "attributes", x.attributes.changed({"calls": called}))
         if x.called[0] is called:

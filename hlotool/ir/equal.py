@@ -9,7 +9,7 @@ from typing import Any
 from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.literals.literal import Literal
 
-__all__ = ["differences"]
+__all__ = ["differences", "same_computation"]
 
 
 def differences(first: Module, second: Module) -> Iterator[str]:
@@ -20,6 +20,47 @@ def differences(first: Module, second: Module) -> Iterator[str]:
     ['e: p: shapes f32[2]{0} and f32[3]{0}']
     """
     yield from _Comparison(first, second).all()
+
+
+def same_computation(first: Computation, second: Computation) -> bool:
+    """Whether two computations have the same instructions in the same order, whatever the names and the metadata, also in what they call.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> a, b = parse("a { ROOT p = f32[] parameter(0) } b { ROOT q = f32[] parameter(0) }").computations
+    >>> same_computation(a, b)
+    True
+    """
+    pending, seen = [(first, second)], set[tuple[Computation, Computation]]()
+    while pending:
+        a, b = pair = pending.pop()
+        if a is b or pair in seen:
+            continue
+        seen.add(pair)
+        if len(a.instructions) != len(b.instructions):
+            return False
+        numbers: dict[Any, int] = {}
+        for k, (x, y) in enumerate(zip(a.instructions, b.instructions, strict=True)):
+            numbers[x] = numbers[y] = k
+            if x.op is not y.op or x.shape != y.shape or not (x.immediate == y.immediate or _same_literals(x.immediate, y.immediate)):
+                return False
+            if [numbers.get(z) for z in x.operands] != [numbers.get(z) for z in y.operands]:
+                return False
+            if len(x.called) != len(y.called) or not _same_plain_attributes(x, y, numbers):
+                return False
+            pending += zip(x.called, y.called, strict=True)
+        if numbers[a.root] != numbers[b.root]:
+            return False
+    return True
+
+
+def _same_plain_attributes(x: Instruction, y: Instruction, numbers: dict[Any, int]) -> bool:
+    """Compares the attributes other than called computations, and backend configurations."""
+    if x.backend_config != y.backend_config or x.attributes.keys() != y.attributes.keys():
+        return False
+    if [numbers.get(z) for z in x.control_predecessors] != [numbers.get(z) for z in y.control_predecessors]:
+        return False
+    names = x.attributes.keys() - {"control-predecessors", *x.op.calls}
+    return all(x.attributes[name] == y.attributes[name] or repr(x.attributes[name]) == repr(y.attributes[name]) for name in names)
 
 
 class _Comparison:

@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import Verify, op, require
-from hlotool.opdefs.constraints import difference
+from hlotool.opdefs.constraints import difference, without_memory_space
 from hlotool.opdefs.inference import (
     bounds,
     count,
@@ -301,11 +301,10 @@ def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: d
         require(not is_bounded, "P012", "operand 0", f"'all-to-all' with dimensions takes an operand of static size, got {text}")
         return operands[0]
     for k, operand in enumerate(operands):
-        # XLA compares layouts here in all modes.
+        # XLA compares layouts here in all modes, but not memory spaces.
         _, first, other = difference(operands[0], operand)
-        require(
-            operands[0] == operand, "P012", f"call of operand {k}", f"operands of 'all-to-all' must all have the same shape, got {first} and {other}"
-        )
+        message = f"operands of 'all-to-all' must all have the same shape, got {first} and {other}"
+        require(without_memory_space(operands[0]) == without_memory_space(operand), "P012", f"call of operand {k}", message)
     return tuple_shape(operands)
 
 

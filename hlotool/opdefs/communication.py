@@ -21,6 +21,7 @@ from hlotool.opdefs.traits import (
     MIXED_PRECISION,
     NONDETERMINISTIC,
     ORDER_KEPT,
+    PRECISION_KEPT,
     STRUCTURAL,
     TRANSFER,
     VIEW,
@@ -182,7 +183,7 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
     return tuple_shape((operands[0], operands[0], array_shape("u32")))
 
 
-@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION,), start_of="copy", operands_at=1)
+@op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, PRECISION_KEPT), start_of="copy", operands_at=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
     """Begins to copy the operand, usually to another memory space; returns the destination, the source and a context.
 

@@ -267,8 +267,9 @@ def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
     message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
-    require(parameters == len(operands), "C012", "operands", message)
-    _require_arguments(operands, called, "C013", modes)
+    # Compilers may leave operands behind that nothing takes; a rule reports them.
+    require(parameters <= len(operands), "C012", "operands", message)
+    _require_arguments(operands[:parameters], called, "C013", modes)
     _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
     return called.result
 
@@ -406,8 +407,13 @@ def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: Verify
             where, expected, actual = difference(parameter, held)
             raise Violation("A005", "shape", f"{where}operand {k} is {actual} in the shape, but {expected} as a parameter")
     if not is_prefix(promised, called.result, same):
-        where, returned, written = difference(called.result, promised)
+        where, written, returned = difference(promised, _first_parts(called.result, promised))
         raise Violation("A006", "result", f"{where}the computation's result is {returned}, but {written} is written")
+
+
+def _first_parts(whole: Shape, part: Shape) -> Shape:
+    """The first elements of a tuple, as many as another one has; the shape itself if either is no tuple."""
+    return tuple_shape(whole.elements[: len(part.elements)]) if whole.is_tuple and part.is_tuple else whole
 
 
 def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: int, code: str, modes: VerifyModes) -> None:
@@ -460,14 +466,14 @@ def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes:
     same = partial(same_shape, modes=modes)
     for k in (0, 1):
         if not is_prefix(before.elements[k], result.elements[k], same):
-            where, expected, actual = difference(before.elements[k], result.elements[k])
-            part = ("operands", "result")[k]
-            raise Violation("A032", "result", f"{where}the {part} bound before is {expected}, but {actual} is written")
+            where, known, written = difference(before.elements[k], _first_parts(result.elements[k], before.elements[k]))
+            message = f"{where}the {('shape of the operands', 'result')[k]} is {written}, but {known} was bound before"
+            raise Violation("A032", "result", message)
     bound = result.elements[0].elements
-    known = len(before.elements[0].elements)
-    message = f"the shape has {count(len(bound) - known, 'new operand')}, but {len(passed)} {'is' if len(passed) == 1 else 'are'} passed"
-    require(len(bound) - known == len(passed), "A032", "shape", message)
-    _check_passed(bound[known:], passed, 1, "A032", modes)
+    first = len(before.elements[0].elements)
+    message = f"the shape has {count(len(bound) - first, 'new operand')}, but {len(passed)} {'is' if len(passed) == 1 else 'are'} passed"
+    require(len(bound) - first == len(passed), "A032", "shape", message)
+    _check_passed(bound[first:], passed, 1, "A032", modes)
     if attributes["calls"] is not None:
         _check_bound(result, attributes["calls"], "async-update", modes)
     pairs = attributes["output_to_operand_aliasing"]
@@ -513,8 +519,7 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
         return None
-    promised = operands[0].elements[1]
-    return called.result if is_prefix(promised, called.result, partial(same_shape, modes=modes)) else promised
+    return called.result if is_prefix(operands[0].elements[1], called.result, partial(same_shape, modes=modes)) else None
 
 
 @op(

@@ -97,6 +97,7 @@ def convolution(
         rhs = rhs.elements[0]
     require_arrays((lhs, rhs), "convolution")
     _check_labels(lhs, rhs, dim_labels, window)
+    _check_sparsity(sparsity_config, (lhs, rhs, *operands))
     _check_features(lhs, rhs, dim_labels, feature_group_count, batch_group_count, sparsity_config)
     kernel_sizes = [rhs.dimensions[k] for k in dim_labels.kernel_spatial]
     window_sizes = [dimension.size for dimension in window]
@@ -131,6 +132,17 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
     ):
         complete = sorted(dimensions) == list(range(spatial + 2))
         require(complete, "T050", "dim_labels", f"the {part} part of {labels.text} does not name each dimension once")
+
+
+def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
+    """Raises Violation unless the places of the kept elements are arrays among the operands after the kernel, each of its own."""
+    sides = (config.lhs, config.rhs) if config is not None else ()
+    places = [side.index for side in sides if side is not None and side.index is not None]
+    for k in places:
+        known = 2 <= k < len(operands)
+        require(known, "T051", "sparsity_config", f"idx={k} is not an operand after the kernel; there are {count(len(operands), 'operand')}")
+        require(operands[k].is_array, "T051", f"operand {k}", f"operand {k} must be an array, got {operands[k].text_without_layout}")
+    require(len(set(places)) == len(places), "T051", "sparsity_config", "lhs and rhs cannot have the same idx")
 
 
 def _check_features(

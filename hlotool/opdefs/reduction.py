@@ -255,14 +255,34 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     for k, (operand, parameter) in enumerate(zip(operands, to_apply.parameters, strict=True)):
         array = bare(operand)
         slice_sizes = array.dimensions[:dimension] + array.dimensions[dimension + 1 :] if k < inputs else array.dimensions
-        fits = bare(parameter).element_type == array.element_type and dimensions_agree(bare(parameter).dimensions, slice_sizes)
+        fits = _same_scanned_type(bare(parameter), array, modes) and dimensions_agree(bare(parameter).dimensions, slice_sizes)
         part = f"{array.element_type}[{','.join(map(str, slice_sizes))}]"
         require(fits, "C040", "to_apply", f"parameter {k} of the computation is {parameter.text_without_layout}, but operand {k} gives {part}")
+    _check_carries(to_apply, num_carries, modes)
     if inputs:
         expected = scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
         return _like_alone(expected, result)
     # Without inputs only the written result says how many steps there are.
     return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
+
+
+def _same_scanned_type(first: Shape, second: Shape, modes: VerifyModes) -> bool:
+    """Whether element types are equal; while layouts are assigned, compilers for lower precision let floats of scans differ."""
+    is_mixed = modes.layout_sensitive and modes.allow_mixed_precision
+    return first.element_type == second.element_type or bool(is_mixed and same_type_up_to_precision(first.element_type, second.element_type))
+
+
+def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes) -> None:
+    """Raises Violation if the computation returns carried values that it cannot take again."""
+    results = to_apply.result.elements if to_apply.result.is_tuple else (to_apply.result,)
+    if not 0 < num_carries <= min(len(results), len(to_apply.parameters)):
+        return
+    for k, (parameter, result) in enumerate(zip(to_apply.parameters[-num_carries:], results[-num_carries:], strict=True)):
+        fits = _same_scanned_type(bare(parameter), bare(result), modes) and dimensions_agree(bare(parameter).dimensions, bare(result).dimensions)
+        message = (
+            f"carried value {k} is {parameter.text_without_layout} as a parameter of the computation, but {result.text_without_layout} in its result"
+        )
+        require(fits, "C040", "to_apply", message)
 
 
 def _like_alone(expected: Shape, result: Shape) -> Shape:

@@ -273,6 +273,15 @@ CASES = {
         ),
         (296, "a", "a=256 t=32 p=8", 0),
     ),
+    "operands that an update passes live to the done, and the result from the update on": (
+        (
+            'f { a = f32[8] parameter(0) b = f32[4] parameter(1) ROOT c = f32[12] concatenate(a, b), dimensions={0} }, execution_thread="x" '
+            "ENTRY e { p = f32[8] parameter(0) q = f32[4] parameter(1) x = f32[8] abs(p) "
+            's = ((f32[8]), ()) async-start(x), async_execution_thread="x", calls=f y = f32[4] abs(q) '
+            "u = ((f32[8], f32[4]), f32[12]) async-update(s, y) ROOT d = f32[12] async-done(u) }"
+        ),
+        (144, "u", "u=48 p=32 x=32 q=16 y=16", 0),
+    ),
     "an asynchronous call needs what its computation needs": (
         (
             "f { a = f32[8] parameter(0) b = f32[16] concatenate(a, a), dimensions={0} ROOT c = f32[8] slice(b), slice={[0:8]} }, "

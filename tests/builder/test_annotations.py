@@ -126,6 +126,23 @@ def test_asynchronous_calls() -> None:
         hlotool.Builder("m").async_done(1.0)
 
 
+def test_operands_of_asynchronous_calls_that_are_passed_late() -> None:
+    b = hlotool.Builder("m")
+    with b.computation("difference") as f:
+        f.parameter(0, "s32[2]") - f.parameter(1, "s32[2]")
+    x, y = b.parameter(0, "s32[2]"), b.parameter(1, "s32[2]")
+    start = b.async_start([], f, "((), (), u32[])")
+    first = b.async_update(start, [x])
+    second = b.async_update(first, [y], "((s32[2], s32[2]), s32[2])")
+    assert first.shape.text_without_layout == "((s32[2]), (), u32[])"
+    module = b.build(b.async_done(second))
+    again = hlotool.parse(str(module))
+    assert list(differences(module, again)) == []
+    assert hlotool.evaluate(again, [[1, 2], [10, 20]]).tolist() == [-9, -18]
+    with pytest.raises(hlotool.BuilderError, match="operand 1 is s32"):
+        b.async_update(first, [y], "((s32[2], f32[2]), s32[2])")
+
+
 def test_accuracies() -> None:
     b = hlotool.Builder("m")
     x = b.parameter(0, "f32[4]")

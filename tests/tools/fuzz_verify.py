@@ -48,7 +48,7 @@ STRICTER = {
     "A021": "",  # the shape written for a recv-done
     "S017": "must be positive",  # tiles of size 0
     # What nobody looks at before a backend does, or a reload of the module's proto, or what makes XLA write where it must not.
-    "A005": "0 are given",
+    "A005": "'async-start' has 0",
     "A008": "", "A011": "", "C018": "", "C030": "", "L019": "", "M007": "", "M016": "", "M018": "",
     "C012": "",  # operands of a fusion that its computation does not take
     "L002": "", "L003": "", "L004": "",  # refused by the reload
@@ -60,6 +60,7 @@ STRICTER = {
     "L017": "", "L031": "",  # moves that backends have no instructions for
     "P019": "", "P020": "", "P021": "", "P022": "", "P026": "",
     "P024": "",  # a sharding without braces is repeated for all parts of a tuple, which the parser does for old texts
+    "T102": "is returned",  # a buffer that the root returns, and that is written afterwards
     "T007": "shift-",
     "T018": "", "T076": "", "T096": "",
     "T082": "",  # of elementwise ops

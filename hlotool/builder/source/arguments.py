@@ -203,6 +203,7 @@ _EVERYWHERE: dict[str, Source] = {
 
 _BY_OPCODE: dict[str, dict[str, Source]] = {
     "after-all": {"tokens": _all},
+    "async-update": {"operands": lambda x: _slots(range(1, len(x.operands)))},
     "all-reduce": {"shape_with_layout": lambda x: shape_text(x.shape) if x.attributes.get("constrain_layout") else _ABSENT},
     "all-to-all": {"concat_dimension": lambda x: x.attributes["dimensions"][0], "split_count": _group_size},
     "broadcast": {

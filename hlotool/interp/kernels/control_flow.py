@@ -37,12 +37,13 @@ def call(*operands: Value, to_apply: Computation) -> Run:
 
 
 def _fusion_batch(*operands: Value, calls: Computation, batch: Batch) -> Run:
-    return (yield Invoke(calls, operands, batch))
+    return (yield Invoke(calls, operands[: len(calls.parameters)], batch))
 
 
 @kernel("fusion", batch=_fusion_batch)
 def fusion(*operands: Value, calls: Computation) -> Run:
-    request = Invoke(calls, operands)
+    """Runs the computation on its operands; compilers may leave more of them behind than it has parameters."""
+    request = Invoke(calls, operands[: len(calls.parameters)])
     del operands
     return (yield request)
 

@@ -256,6 +256,8 @@ def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
         raise Violation("P039", written.at, "a mesh without axes cannot have device_ids")
     if isinstance(written.devices, WrittenIota):
         iota = build_iota(written.devices, "P039")
+        if prod(iota.reshape) != mesh.size:
+            raise Violation("P039", written.at, f"{mesh.to_text()} has {mesh.size} devices, but device_ids lists {prod(iota.reshape)}")
         return mesh if len(iota.reshape) == 1 else replace(mesh, devices=iota)
     devices = written.devices
     if len(devices) != mesh.size:

@@ -115,7 +115,7 @@ class ModuleBuilder:
         self.has_syntax_errors = False
         self.has_origins = False
         # Updates and dones whose start was not found in their computation, with the offsets of their opcodes.
-        self.unbound: list[tuple[Instruction, int]] = []
+        self.unbound: dict[Instruction, int] = {}
         # Errors about names that have been reported: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
         # Some computation that defines a name, for the first computations of the module.
@@ -405,10 +405,9 @@ def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
     """Gives asynchronous operations that go on in loops the computation of their start, and reports those that name another one."""
-    positions = dict(builder.unbound)
-    for x, called in bind_continuations(builder.module, list(positions)):
+    for x, called in bind_continuations(builder.module, builder.unbound):
         message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
-        builder.report("S017", positions[x], message)
+        builder.report("S017", builder.unbound[x], message)
 
 
 def _check_aliases(builder: ModuleBuilder) -> None:

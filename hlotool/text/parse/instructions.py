@@ -17,8 +17,9 @@ from hlotool.ir.names import free_name, is_legal_name
 from hlotool.ir.notes import Annotations
 from hlotool.literals.parse import parse_literal
 from hlotool.opdefs.base import OpDef, require_operand_count, unknown_op
+from hlotool.opdefs.inference import written_shape_needed
 from hlotool.opdefs.table import OPS
-from hlotool.shapes.shape import Shape, compatible
+from hlotool.shapes.shape import Shape, compatible, is_prefix
 from hlotool.text.parse.async_ops import (
     annotate_root,
     annotate_wrapped,
@@ -86,11 +87,25 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
     return instruction
 
 
+def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
+    """The operands without shapes that no name follows, which XLA skips in modules; in a single instruction, these are operands."""
+    if builder.single_instruction and len(builder.scopes) == 1:
+        return operands
+    named = []
+    for operand in operands:
+        if isinstance(operand, Reference) and operand.name is None:
+            builder.report(
+                "S001", operand.position, "no operand's name follows the shape, so this is not an operand", "remove it", severity="warning"
+            )
+        else:
+            named.append(operand)
+    return named
+
+
 def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruction:
     name = reference.name
     if not (builder.single_instruction and len(builder.scopes) == 1) or (name is not None and name in builder.scope.names):
-        if name is None:
-            raise Violation("S001", reference.position, "expected an operand's name after its shape")
+        assert name is not None
         return builder.instruction(name, reference.position)
     if reference.shape is None:
         message = f"operand '{name}' has no shape; the operands of a single instruction need shapes"
@@ -130,6 +145,8 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     require_operand_count(op, len(operands))
     if op.check_parsed is not None:
         shape = op.check_parsed(shape, operand_shapes, attributes) or shape
+    if shape is None and op.shape_ignored and not op.infers:
+        written_shape_needed(op.name)
     if shape is not None and not op.shape_ignored:
         return shape
     return inferred_shape(op, operand_shapes, attributes)
@@ -214,7 +231,7 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
     for operand in parts.operands:
         if isinstance(operand, Reference) and operand.name == name and name not in builder.scope.names:
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
-    operands = [_resolve_operand(builder, operand) for operand in parts.operands]
+    operands = [_resolve_operand(builder, operand) for operand in _named_operands(builder, parts.operands)]
     if not op.variadic:
         # XLA counts the others when it knows their attributes.
         require_operand_count(op, len(operands))
@@ -248,8 +265,8 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
         builder.scope.numbers[immediate] = instruction
     if "async-start" in (op.update_of, op.done_of):
         before = producer(operands[0], {})
-        if before is None or not before.called:
-            builder.unbound.append((instruction, parts.position))
+        if before is None or not before.called or before in builder.unbound:
+            builder.unbound[instruction] = parts.position
         elif wrapped is not None:
             complete_wrapped(builder.module, instruction)
     return instruction
@@ -292,12 +309,28 @@ def _add_hidden_computation(
 ) -> None:
     """Completes the computation that `wrapped_start` made, and adds it to the module."""
     root = hidden.root
-    is_bound = all(operand.shape is not UNBOUND for operand in root.operands)
-    shape = checked_shape(root.op, root.shape, root.operands, root.attributes) if is_bound else root.shape
+    shape = _wrapped_shape(root)
     set_field(root, "shape", shape)
     set_annotations(root, Annotations(resolve_pending(builder, root.op, shape, root.attributes, {}), metadata, backend_config))
     builder.module.computations.append(hidden)
     builder.module.hidden.add(hidden)
+
+
+def _wrapped_shape(root: Instruction) -> Shape:
+    """The result shape of a wrapped instruction, of which the start may have only the first parts. Raises Violation for what the parser refuses."""
+    if any(operand.shape is UNBOUND for operand in root.operands):
+        return root.shape
+    if root.op.infers and root.shape.is_tuple:
+        inferred = inferred_shape(root.op, tuple([x.shape for x in root.operands]), root.attributes)
+        if is_prefix(root.shape, inferred) and not compatible(root.shape, inferred):
+            return inferred
+    try:
+        return checked_shape(root.op, root.shape, root.operands, root.attributes)
+    except Violation:
+        if not root.op.variadic:
+            raise
+        # Updates may pass more operands.
+        return root.shape
 
 
 def literal_at(shape: Shape, text: str, at: int) -> Any:

@@ -37,7 +37,7 @@ def async_chains(facts: Facts) -> Iterator[Finding]:
             for user in foreign:
                 message = f"'{user.op.name}' cannot use the value of '{written_opcode(x, facts.module)}' before it is done"
                 yield Finding("A012", computation, user, "operands", message, f"use the result of {written_opcode(x, facts.module, 'done')} instead")
-            continuations = [user for user in users if _goes_on(facts, computation, user)]
+            continuations = [user for user in users if user.operands[0] is x and _goes_on(facts, computation, user)]
             forks = list(_forks(facts, computation, x, continuations))
             if forks:
                 forked.add(x)

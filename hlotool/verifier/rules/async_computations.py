@@ -24,7 +24,7 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation runs one instruction on one thread, and has all its operands when it ends.
 
     Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters, elements of
-    these and a root (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
+    tuples and a root (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
     (A008); one that is also called by other instructions (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
@@ -64,8 +64,8 @@ def _shown(facts: Facts, x: Instruction) -> str:
 
 
 def _is_argument(x: Instruction) -> bool:
-    """Whether an instruction is a parameter or an element of one."""
-    return x.op.name == "parameter" or (x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter")
+    """Whether an instruction is a parameter or an element."""
+    return x.op.name in ("parameter", "get-tuple-element")
 
 
 def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator[Finding]:

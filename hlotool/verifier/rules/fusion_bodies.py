@@ -1,4 +1,4 @@
-"""C015 to C018 and C042: bodies of fusions."""
+"""C012, C015 to C018 and C042: operands and bodies of fusions."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ from collections.abc import Iterator
 
 from hlotool.analysis.effects import has_own_effect
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
 
-@module_rule("C015", "C016", "C017", "C018", "C042", stage="calls")
+@module_rule("C012", "C015", "C016", "C017", "C018", "C042", stage="calls")
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
     """A fused computation belongs to one fusion, which needs all its instructions.
 
-    Checks: the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the root is used or
-    has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
+    Checks: a fusion has no more operands than its body has parameters (C012), which is a warning for operands that are passed only once, since
+    XLA accepts those that nothing takes; the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the
+    root is used or has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
     """
     for called, calls in facts.callers.items():
         if called is facts.module.entry:
@@ -27,6 +29,8 @@ def fusion_bodies(facts: Facts) -> Iterator[Finding]:
         if not fusions:
             continue
         first = fusions[0][1]
+        for computation, x in fusions:
+            yield from _extra_operands(facts, computation, x, called)
         for computation, x in fusions[1:]:
             yield Finding(
                 "C017", computation, x, "operands", f"'{called.name}' is already the body of fusion '{first.name}'", "give this fusion a copy of it"
@@ -42,6 +46,15 @@ def fusion_bodies(facts: Facts) -> Iterator[Finding]:
                     "call a copy of it",
                 )
         yield from _unused(facts, called)
+
+
+def _extra_operands(facts: Facts, computation: Computation, x: Instruction, called: Computation) -> Iterator[Finding]:
+    parameters = len(facts.program_shape(called).parameters)
+    extra = x.operands[parameters:]
+    if extra:
+        message = f"'{called.name}' has {count(parameters, 'parameter')}, so nothing takes operand '{extra[0].name}'"
+        is_repeated = any(x.operands.count(operand) > 1 for operand in extra)
+        yield Finding("C012", computation, x, "operands", message, "remove it", severity=None if is_repeated else "warning")
 
 
 def _attribute(x: Instruction, called: Computation) -> str:

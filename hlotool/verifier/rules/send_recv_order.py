@@ -7,13 +7,14 @@ from collections.abc import Iterator, Mapping
 from hlotool.analysis.transfers import PAIRS_ATTRIBUTE, Pairs, cycle_of, is_between_devices, pairs_of, repeated
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import COLLECTIVE, COMMUNICATES, RUNS_COMPUTATIONS, TRANSFER
+from hlotool.text.print.instruction import is_wrapper
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
 Pending = tuple[Instruction, ...]
-"""Transfers that have not been matched yet: either sends or receives."""
+"""Transfers that have not been matched yet."""
 
 
 @module_rule("A026", "A027", stage="module")
@@ -21,9 +22,9 @@ def send_recv_order(facts: Facts) -> Iterator[Finding]:
     """In a schedule, each send is followed by its recv before any other communication.
 
     Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
-    pairs, or the other way round, with no collective and no other transfer between them (A026; a warning for reductions and asynchronous
-    collectives, which XLA accepts). Several transfers may begin together if no device sends or receives twice and they form no cycle. Each transfer
-    has pairs, without repetition and cycle (A027). Transfers to the host and pipelined ones are not checked.
+    pairs, or the other way round, with no collective between them (A026; a warning for reductions and asynchronous collectives, which XLA accepts).
+    Several transfers may begin together if no device sends or receives twice and they form no cycle. Those of an asynchronous group are matched among
+    themselves. Each transfer has pairs, without repetition and cycle (A027). Transfers to the host and pipelined ones are not checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
@@ -62,6 +63,21 @@ def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> di
     return {computation: [x for x in computation.instructions if x in chosen] for computation, chosen in chosen_by.items()}
 
 
+class _Walk:
+    """A computation that is being walked through: the transfers that were pending before it, and what is left of its communication.
+
+    For a group of transfers, `group_of` are those that are pending outside.
+    """
+
+    __slots__ = ("before", "computation", "group_of", "rest")
+
+    def __init__(self, computation: Computation, before: Pending, rest: Iterator[Instruction], group_of: Pending | None = None) -> None:
+        self.computation = computation
+        self.before = before
+        self.rest = rest
+        self.group_of = group_of
+
+
 class _Order:
     """Walks through the schedule and called computations, and tracks the transfers that have not been matched."""
 
@@ -76,22 +92,30 @@ class _Order:
     def findings(self) -> Iterator[Finding]:
         pending: Pending = ()
         # Computations to enter, and computations being walked through with the transfers that were pending before them.
-        work: list[Computation | tuple[Computation, Pending, Iterator[Instruction]]] = [self.entry]
+        work: list[Computation | _Walk] = [self.entry]
         while work:
             top = work[-1]
             if isinstance(top, Computation):
                 work.pop()
                 known = self.after.get((top, pending))
                 if known is None:
-                    work.append((top, pending, iter(self.events.get(top, ()))))
+                    work.append(_Walk(top, pending, iter(self.events.get(top, ()))))
                 else:
                     pending = known
                 continue
-            computation, before, rest = top
-            x = next(rest, None)
+            x = next(top.rest, None)
             if x is None:
                 work.pop()
-                self.after[computation, before] = pending
+                if top.group_of is None:
+                    self.after[top.computation, top.before] = pending
+                else:
+                    yield from self._left_over(pending if top.group_of else ())
+                    pending = top.group_of
+            elif x.op.name == "async-start" and not is_wrapper(x.called[0]):
+                # The transfers of a group begin together, and are matched among themselves.
+                if x.called[0] in self.events:
+                    work.append(_Walk(x.called[0], (), iter(self.events[x.called[0]]), group_of=pending))
+                    pending = ()
             elif RUNS_COMPUTATIONS in x.op.traits:
                 work.extend(called for called in reversed(x.called) if called in self.events)
             else:
@@ -99,11 +123,18 @@ class _Order:
                 if conflict is not None and x not in self.reported:
                     self.reported.add(x)
                     is_tolerated = COLLECTIVE in x.op.traits and (x.op.is_asynchronous or bool(x.called))
-                    yield Finding("A026", computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
+                    yield Finding("A026", top.computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
                 pending = self._step(x, pending)
         # After a conflict, transfers that are still pending are its consequence.
-        for x in () if self.reported else pending:
-            yield Finding("A026", self.sound[x], x, "instruction", f"no {_other(x)} with the pairs of '{x.name}' follows")
+        yield from self._left_over(() if self.reported else pending)
+
+    def _left_over(self, pending: Pending) -> Iterator[Finding]:
+        # If sends and receives are left, those that came second have the wrong pairs.
+        wrong = [x for x in pending if x.op is not pending[0].op]
+        for x in wrong or pending:
+            self.reported.add(x)
+            message = f"no pending {_other(x)} has the pairs of '{x.name}'" if wrong else f"no {_other(x)} with the pairs of '{x.name}' follows"
+            yield Finding("A026", self.sound[x], x, "instruction", message)
 
     def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
         """The message and a hint if x conflicts with the pending transfers."""
@@ -112,9 +143,7 @@ class _Order:
         first = pending[0]
         if COLLECTIVE in x.op.traits:
             return f"'{x.op.name}' stands between '{first.name}' and its {_other(first)}", f"move it after the {_other(first)}"
-        if first.op.name != x.op.name:
-            return None if _match(x, pending) is not None else (f"no pending {_other(x)} has the pairs of '{x.name}'", None)
-        fault = _fault(tuple(pair for y in (*pending, x) for pair in pairs_of(y)))
+        fault = _fault(tuple(pair for y in (*pending, x) if y.op is x.op for pair in pairs_of(y))) if first.op is x.op else None
         return None if fault is None else (f"'{x.name}' begins before the {_other(first)} of '{first.name}': {fault}", None)
 
     def _step(self, x: Instruction, pending: Pending) -> Pending:

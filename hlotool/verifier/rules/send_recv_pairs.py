@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.ir.async_chain import passes_on
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.table import OPS
 from hlotool.opdefs.traits import FORWARDS, STRUCTURAL, TRANSFER
@@ -21,9 +22,9 @@ _OF_EACH = frozenset({"metadata", "sharding", "control-predecessors", "origin"})
 def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
     """Each send and recv is finished once, by its own kind of done.
 
-    Checks: a send or recv has one user, its done or the tuple that carries it on (A024), but for the root of an asynchronous computation; a
-    done takes a send or recv, or the element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to or from the host on
-    one channel are alike in direction, shape and attributes (A025).
+    Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that carries it on (A024), but for the root of an
+    asynchronous computation; a done takes a send or recv, or the element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers
+    to or from the host on one channel are alike in direction, shape and attributes (A025).
     """
     channels: dict[int | None, Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
@@ -53,7 +54,7 @@ def _users(facts: Facts, computation: Computation, x: Instruction, done: str) ->
     users = facts.users(computation).get(x, [])
     if not users and x is computation.root and any(caller.op.name == "async-start" for _, caller in facts.callers.get(computation, ())):
         return
-    wrong = next((user for user in users if user.op.name != done and user.op.name != "tuple"), None)
+    wrong = next((user for user in users if user.op.name != done and not passes_on(user)), None)
     if not users:
         yield Finding("A024", computation, x, "operands", f"'{x.name}' has no {done}", f"every {x.op.name} needs one")
     elif wrong is not None:

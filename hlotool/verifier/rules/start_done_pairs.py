@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.ir.async_chain import passes_on, producer
 from hlotool.opdefs.table import OPS
+from hlotool.opdefs.traits import COLLECTIVE
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -18,13 +20,15 @@ _ORDER = "control_dep"
 def start_done_pairs(facts: Facts) -> Iterator[Finding]:
     """Each start is used once, by the matching done.
 
-    Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013, A014), the matching done; dones take the
-    matching start (A015).
+    Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013, A014): the matching done, or a tuple, barrier, copy,
+    marker or loop that passes the value on; dones take the matching start (A015), which those of collectives may get from these.
     """
     for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):
             users = [user for user in facts.users(computation).get(x, []) if user.attributes.get("custom_call_target") != _ORDER]
             dones = [user for user in users if user.op.name == done]
+            if len(users) == 1 and passes_on(users[0]):
+                continue
             if not dones:
                 yield Finding("A013", computation, x, "operands", f"'{x.name}' has no {done}", f"every {start} needs one")
             elif len(users) > 1:
@@ -32,5 +36,6 @@ def start_done_pairs(facts: Facts) -> Iterator[Finding]:
                 yield Finding("A014", computation, other, "instruction", f"'{x.name}' is already used by '{dones[0].name}'")
         for computation, x in facts.instructions_of(done):
             opcode = x.operands[0].op.name
-            if opcode != start:
+            is_carried = COLLECTIVE in OPS[start].traits and producer(x.operands[0], facts.loops, start) is not None
+            if opcode != start and not is_carried:
                 yield Finding("A015", computation, x, "operands", f"the operand of '{done}' must be '{start}', got '{opcode}'")

@@ -24,7 +24,8 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     """The written shape of a send, recv or recv-done is its actual shape.
 
     Checks: it has as many elements as the op gives, and these follow from the operand. A tuple of another length is an error; other shapes,
-    shapes that are no tuple, and those of transfers between pairs of devices are warnings, since XLA's parser ignores them and programs write them.
+    shapes that are no tuple, and those of transfers between pairs of devices or without a channel are warnings, since XLA's parser ignores them and
+    programs write them.
     """
     source = facts.module.source
     if source is None:
@@ -38,7 +39,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
         if written in (true, x.op.name):
             continue
         code, width = x.op.result_code, _width(written)
-        is_tolerated = width in (0, len(x.shape.elements)) or bool(pairs_of(x))
+        is_tolerated = width in (0, len(x.shape.elements)) or "channel_id" not in x.attributes or bool(pairs_of(x))
         message = f"'{x.op.name}' gives {_GIVES[x.op.name]}, here {x.shape.text_without_layout}, but {source.text[start:end]} is written"
         yield Finding(code, computation, x, "shape", message, f"write {x.shape.text_without_layout}", severity="warning" if is_tolerated else None)
 

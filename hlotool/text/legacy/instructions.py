@@ -16,7 +16,7 @@ __all__ = [
     "Instructions", "Rewriting", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot", "drop_attributes",
     "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
     "outfeed", "packed_nibbles", "recv_done", "renamed", "renamed_instruction", "scalar_add", "scan", "send_done", "send_or_recv", "sort",
-    "tuple_of_other_size", "tuple_select",
+    "topk", "tuple_of_other_size", "tuple_select",
 ]  # fmt: skip
 
 Rewriting = Callable[[Text, Statement], list[Edit] | None]
@@ -74,12 +74,12 @@ def renamed(opcode: str, attributes: str = "") -> Rewriting:
 
 def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
     """Renames an instruction whose name is a keyword or an element type today, and its uses up to the next one of this name."""
-    new = text.new_names.get(statement.name)
-    if new is None:
+    bare = statement.name.removeprefix("%")
+    if bare not in text.new_names:
         return None
     start, end = text.scope_of_name(statement)
-    uses = [span for name in (statement.name, f"%{statement.name}") for span in text.uses.get(name, ()) if start < span[0] < end]
-    return [Edit(*statement.name_span, new), *(Edit(*span, new) for span in uses)]
+    spans = [statement.name_span, *(span for span in text.uses.get(bare, ()) if start < span[0] < end)]
+    return [Edit(*span, text.new_name(text.masked[slice(*span)])) for span in spans]
 
 
 def _clean_shape(text: Text, statement: Statement) -> str:
@@ -155,10 +155,6 @@ def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str
     return f"{token} = token[] after-all(){_indent(text, statement)}", token
 
 
-def _name(text: Text, statement: Statement) -> str:
-    return text.new_names.get(statement.name, statement.name)
-
-
 def _head(text: Text, statement: Statement, definition: str, name: str, shape: str) -> Edit:
     """Replaces everything before the opcode."""
     return Edit(statement.start, statement.opcode_start, f"{definition}{name} = {shape} ")
@@ -166,7 +162,7 @@ def _head(text: Text, statement: Statement, definition: str, name: str, shape: s
 
 def _tail(text: Text, statement: Statement, expression: str) -> Edit:
     """Defines the old name after the instruction."""
-    return Edit(statement.end, statement.end, f"{_indent(text, statement)}{statement.root}{_name(text, statement)} = {expression}")
+    return Edit(statement.end, statement.end, f"{_indent(text, statement)}{statement.root}{text.new_name(statement.name)} = {expression}")
 
 
 def infeed(text: Text, statement: Statement) -> list[Edit] | None:
@@ -186,7 +182,7 @@ def infeed(text: Text, statement: Statement) -> list[Edit] | None:
 def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
     """An instruction that gave an empty tuple and gives a token today. As the root, it is followed by the empty tuple."""
     if not statement.root:
-        return [_head(text, statement, definition, _name(text, statement), "token[]")]
+        return [_head(text, statement, definition, text.new_name(statement.name), "token[]")]
     name = _new_name(text, statement, "done")
     return [_head(text, statement, definition, name, "token[]"), _tail(text, statement, "() tuple()")]
 
@@ -210,7 +206,7 @@ def send_or_recv(operands: int) -> Rewriting:
         elif "token[]" not in shape:
             shape = f"{shape[:-1]}, token[])"
         at = statement.operands[1]
-        name = f"{statement.root}{_name(text, statement)}"
+        name = f"{statement.root}{text.new_name(statement.name)}"
         head = _head(text, statement, token[0], name, shape)
         return [head, Edit(at, at, f", {token[1]}" if operands else token[1])] if shape else []
 
@@ -342,3 +338,14 @@ def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
     inside = statement._replace(operands=(low + 1, high - 1))
     count = len(operands_of(text.masked, inside)) if shape.startswith("(") else -1
     return [Edit(low, high, "")] if count != len(operands_of(text.masked, statement)) else None
+
+
+def topk(text: Text, statement: Statement) -> list[Edit] | None:
+    """At first, topk compared elements by a function."""
+    span = statement.attributes.get("to_apply")
+    if span is None:
+        return None
+    name = text.masked[slice(*span)].partition("=")[2].strip().removeprefix("%")
+    header = re.compile(rf"^[ \t]*+%?{re.escape(name)}[ \t]*+[({{]", re.MULTILINE).search(text.masked)
+    direction = re.compile(r"direction=([GL])[ET]\b").search(text.masked, header.end()) if header is not None else None
+    return [] if direction is None else [Edit(*span, f", largest={'true' if direction[1] == 'G' else 'false'}")]

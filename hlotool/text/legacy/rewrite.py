@@ -81,8 +81,8 @@ def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
     for statement in text.statements if text.new_names else ():
         for row in _ROWS[""]:
             edits = row.rewrite(text, statement)
-            if edits is not None:
-                free = tuple(edit for edit in edits if not taken.has(edit))
+            free = tuple(edit for edit in edits or () if not taken.has(edit))
+            if free:
                 yield OldSpelling(*statement.name_span, row.old, row.today, row.until, free)
 
 

@@ -291,6 +291,7 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     ),
     OpcodeSpelling("dot", "operand_precision={packed_nibble}", "convert of arrays of s4 or u4", 2025, instructions.packed_nibbles),
     OpcodeSpelling("convolution", "operand_precision={packed_nibble}", "convert of arrays of s4 or u4", 2025, instructions.packed_nibbles),
+    OpcodeSpelling("topk", "topk(x), to_apply=...", "topk(x), largest=...", 2023, instructions.topk),
     OpcodeSpelling("scan", "scan without num_carries", "scan(...), num_carries=...", 2026, instructions.scan),
 )
 """Rows that are found by opcode."""

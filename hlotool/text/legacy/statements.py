@@ -171,8 +171,8 @@ class Array(NamedTuple):
         return Array(self.dtype, dimensions)
 
 
-# Words that are keywords or element types today, but were names before these existed, or before parsers told them apart.
-_RESERVED = frozenset(ELEMENT_TYPES) | {
+# Words that were names before they were keywords. With a percent sign, they still are, other than element types.
+_KEYWORDS = {
     "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
     "FileNames", "FunctionNames", "FileLocations", "StackFrames",
 }  # fmt: skip
@@ -206,26 +206,33 @@ class Text:
 
     @cached_property
     def new_names(self) -> dict[str, str]:
-        """New names for instructions whose names are keywords or element types today."""
+        """New names for instructions whose names are keywords or element types today, all without percent signs."""
         names = {}
-        for name in {statement.name for statement in self.statements if statement.name in _RESERVED}:
-            names[name] = f"{name}_"
-            while names[name] in self.words:
-                names[name] += "_"
+        for name in {statement.name for statement in self.statements}:
+            bare = name.removeprefix("%")
+            if name in _KEYWORDS or bare in ELEMENT_TYPES or bare.startswith("__"):
+                names[bare] = f"a{bare}" if bare.startswith("__") else f"{bare}_"
+                while names[bare] in self.words:
+                    names[bare] += "_"
         return names
+
+    def new_name(self, name: str) -> str:
+        """Returns the name of an instruction today."""
+        bare = name.removeprefix("%")
+        return name.replace(bare, self.new_names[bare]) if bare in self.new_names else name
 
     @cached_property
     def uses(self) -> dict[str, list[tuple[int, int]]]:
-        """The spans of the names in `new_names` where they are operands or control predecessors."""
+        """The spans of the names in `new_names`, with percent signs, where they are operands or control predecessors."""
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for statement in self.statements if self.new_names else ():
             for operand in operands_of(self.masked, statement):
                 span = _name_span(self.masked, operand)
                 if span is not None:
-                    spans[self.masked[slice(*span)]].append(span)
+                    spans[self.masked[slice(*span)].removeprefix("%")].append(span)
             low, high = statement.attributes.get("control-predecessors", (0, 0))
             for name in _WORD.finditer(self.masked, low, high):
-                spans[name[0]].append(name.span())
+                spans[name[0].removeprefix("%")].append(name.span())
         return spans
 
     @cached_property
@@ -241,7 +248,7 @@ class Text:
         """Returns the name of an operand, without the shape before it."""
         span = _name_span(self.masked, operand)
         name = "" if span is None else self.masked[slice(*span)]
-        return self.new_names.get(name, name)
+        return self.new_name(name)
 
     def definition(self, operand: tuple[int, int]) -> Statement | None:
         """Returns the instruction that an operand names: the last one of this name before it."""

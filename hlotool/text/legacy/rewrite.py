@@ -17,7 +17,7 @@ __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_le
 
 LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
-_EXPLAINED = frozenset({"M023"})
+_EXPLAINED = frozenset({"M023", "S046"})
 # How many characters before and after an error are searched, and how many for the end of the last line among them.
 _SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"

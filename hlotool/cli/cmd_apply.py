@@ -68,7 +68,8 @@ def command(patch: str, file: str, output: str | None, color: str, stdin_filenam
             try:
                 text = to_text(apply(target.module, patch_text, reverse=reverse, filename=patch_name))
             except PatchError as error:
-                outcome.failed(str(error), error.exit_code)
+                for message in error.messages:
+                    outcome.failed(message, error.exit_code)
             else:
                 if not check:
                     _write(file, target.text, text, output)

@@ -71,6 +71,10 @@ Exit codes:
 """
 
 
+# What messages say of files that cannot be written.
+_ADVICE = {"action": "format", "instead": "write the result elsewhere with --stdout"}
+
+
 class Job(NamedTuple):
     """What to do with every file."""
 
@@ -107,7 +111,7 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
     """Formats one file. Failures are returned as a Result, so that they can be sent between processes and other files go on."""
     # Imported on use, since --help does not need the parser.
-    from hlotool.workspace.in_place import check_writable, write_back  # noqa: PLC0415
+    from hlotool.workspace.in_place import write_back  # noqa: PLC0415
 
     name = job.stdin_filename if file == STDIN else file
     text = ""
@@ -116,19 +120,12 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         if job.form.extract:
             return _format_extracted(name, text, style, job.form)
         after = hlotool.format_text(text, style, filename=name, lines=job.lines, legacy=job.form.legacy)
-        is_changed, advice = after != text, {"action": "format", "instead": "write the result elsewhere with --stdout"}
-        if job.check and is_changed and file != STDIN:
-            # The result is that of writing.
-            check_writable(file, text, **advice)
-        out = ""
-        if job.diff:
-            out = "".join(unified_diff(text, after, name, color=job.color))
-        elif job.list_different:
-            out = f"{visible(name)}\n" if is_changed else ""
-        elif not job.check and (file == STDIN or job.stdout):
-            out = after
-        elif not job.check and is_changed:
-            write_back(file, text, after, **advice)
+        is_changed = after != text
+        if job.check or job.diff or job.list_different:
+            return _unwritten(file, name, text, after, job)
+        out = after if file == STDIN or job.stdout else ""
+        if is_changed and file != STDIN and not job.stdout:
+            write_back(file, text, after, **_ADVICE)
         return Result(name, out, is_changed)
     except HlotoolError as error:
         return Result(name, error=error, source=text if isinstance(error, ParseError) else "")
@@ -138,6 +135,22 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
         return Result(name, error=HlotoolError(f"not enough memory for '{name}'"))
     except Exception as error:
         return Result(name, error=InternalError(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name)))
+
+
+def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
+    """Returns the result of --check, --diff or -l. It fails where writing the file would fail."""
+    # Imported on use, since --help does not need it.
+    from hlotool.workspace.in_place import check_writable  # noqa: PLC0415
+
+    shown = "".join(unified_diff(text, after, name, color=job.color)) if job.diff else ""
+    if after == text:
+        return Result(name, shown)
+    try:
+        if file != STDIN:
+            check_writable(file, text, **_ADVICE)
+    except HlotoolError as error:
+        return Result(name, shown, error=error)
+    return Result(name, shown or (f"{visible(name)}\n" if job.list_different else ""), is_changed=True)
 
 
 def lost_file(file: str, reason: str) -> Result:

@@ -7,9 +7,10 @@ import json
 import click
 
 from hlotool.cli.command import HloCommand
-from hlotool.cli.inputs import Outcome, files_or_stdin, read_modules
-from hlotool.cli.options import color_option, files_argument, input_form_options, input_size_option, stdin_filename_option
+from hlotool.cli.inputs import Outcome, chosen_files, read_modules
+from hlotool.cli.options import color_option, file_choice_options, files_argument, input_form_options, input_size_option, stdin_filename_option
 from hlotool.cli.output import visible, write_out
+from hlotool.workspace.files import FileChoice
 from hlotool.workspace.reading import InputForm, one_by_one
 
 __all__ = ["command"]
@@ -20,12 +21,13 @@ Modules have the same hash if they differ in nothing but names, metadata, the or
 it is the hash of what `hlotool canon` prints. A hash begins with the version of its scheme (`hlo1:`) and stays the same in all versions of
 hlotool that have this scheme.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. There is one line for each module: the hash, the file
-and the name of the module.
+FILE may be compressed (.gz, .xz, .zst), and may be a folder, whose HLO files are hashed; `-`, or nothing in a pipe, is standard input. There is
+one line for each module: the hash, the file and the name of the module.
 
 \b
 Examples:
   hlotool hash dumps/*.hlo | sort | uniq -w 37 --all-repeated=separate
+  hlotool hash dumps/ --exclude '*.before_*'
   hlotool hash --computations module.hlo
   hlotool hash --output-format json module.hlo
 
@@ -43,12 +45,15 @@ Exit codes:
 @input_size_option
 @stdin_filename_option
 @input_form_options
-def command(files: tuple[str, ...], computations: bool, output_format: str, color: str, stdin_filename: str, form: InputForm) -> None:
+@file_choice_options
+def command(
+    files: tuple[str, ...], computations: bool, output_format: str, color: str, stdin_filename: str, form: InputForm, choice: FileChoice
+) -> None:
     # Imported on use, since --help does not need the parser.
     from hlotool.differ.canonical import hashes  # noqa: PLC0415
 
     outcome = Outcome()
-    for file in one_by_one(files_or_stdin(files)):
+    for file in one_by_one(chosen_files(choice, files, outcome).names):
         with outcome.file(file):
             name, modules = read_modules(file, outcome, form, color, stdin_filename)
             for module in modules:

@@ -127,7 +127,10 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--stats", is_flag=True, help="Show rewrites and time of each pass and rule, and the number of instructions before and after.")
 @click.option("--explain", is_flag=True, help="Show each rewrite: rule, place, the instruction before, and what replaced it.")
 @click.option(
-    "--explain-why-not", metavar="NAME", shell_complete=complete_instructions, help="Show what keeps each rule and pass off the instruction NAME."
+    "--explain-why-not",
+    metavar="NAME",
+    shell_complete=complete_instructions,
+    help="Show what keeps passes and the rules that match off the instruction NAME.",
 )
 @click.option(
     "--print-after", multiple=True, metavar="PASS", callback=_words, shell_complete=complete_passes,
@@ -159,7 +162,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @file_choice_options
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and the reports that are asked for.")
-@click.option("-v", "--verbose", is_flag=True, help="With --stats, also show rules that never matched.")
+@click.option("-v", "--verbose", is_flag=True, help="With --stats and --explain-why-not, also show rules that did not match.")
 @print_options("lossless")
 @click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json as JSON.")
 @click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json as JSON.")

@@ -5,9 +5,13 @@ Imports the differ, and NumPy with it; so the command imports this module only w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import click
 
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
 from hlotool.cli.diff_tables import PassRow, pass_headline, pass_rows
@@ -15,19 +19,27 @@ from hlotool.cli.inputs import Outcome
 from hlotool.cli.output import complain, counted, visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
-from hlotool.differ.categories import MINOR
+from hlotool.differ.categories import CATEGORIES, MINOR
 from hlotool.differ.dumps import DumpSequence, natural_order, sequences
+from hlotool.differ.predicates import Predicate
 from hlotool.differ.rendering.markdown import listing
 from hlotool.differ.rendering.rows import EMPTY, Row, bar_rows
 from hlotool.errors import HlotoolError, nearest
+from hlotool.opdefs.table import OPS
 from hlotool.workspace.comparing import compare_sequence, forget_modules
 from hlotool.workspace.files import is_folder
+from hlotool.workspace.reading import read_input
 from hlotool.workspace.writing import check_outputs
 
 __all__ = ["SCHEMA", "compare_passes"]
 
 SCHEMA = "hlotool.diff-passes/1"
 """The name and version of the format of `--output-format json` for passes."""
+
+
+# A name where an instruction or a computation is defined, and the most that are looked at for a hint.
+_NAME = re.compile(r"^[ \t]*+(?:ROOT |ENTRY )?+%?([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[=({]", re.MULTILINE)
+_MOST_NAMES = 10_000
 
 
 class _Told(NamedTuple):
@@ -60,6 +72,8 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
         forget_modules()
     # A reader has time.
     deadline.stop()
+    if request.until is not None and not any(one.first for one in told):
+        _check_name(request.until, [file for one in told for file in one.sequence.files], request)
     outcome.at_least(1 if any(_differs(one, request) for one in told) else 0)
     if not request.base.quiet and told:
         _FORMATS[request.base.output_format](told, request)
@@ -97,6 +111,21 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
     if len(several) < len(found) and not request.base.quiet:
         complain(f"{counted(len(found) - len(several), 'module')} with only one dump left out")
     return several
+
+
+def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) -> None:
+    """Raises UsageError if --until asks for a name that no dump has."""
+    if until.subject in ("opcode", "category"):
+        return
+    word = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(until.value)}(?![A-Za-z0-9_.\-])")
+    text = ""
+    for file in files:
+        text = read_input(file, request.base.stdin_filename)[1]
+        if word.search(text):
+            return
+    meant = nearest(until.value, [*OPS, *CATEGORIES, *islice(dict.fromkeys(_NAME.findall(text)), _MOST_NAMES)])
+    hint = f"did you mean '{meant}'?" if meant else "write a category, an opcode or a name, such as opcode=all-gather"
+    raise click.UsageError(f"--until: no dump has an instruction or a computation '{until.value}'; {hint}")
 
 
 class NoDumps(HlotoolError):

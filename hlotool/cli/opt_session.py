@@ -161,7 +161,7 @@ class OptReport:
         color = wants_color(job.color, sys.stderr)
         if job.explain:
             _show_lines(explanation_lines(file, report.rewrites, color=color))
-        _show_lines(reason_lines(file, report.reasons))
+        _show_lines(reason_lines(file, report.reasons, verbose=self.verbose))
         if job.stats:
             _show_lines(statistics_lines(file, module, verbose=self.verbose))
 

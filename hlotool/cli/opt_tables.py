@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import click
@@ -73,19 +74,24 @@ def _place(file: str, line: int) -> str:
     return visible(f"{file}:{line}" if line else file)
 
 
-def reason_lines(file: str, reasons: Sequence[WhyNot]) -> Iterator[str]:
-    """For each instruction of the name, a line for each rule and pass with what keeps it off."""
-    heading = None
-    longest = max((len(reason.name) for reason in reasons), default=0)
-    for reason in reasons:
-        place = f"{_place(file, reason.line)}: '{visible(reason.instruction)}'" + (
-            f" in '{visible(reason.computation)}'" if reason.computation else ""
-        )
-        if place != heading:
-            heading = place
-            yield place
-        verdict = "" if reason.is_match is None else "matches, but " if reason.is_match else "does not match: "
-        yield visible(f"  {reason.name:<{longest}}  {verdict}{reason.reason}")
+def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iterator[str]:
+    """For each instruction of the name, a line for each pass and each rule that matches, with what keeps it off.
+
+    The rules that do not match are counted, or, if `verbose`, shown as well.
+    """
+    shown = [reason for reason in reasons if verbose or reason.is_match is not False]
+    longest = max((len(reason.name) for reason in shown), default=0)
+    for (line, instruction, computation), group in groupby(reasons, key=lambda reason: (reason.line, reason.instruction, reason.computation)):
+        yield f"{_place(file, line)}: '{visible(instruction)}'" + (f" in '{visible(computation)}'" if computation else "")
+        others = 0
+        for reason in group:
+            if reason.is_match is False and not verbose:
+                others += 1
+                continue
+            verdict = "" if reason.is_match is None else "matches, but " if reason.is_match else "does not match: "
+            yield visible(f"  {reason.name:<{longest}}  {verdict}{reason.reason}")
+        if others:
+            yield f"  {counted(others, 'rule')} of its opcode {'does' if others == 1 else 'do'} not match; -v shows them"
 
 
 # ---- JSON -------------------------------------------------------------------------------------------------------------

@@ -144,7 +144,7 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**values, form=InputForm(legacy, extract))
 
     options = [
-        click.option("--legacy", is_flag=True, help="Also read spellings that XLA wrote in earlier years, since 2018."),
+        click.option("--legacy", is_flag=True, help="Also read spellings that XLA wrote in earlier years, since 2017."),
         click.option("--extract", is_flag=True, help="Take the modules out of other text, such as a log, a page or a test."),
     ]
     return decorate(with_form, options)

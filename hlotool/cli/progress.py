@@ -15,6 +15,10 @@ __all__ = ["progress"]
 
 # Seconds before the bar is shown.
 _DELAY = 1.0
+# In characters. The rest of the line is for the name of the file.
+_LONGEST_TITLE, _BAR = 20, 20
+# The percentage, the remaining time, and the spaces between columns.
+_OTHERS = len("100%") + len("0:00:00") + 6
 
 
 @contextmanager
@@ -26,24 +30,43 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
     started, done = time.monotonic(), 0
     bar: Any = None
     task: Any = None
+    room = 0
 
     def advance(name: str) -> None:
-        nonlocal bar, task, done
+        nonlocal bar, task, done, room
         done += 1
         if bar is None:
             if time.monotonic() - started < _DELAY:
                 return
             rich = import_module("rich.progress")
+            shown_title = _end_of(visible(title), _LONGEST_TITLE)
             console = import_module("rich.console").Console(stderr=True)
-            bar = rich.Progress(
-                *rich.Progress.get_default_columns(), rich.TextColumn("{task.fields[name]}", markup=False), console=console, transient=True
-            )
+            columns = (rich.BarColumn(_BAR), rich.TaskProgressColumn(), rich.MofNCompleteColumn(), rich.TimeRemainingColumn())
+            texts = [rich.TextColumn(f"{{task.fields[{field}]}}", markup=False) for field in ("title", "name")]
+            bar = rich.Progress(texts[0], *columns, texts[1], console=console, transient=True)
             bar.start()
-            task = bar.add_task(title, total=total, name="")
-        bar.update(task, completed=done, name=visible(name))
+            task = bar.add_task("", total=total, title=shown_title, name="")
+            room = console.width - len(shown_title) - _BAR - 2 * len(str(total)) - 1 - _OTHERS
+        bar.update(task, completed=done, name=_end_of(visible(name), room))
 
     try:
         yield advance
     finally:
         if bar is not None:
             bar.stop()
+
+
+def _end_of(name: str, width: int) -> str:
+    """Returns the last characters of a name, which tell files apart; nothing if there is no room for them.
+
+    >>> _end_of("dumps/module_0001.txt", 12), _end_of("a.hlo", 12), _end_of("a.hlo", 1)
+    ('..._0001.txt', 'a.hlo', '')
+    """
+    # Some characters are two columns wide.
+    columns = import_module("rich.cells").cell_len
+    if columns(name) <= width:
+        return name
+    kept = name[-max(0, width - len("...")) :] if width > len("...") else ""
+    while kept and columns(kept) > width - len("..."):
+        kept = kept[1:]
+    return f"...{kept}" if kept else ""

@@ -58,12 +58,12 @@ _FAMILIES = (
         },
     ),
     Family("Element types", "", {_ALL: "ConvertElementType ReducePrecision", _LATER: "BitcastConvertType"}),
-    Family("Inputs", "", {_LATER: "Iota", _NEWEST: "Constant Parameter"}),
+    Family("Inputs", "", {_ALL: "ConstantLiteral", _LATER: "Iota", _NEWEST: "Constant Parameter"}),
     Family(
         "Shapes and slices",
         "",
         {
-            _ALL: "Broadcast Collapse Concatenate ConcatInDim DynamicSlice DynamicUpdateSlice Pad Reshape Rev Slice Transpose",
+            _ALL: "Broadcast Collapse Concat Concatenate ConcatInDim DynamicSlice DynamicUpdateSlice Pad Reshape Rev Slice Transpose",
             _NEWEST: "BroadcastInDim DynamicReshape GetDimensionSize ReshapeExplicit SetDimensionSize",
         },
     ),
@@ -103,7 +103,7 @@ _FAMILIES = (
         {
             _ALL: "Infeed",
             _LATER: "Recv RecvDone Send SendDone",
-            _NEWEST: "Outfeed RecvFromHost RecvToHost RecvWithToken SendToHost SendWithToken",
+            _NEWEST: "Outfeed RecvFromHost RecvToHost RecvWithToken RecvWithTokens SendToHost SendWithToken SendWithTokens",
         },
     ),
 )
@@ -126,9 +126,10 @@ _OTHERS = (
 _OPCODES = {
     **dict.fromkeys(("conv", "conv_general", "conv_with_general_dimensions", "conv_with_general_padding"), "convolution"),
     **{f"{name}{order}": "compare" for name in ("eq", "ge", "gt", "le", "lt", "ne") for order in ("", "_total_order")},
-    **dict.fromkeys(("min_value", "max_value"), "constant"),
-    **dict.fromkeys(("recv", "recv_with_token", "recv_from_host", "recv_to_host"), "recv recv-done"),
-    **dict.fromkeys(("send", "send_with_token", "send_to_host"), "send send-done"),
+    **dict.fromkeys(("constant_literal", "min_value", "max_value"), "constant"),
+    **dict.fromkeys(("recv", "recv_with_token", "recv_with_tokens", "recv_from_host", "recv_to_host"), "recv recv-done"),
+    **dict.fromkeys(("send", "send_with_token", "send_with_tokens", "send_to_host"), "send send-done"),
+    "concat": "concatenate",
     "collapse": "reshape",
     "composite_call": "call",
     "cross_replica_sum": "all-reduce",

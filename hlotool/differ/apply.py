@@ -175,7 +175,7 @@ class _Application:
         messages = [self._about(reference) for reference in missing[:_MOST_SHOWN]]
         if len(missing) > _MOST_SHOWN:
             messages.append(f"... and {len(missing) - _MOST_SHOWN} more")
-        raise PatchError("\n".join(messages))
+        raise PatchError(*messages)
 
     def _about(self, reference: Reference) -> str:
         x = self.resolution.nearest(reference)

@@ -32,7 +32,11 @@ _MOST_SHOWN = 60
 
 
 class PatchError(HlotoolError):
-    """Raised for a patch that does not apply to a module, which stays as it is."""
+    """Raised for a patch that does not apply to a module, which stays as it is. `messages` has a message for each reason."""
+
+    def __init__(self, *messages: str) -> None:
+        super().__init__("\n".join(messages))
+        self.messages = messages
 
 
 class PatchSyntaxError(PatchError):

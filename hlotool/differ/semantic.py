@@ -43,7 +43,7 @@ class Mismatch(Record):
     `iterations` are those (0-based) of the enclosing loops, the outermost first. `left_value` and `right_value` are the numbers at `index`
     of leaf `leaf` of the value, where they differ most; `elements` counts those that differ. `changes` are the kinds of what has changed
     in the pair itself, and `sources` the places in the program that the two instructions come from. `nodes` are the numbers of the
-    two instructions in the graph of the Delta.
+    two instructions in the graph of the Delta. `is_rounding` says that these values are equal up to rounding, but not what is computed from them.
     """
 
     nodes: tuple[int, int]
@@ -60,6 +60,7 @@ class Mismatch(Record):
     size: int
     changes: tuple[str, ...]
     sources: tuple[str, ...]
+    is_rounding: bool
 
     def to_dict(self) -> dict[str, Any]:
         """The pair as plain lists, strings and numbers."""
@@ -77,14 +78,27 @@ class Mismatch(Record):
             "size": self.size,
             "changes": list(self.changes),
             "sources": list(self.sources),
+            "is_rounding": self.is_rounding,
         }
+
+    def headline(self, *, has_effect: bool = True) -> str:
+        """Returns where values differ first; `has_effect` says whether the results differ."""
+        (_, x), (computation, y) = self.left, self.right
+        name = f"'{x}'" if x == y else f"'{x}' and '{y}'"
+        aside = "" if has_effect else ", without an effect on the results,"
+        if self.is_rounding:
+            return f"rounding differs{aside} in {name} ({self.opcode}) in '{computation}', and later instructions make the difference larger"
+        return f"the first values that differ{aside} are those of {name} ({self.opcode}) in '{computation}'"
 
     @property
     def text(self) -> str:
         """A few lines that say what differs, and where."""
-        (_, x), (computation, y) = self.left, self.right
-        name = f"'{x}'" if x == y else f"'{x}' and '{y}'"
-        lines = [f"the first values that differ are those of {name} ({self.opcode}) in '{computation}'"]
+        return "\n".join([self.headline(), *self.details])
+
+    @property
+    def details(self) -> list[str]:
+        """The values and what has changed, in lines after the headline."""
+        lines = []
         place = f" at [{','.join(map(str, self.index))}]" if self.index else ""
         leaf = f" of element {self.leaf}" if self.leaf else ""
         number = f"; {self.elements} of {self.size} elements differ" if self.size > 1 else ""
@@ -94,7 +108,7 @@ class Mismatch(Record):
         if self.device is not None:
             lines.append(f"  on device {self.device}")
         lines.append(f"  changed there: {', '.join(self.changes)}" if self.changes else "  nothing has changed in the instruction itself")
-        return "\n".join([*lines, *(f"  {source}" for source in self.sources)])
+        return [*lines, *(f"  {source}" for source in self.sources)]
 
 
 class SemanticDifference(Record):
@@ -444,7 +458,8 @@ class _Comparer(_Paired):
         found = self.first
         if found is None:
             return None
-        found = self._cause(found)
+        cause = self._cause(found)
+        is_rounding, found = cause is not found, cause
         graph, partner = self.search.graph, self.search.partner
         left = self._inner(self.left_node(found.blamed), of_argument=found.is_argument)
         right = partner[left]
@@ -452,7 +467,7 @@ class _Comparer(_Paired):
         index, values, counts = self._numbers(found, x, y)
         return Mismatch(
             (left, right), _place(graph, left), _place(graph, right), x.op.name if x.op is y.op else f"{x.op.name}, {y.op.name}",
-            found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)),
+            found.iterations, found.device, found.leaf, index, *values, *counts, self._kinds(left), tuple(self._sources(x, y)), is_rounding,
         )  # fmt: skip
 
     def _cause(self, found: _Found) -> _Found:

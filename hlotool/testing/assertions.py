@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from hlotool.differ.differ import diff
 from hlotool.differ.rendering.report import report_of
 from hlotool.differ.rendering.rows import Layout
 from hlotool.differ.rendering.text import text_rows
+from hlotool.errors import HlotoolError
 from hlotool.interp.comparison import Comparison, compare_values
 from hlotool.interp.dtypes import Array, number_type
 from hlotool.interp.evaluator import evaluate
@@ -24,9 +26,30 @@ from hlotool.text.parse.parser import parse
 
 __all__ = ["assert_runs_equal", "assert_same_module"]
 
+# pytest and unittest leave the frames of this module out of tracebacks, so that these end in the test.
+__tracebackhide__ = True
+__unittest = True
+
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=1_000_000)
 
 
+Arguments = ParamSpec("Arguments")
+
+
+def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """Makes errors of hlotool come from this module, so that tracebacks do not show where in hlotool they were raised."""
+
+    @wraps(function)
+    def wrapper(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
+        try:
+            function(*arguments, **options)
+        except HlotoolError as error:
+            raise error.with_traceback(None) from None
+
+    return wrapper
+
+
+@_with_short_traceback
 def assert_same_module(actual: Module | str, expected: Module | str, *, ignore: Iterable[str] = ()) -> None:
     """Raises AssertionError with the difference if two modules, or the modules of two texts, are not the same.
 
@@ -49,6 +72,7 @@ def assert_same_module(actual: Module | str, expected: Module | str, *, ignore: 
         raise AssertionError(f"the module is not the expected one: {rows}")
 
 
+@_with_short_traceback
 def assert_runs_equal(
     actual: Module | str,
     expected: Module | str,

@@ -68,8 +68,9 @@ class FileChoice(NamedTuple):
     def files(self, names: Sequence[str]) -> ChosenFiles:
         """The names, with folders replaced by the HLO files in them.
 
-        HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. Hidden folders and files that git ignores are
-        skipped, and so are devices, pipes, and links that lead out of the folder. Git is not run, see `workspace.ignoring`.
+        HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. With `include`, they are all files that match, except
+        reports and code that XLA writes next to its dumps. Hidden folders and files that git ignores are skipped, and so are devices, pipes, and
+        links that lead out of the folder. Git is not run, see `workspace.ignoring`.
         """
         chosen = ChosenFiles([], [])
         excludes_stdin = False
@@ -100,7 +101,7 @@ class FileChoice(NamedTuple):
         include = self._patterns("include", folder, folder)[:1]
         respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
         walk = _Walk(folder, remarks, include, self._patterns("exclude", folder, folder), respects_git=respects is not False)
-        files = [path for path in walk.files() if include or _is_hlo(path, remarks)]
+        files = [path for path in walk.files() if (_may_be_hlo(path) if include else _is_hlo(path, remarks))]
         if not files:
             hint = f"; git ignores {walk.ignored} of its files and folders (--no-respect-gitignore)" if walk.ignored else ""
             remarks.append(Remark(f"no HLO files in '{folder}'{hint}", is_failure=False))
@@ -248,3 +249,21 @@ def _is_hlo(path: str, remarks: list[Remark]) -> bool:
     except HlotoolError as error:
         remarks.append(Remark(str(error), is_failure=True))
         return False
+
+
+# The names of files in a dump of XLA.
+_DUMPED = re.compile(r"module_\d+\.")
+
+
+def _may_be_hlo(path: str) -> bool:
+    """Whether a file that an option asks for is not one that XLA writes next to its dumps. Files that cannot be read are reported later."""
+    try:
+        beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)
+    except HlotoolError:
+        return True
+    if _HLO.match(beginning) is not None:
+        return True
+    # Imported on use, since few calls choose files so.
+    other_formats = import_module("hlotool.text.parse.other_formats")
+    name = os.path.basename(path)  # noqa: PTH119
+    return not (_DUMPED.match(name) or other_formats.is_dumped_beside(beginning.decode("utf-8", "surrogateescape")))

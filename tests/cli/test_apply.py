@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 
 import pytest
 
@@ -132,3 +133,13 @@ def test_comments_are_not_lost(cli, files, file_of):
     assert "its comments would be lost, such as '// The entry.' on line 3; use -o FILE" in result.stderr
     assert "// The entry." in commented.read_text()
     assert cli("apply", files[2], commented, "-o", "-").exit_code == 0
+
+
+def test_each_reason_has_a_line(cli, files, file_of):
+    other = file_of("other\n.hlo", "ENTRY e { q = s32[3] parameter(0) ROOT n = s32[3] not(q) }")
+    result = cli("apply", "--check", files[2], other)
+    assert (result.exit_code, result.stdout) == (1, "")
+    lines = result.stderr.splitlines()
+    assert len(lines) > 1
+    assert all(re.match(r"hlotool: .*change\.patch:\d+:1: the patch does not apply: ", line) for line in lines)
+    assert "\\n" not in result.stderr

@@ -40,3 +40,15 @@ def test_files_that_cannot_be_read(cli, good, bad, tmp_path):
         assert "none.hlo" in result.stderr
         assert "bad.hlo:5:" in result.stderr
         assert result.stdout
+
+
+def test_hashes_of_a_folder(cli, tmp_path):
+    module = "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n"
+    for name, text in (("a.hlo", module), ("dump.txt", module), ("notes.txt", "not HLO"), ("sub/b.hlo", module)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    result = cli("hash", tmp_path)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert [line.split()[1].removeprefix(f"{tmp_path}/") for line in result.stdout.splitlines()] == ["a.hlo", "dump.txt", "sub/b.hlo"]
+    assert len({line.split()[0] for line in result.stdout.splitlines()}) == 1
+    assert len(cli("hash", tmp_path, "--exclude", "sub").stdout.splitlines()) == 2

@@ -540,3 +540,25 @@ def test_what_is_computed_is_counted(cli, file_of):
     library = file_of("c.hlo", text.format('ROOT r = f32[500,500] custom-call(p), custom_call_target="gemm"'))
     rows = [line.split() for line in cli("diff", product, library, "--stat").stdout.splitlines()]
     assert "FLOPs outside of custom calls 500 M -> 0 (-500 M)".split() in rows
+
+
+def test_rounding_is_not_called_a_difference_of_values(cli, file_of):
+    """Tolerances allow for the difference in `q`, but subtraction leaves nothing else."""
+    left = """ENTRY e {
+      p = f32[64] parameter(0)
+      c = f32[64] broadcast(f32[] constant(3)), dimensions={}
+      q = f32[64] divide(p, c)
+      z = f32[64] multiply(q, c)
+      d = f32[64] subtract(z, p)
+      k = f32[64] broadcast(f32[] constant(1e6)), dimensions={}
+      ROOT r = f32[64] multiply(d, k)
+    }"""
+    right = left.replace("divide(p, c)", "multiply(p, third)").replace(
+        "  q =", "  third = f32[64] broadcast(f32[] constant(0.333333343)), dimensions={}\n  q ="
+    )
+    arguments = ("diff", "--semantic", file_of("left.hlo", left), file_of("right.hlo", right))
+    text = cli(*arguments).stdout
+    assert "rounding differs in 'q' (divide, multiply) in 'e', and later instructions make the difference larger\n" in text
+    assert "values that differ" not in text
+    first = json.loads(cli(*arguments, "--output-format", "json").stdout)["semantic"]["first"]
+    assert (first["left"], first["is_rounding"]) == (["e", "q"], True)

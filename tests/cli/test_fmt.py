@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import re
 import resource
 import signal
 import stat
@@ -202,6 +203,19 @@ def test_stdout_leaves_the_file(cli, messy):
     result = cli("fmt", "--stdout", messy)
     assert (result.exit_code, result.stdout) == (0, NEAT)
     assert messy.read_text() == MESSY
+
+
+@pytest.mark.parametrize("option", ["--check", "-l", "--diff"])
+def test_what_would_happen_to_compressed_files(cli, tmp_path, option):
+    path = tmp_path / "m.hlo.gz"
+    path.write_bytes(gzip.compress(b"ENTRY e { ROOT   p = f32[] parameter(0) }"))
+    result = cli("fmt", option, path)
+    assert result.exit_code == 2
+    assert "it is compressed; write the result elsewhere with --stdout" in result.stderr
+    assert not re.search("would (be )?reformat", result.stderr)
+    assert bool(result.stdout) == (option == "--diff")
+    path.write_bytes(gzip.compress(cli("fmt", "--stdout", path).stdout.encode()))
+    assert (cli("fmt", option, path).exit_code, cli("fmt", option, path).stdout) == (0, "")
 
 
 def test_compressed_files(cli, tmp_path):

@@ -224,3 +224,28 @@ def test_colored_diffs_escape_control_characters(cli, messy):
     messy.write_text(MESSY.replace("// in", "// \x1b[7m in"))
     assert "\x1b[7m" in cli("fmt", "--diff", messy).stdout
     assert "\x1b[7m" not in cli("fmt", "--diff", "--color", "always", messy).stdout
+
+
+REPORTS = {
+    "module_0001.jit_f.cpu_after_optimizations-buffer-assignment.txt": "BufferAssignment:\nallocation 0: size 8, parameter 0\n",
+    "module_0001.jit_f.cpu_after_optimizations-memory-usage-report.txt": "Total bytes used: 8 (8B)\n",
+    "module_0001.jit_f.thunk_sequence.txt": "000: kKernel\n",
+    "gpu.memory-usage-report.txt": "Memory Space: default (color=0)\nTotal bytes: 1651940 (1.58MiB)\n",
+    "gpu.live-range.txt": "HloLiveRange (max 38):\n  InstructionSequence:\n",
+    "gpu.ptx": ".version 8.1\n",
+}
+
+
+def test_reports_of_a_dump_are_left_aside(cli, tmp_path):
+    for name, text in {**REPORTS, "module_0001.jit_f.cpu_after_optimizations.txt": "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n"}.items():
+        (tmp_path / name).write_text(text)
+    for pattern in ("*", "*.txt"):
+        result = cli("verify", "--include", pattern, tmp_path)
+        assert (result.exit_code, result.stdout) == (0, "1 file checked, no findings\n")
+    (tmp_path / "mistake.txt").write_text("ENTRY e { p = f32[ }")
+    assert cli("verify", "--include", "*", tmp_path).exit_code == 1
+
+
+def test_the_report_of_memory_is_known(cli, file_of):
+    result = cli("verify", file_of("usage.txt", REPORTS["gpu.memory-usage-report.txt"]))
+    assert "this is a memory report of XLA, not HLO text" in result.stdout

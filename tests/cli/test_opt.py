@@ -384,11 +384,15 @@ def test_explain(cli, module):
 
 
 def test_explain_why_not(cli, module):
-    result = cli("opt", "--explain-why-not", "r", module)
+    result = cli("opt", "--explain-why-not", "r", module, "-v")
     lines = result.stderr.splitlines()
     assert lines[0] == f"{module}:13: 'r' in 'e'"
     assert re.fullmatch(r"  dce +it is the root of its computation", lines[-3])
     assert any(re.match(r"  neutral-operand +does not match: ", line) for line in lines)
+    count = sum("does not match: " in line for line in lines)
+    short = cli("opt", "--explain-why-not", "r", module).stderr.splitlines()
+    assert [line.split() for line in short[:-1]] == [line.split() for line in lines if "does not match: " not in line]
+    assert short[-1] == f"  {count} rules of its opcode do not match; -v shows them"
     assert "replaced m = f32[4] negate(n) -> p = f32[4] parameter(0)" in cli("opt", "--explain-why-not", "%m", module).stderr
 
 

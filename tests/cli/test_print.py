@@ -9,6 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from case_files import read_cases
 
 import hlotool
 from hlotool.cli.main import run
@@ -29,6 +30,7 @@ ENTRY e {
 }
 """
 OPTIONS = options_of(hlotool.PrintOptions)
+ACCEPTED = Path(__file__).parents[1] / "text" / "accept"
 SWITCHES = [name for name, option in OPTIONS.items() if option.kind == "flag"]
 WITH_VALUE = {
     "print_operand_index_annotation_interval": ("3", 3),
@@ -262,3 +264,22 @@ def test_output_into_a_missing_folder(process, module, tmp_path):
     assert result.returncode == 2
     assert "No such file or directory" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_every_option_prints_every_accepted_text():
+    """The parser accepts more than the verifier, for example groups of devices that do not add up."""
+    cases = [case.text for path in sorted(ACCEPTED.glob("*.hlo")) for case in read_cases(path)]
+    groups = ("[4,8]<=[64,8]T(1,0)", "[2,4]<=[4]", "[99999,99999]<=[99999,99999]T(1,0)", "{}", "{{}}")
+    cases += [f"ENTRY e {{ p = f32[2] parameter(0) ROOT r = f32[2] all-gather(p), dimensions={{0}}, replica_groups={text} }}" for text in groups]
+    for text in cases:
+        module = hlotool.parse(text)
+        for name in SWITCHES:
+            default = getattr(hlotool.PrintOptions.xla_default(), name)
+            assert hlotool.to_text(module, replace(hlotool.PrintOptions.xla_default(), **{name: not default}))
+
+
+def test_groups_that_cannot_be_listed_stay_as_they_are(cli, file_of):
+    text = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] all-gather(p), dimensions={0}, replica_groups=[4,8]<=[64,8]T(1,0) }"
+    result = cli("print", "--print-full-replica-group-list", file_of("m.hlo", text))
+    assert result.exit_code == 0
+    assert "replica_groups=[4,8]<=[64,8]T(1,0)" in result.stdout

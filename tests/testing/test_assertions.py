@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -43,3 +47,27 @@ def test_other_modules():
 def test_a_module_that_cannot_be_run():
     with pytest.raises(hlotool.EvaluationError):
         assert_runs_equal(DOUBLE, DOUBLE, [1.0, 2.0])
+
+
+FAILURES = {
+    "another module": f"assert_same_module({SQUARE!r}, {DOUBLE!r})",
+    "other results": f"assert_runs_equal({SQUARE!r}, {DOUBLE!r})",
+    "a text that does not parse": f"assert_same_module({SQUARE!r}, {DOUBLE.replace('add', 'addd')!r})",
+    "wrong arguments": f"assert_runs_equal({SQUARE!r}, {DOUBLE!r}, [1.0, 2.0])",
+}
+
+
+@pytest.mark.parametrize("call", FAILURES.values(), ids=FAILURES)
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+def test_tracebacks_end_in_the_test(tmp_path, runner, call):
+    """No frames of hlotool; for unittest, which only cuts failed assertions, at most one that an error comes from."""
+    test = f"import unittest\nfrom hlotool.testing import *\nclass Test(unittest.TestCase):\n    def test(self):\n        {call}\n"
+    (tmp_path / "test_module.py").write_text(test)
+    options = ["-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, "test_module.py"] if runner == "pytest" else ["test_module"]
+    result = subprocess.run([sys.executable, "-m", runner, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+    output = result.stdout + result.stderr
+    assert result.returncode == 1, output
+    assert call in output
+    frames = re.findall(r"hlotool/(\w[\w/]*\.py)(?:\"|:\d)", output)
+    fails = "differ" in output or "is not the expected one" in output
+    assert frames == ([] if runner == "pytest" or fails else ["testing/assertions.py"]), output

@@ -1,4 +1,4 @@
-"""Names and forms of the documents of 2017 and 2019, which say what they are today."""
+"""Names of the documents that are not those of the methods, and forms of 2017 and 2019."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["HistoricMethods"]
 
 
 class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
-    """Names of the documents of 2017 and 2019."""
+    """Other names of operations in the documents."""
 
     def logical_and(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """The name of `and_` in 2017 and 2019.
@@ -56,6 +56,48 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         array([1, 2, 3], dtype=int32)
         """
         return self.concat_in_dim(operands, dimension)
+
+    def concat(self, operands: Operands, dimension: int) -> Op:
+        """The name that the examples of all documents have for `concat_in_dim`.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.concat([b.constant([2, 3]), b.constant([4, 5]), b.constant([6, 7])], 0)), [])
+        array([2, 3, 4, 5, 6, 7], dtype=int32)
+        """
+        return self.concat_in_dim(operands, dimension)
+
+    def constant_literal(self, literal: Operand) -> Op:
+        """The name that the code in all documents has for `constant`.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> hlotool.evaluate(b.build(b.constant_literal([[1.0, 2.0]])), [])
+        array([[1., 2.]], dtype=float32)
+        """
+        return self.constant(literal)
+
+    def send_with_tokens(self, operand: Operand, token: Operand, handle: int) -> Op:
+        """The name that the document of 2025 also has for `send_with_token`.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> token = b.send_with_tokens([1.0, 2.0], b.after_all(), 1)
+        >>> hlotool.evaluate(b.build(b.recv_with_token(token, "f32[2]", 1)[0]), [])
+        array([1., 2.], dtype=float32)
+        """
+        return self.send_with_token(operand, token, handle)
+
+    def recv_with_tokens(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
+        """The name that the document of 2025 also has for `recv_with_token`.
+
+        >>> import hlotool
+        >>> b = hlotool.Builder("demo")
+        >>> token = b.send([1.0, 2.0], 1)
+        >>> hlotool.evaluate(b.build(b.recv_with_tokens(token, "f32[2]", 1)[0]), [])
+        array([1., 2.], dtype=float32)
+        """
+        return self.recv_with_token(token, shape, handle)
 
     def recv_to_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
         """The name that the document of 2025 has for `recv_from_host`, by mistake.

@@ -22,12 +22,9 @@ def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iter
         yield Row(" ", cut(line, layout.width))
     if result.first is None:
         return
-    headline, *details = result.first.text.split("\n")
-    if not result:
-        headline = headline.replace("that differ are", "that differ, without an effect on the results, are", 1)
     yield Row(" ", "")
-    yield Row("@", cut(headline, layout.width))
+    yield Row("@", cut(result.first.headline(has_effect=bool(result)), layout.width))
     left, right = result.first.nodes
     yield from entry_rows(report, Entry(left, right, tuple(report.delta.changed.get(left, ())), left), layout.width)
-    for line in details:
+    for line in result.first.details:
         yield Row(" ", cut(f"    {line}", layout.width))

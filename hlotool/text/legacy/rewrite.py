@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from hlotool.codes import CODE_NAMES, severity_of
 from hlotool.errors import Diagnostic, Edit, Fix, Source
-from hlotool.text.legacy.spellings import OPCODES, PATTERNS, Text
-from hlotool.text.legacy.statements import statements
+from hlotool.text.legacy.spellings import INSTRUCTIONS, PATTERNS, OpcodeSpelling
+from hlotool.text.legacy.statements import Statement, Text
 from hlotool.text.source.derived import edited_source
 
 __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_legacy_hints"]
 
 LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
-_EXPLAINED = frozenset({"M023"})
+_EXPLAINED = frozenset({"M023", "S046"})
 # How many characters before and after an error are searched, and how many for the end of the last line among them.
 _SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
+
+
+_ROWS: dict[str, list[OpcodeSpelling]] = {}
+for _row in INSTRUCTIONS:
+    _ROWS.setdefault(_row.opcode, []).append(_row)
 
 
 class OldSpelling(NamedTuple):
@@ -45,12 +50,9 @@ def old_spellings(text: str) -> list[OldSpelling]:
     ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
     """
     both = Text(text)
-    spellings = []
-    for statement in statements(both.masked):
-        row = OPCODES.get(statement.opcode)
-        if row is not None and (edits := row.rewrite(both, statement)):
-            start = statement.opcode_start
-            spellings.append(OldSpelling(start, start + len(statement.opcode), row.old, row.today, row.until, tuple(edits)))
+    spellings = _apart([spelling for statement in both.statements for spelling in _of_instruction(both, statement)])
+    taken = [edit for spelling in spellings for edit in spelling.edits]
+    spellings += _of_names(both, _Spans(taken))
     taken = [edit for spelling in spellings for edit in spelling.edits]
     for pattern in PATTERNS:
         found = []
@@ -64,6 +66,36 @@ def old_spellings(text: str) -> list[OldSpelling]:
         spellings += found
         taken += [edit for spelling in found for edit in spelling.edits]
     return sorted(spellings)
+
+
+def _of_instruction(text: Text, statement: Statement) -> Iterator[OldSpelling]:
+    opcode, start = statement.opcode, statement.opcode_start
+    for row in (*_ROWS.get(opcode, ()), *_ROWS.get(opcode[opcode.rfind("-") :], ())):
+        edits = row.rewrite(text, statement)
+        if edits is not None:
+            yield OldSpelling(start, start + len(opcode), row.old, row.today, row.until, tuple(edits))
+
+
+def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
+    """Yields the names that cannot be names today. Edits that replace such a name together with other text have written the new name."""
+    for statement in text.statements if text.new_names else ():
+        for row in _ROWS[""]:
+            edits = row.rewrite(text, statement)
+            free = tuple(edit for edit in edits or () if not taken.has(edit))
+            if free:
+                yield OldSpelling(*statement.name_span, row.old, row.today, row.until, free)
+
+
+def _apart(spellings: list[OldSpelling]) -> list[OldSpelling]:
+    """Returns the spellings without those inside of text that the edits of another one replace."""
+    edits = sorted((edit.start, -edit.end, k) for k, spelling in enumerate(spellings) for edit in spelling.edits)
+    inside, covered, owner = set(), 0, -1
+    for start, negative_end, k in edits:
+        if start < covered and k != owner:
+            inside.add(k)
+        elif -negative_end > covered:
+            covered, owner = -negative_end, k
+    return [spelling for k, spelling in enumerate(spellings) if k not in inside]
 
 
 class _Spans:

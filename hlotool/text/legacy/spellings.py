@@ -1,4 +1,4 @@
-"""The table of old spellings: what XLA wrote, until when, what it writes today, and how one becomes the other.
+"""The table of old spellings: how XLA or a fork of it wrote something, until when, how XLA writes it today, and the function that rewrites it.
 
 A row either has a pattern, whose matches a function replaces, or belongs to an opcode, whose instructions a function rewrites.
 """
@@ -7,30 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NamedTuple
 
 from hlotool.errors import Edit
-from hlotool.memo import cached_property
+from hlotool.text.legacy import instructions
+from hlotool.text.legacy.instructions import Rewriting, compare, gone, renamed
 from hlotool.text.legacy.literals import dense_literal, plain_literal, spaced_bits
-from hlotool.text.legacy.statements import TYPE, Statement, masked, operands_of
+from hlotool.text.legacy.sparse_dots import sparse_dot
+from hlotool.text.legacy.statements import TYPE, Text
 
-__all__ = ["OPCODES", "PATTERNS", "OpcodeSpelling", "PatternSpelling", "Text"]
-
-
-class Text:
-    """The text with old spellings, the same text with strings and comments masked, and its words."""
-
-    def __init__(self, whole: str) -> None:
-        self.whole = whole
-        self.masked = masked(whole)
-
-    @cached_property
-    def words(self) -> frozenset[str]:
-        return frozenset(re.findall(r"[A-Za-z0-9_.\-]++", self.masked))
+__all__ = ["INSTRUCTIONS", "PATTERNS", "OpcodeSpelling", "PatternSpelling"]
 
 
 Replacement = Callable[[Text, re.Match[str]], list[Edit] | None]
-Rewriting = Callable[[Text, Statement], list[Edit]]
 
 
 class PatternSpelling(NamedTuple):
@@ -48,8 +38,12 @@ class PatternSpelling(NamedTuple):
 
 
 class OpcodeSpelling(NamedTuple):
-    """An old form of instructions of an opcode. `rewrite` gives the edits, none if an instruction does not have the old form."""
+    """An old form of the instructions of an opcode, of all whose opcode ends with `-start`, `-update` or `-done`, or, without an opcode, of all.
 
+    `rewrite` gives the edits: an empty list if there is no equivalent today, None if an instruction does not have the old form.
+    """
+
+    opcode: str
     old: str
     today: str
     until: int
@@ -132,6 +126,26 @@ def _inside(pattern: str, template: str) -> Replacement:
     return replace
 
 
+def _device(text: Text, match: re.Match[str]) -> list[Edit] | None:
+    return [Edit(*match.span("old"), f"sharding={{maximal device={match['device']}}}")]
+
+
+_LAYOUT_PART = re.compile(r"D\([A-Z,+~]*+\)|#\([a-z0-9]*+\)|\*\([a-z0-9]*+\)|P\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\)|[A-Z]\([^()]*+\)")
+
+
+def _sparse_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
+    """Deletes what only sparse arrays had in their layouts: kinds of dimensions, types of indices, and the physical shape."""
+    at, edits = match.start("sparse"), []
+    while (part := _LAYOUT_PART.match(text.masked, at)) is not None:
+        if part[0][0] in "D#*P":
+            edits.append(Edit(*part.span(), ""))
+        at = part.end()
+    # A colon needs a property after it.
+    if edits and edits[0].start == match.start("sparse") and text.masked.startswith("}", at) and edits[-1].end == at:
+        edits = [Edit(edits[0].start - 1, at, "")] if all(a.end == b.start for a, b in pairwise(edits)) else edits
+    return edits
+
+
 _aliases = _inside(r"\}:\s*+([0-9]++)(?=\s*+[,}])", "({}, {{}})")
 _unquoted = _inside(r"(?<!frontend_attributes)=([A-Za-z0-9_.\-]++)(?=\s*+[,}])", '"{}"')
 _INTEGER = r"-?[0-9]++"
@@ -171,7 +185,11 @@ PATTERNS: tuple[PatternSpelling, ...] = (
     _attribute("window_bounds", "slice_sizes", 2018),
     _attribute("opaque", "backend_config", 2019),
     _attribute("all_reduce_id", "channel_id", 2019),
+    _attribute("has_side_effect", "custom_call_has_side_effect", 2019),
+    _attribute("async_thread_name", "async_execution_thread", 2022),
+    _attribute("thread_name", "execution_thread", 2022),
     _attribute("original_value", "origin", 2025),
+    _attribute("conv_kind", "convolution_kind", 2026),
     _attribute("original_value_recovery_table", "origin_recovery_table", 2025),
     PatternSpelling(
         "is_cross_program_prefetch=true",
@@ -184,6 +202,9 @@ PATTERNS: tuple[PatternSpelling, ...] = (
     _dropped("is_cross_program_prefetch", "false", 2022),
     _dropped("outer_dimension_partitions", _LIST, 2022),
     _dropped("async_group_id", _INTEGER, 2023),
+    _dropped("operation_queue_id", _INTEGER, 2024),
+    _dropped("wait_on_operation_queues", _LIST, 2024),
+    _dropped("use_atomic", "(?:true|false)", 2019),
     _dropped("replica_group_ids", _LIST, 2018),
     _dropped("barrier", _STRING, 2019),
     _dropped("dynamic_parameter_binding", r"\{(?:[^{}]++|\{[^{}]*+\})*+\}", 2023),
@@ -195,6 +216,20 @@ PATTERNS: tuple[PatternSpelling, ...] = (
     PatternSpelling("kind=kTransposeDot", "kind=kOutput", 2018, "kTransposeDot", re.compile(r"(?<=kind=)kTransposeDot\b"), _write("kOutput")),
     PatternSpelling("must_alias", "must-alias", 2020, "must_alias", re.compile(rf"{_KEY}must_alias\b"), _write("must-alias")),
     PatternSpelling("may_alias", "may-alias", 2020, "may_alias", re.compile(rf"{_KEY}may_alias\b"), _write("may-alias")),
+    PatternSpelling(
+        "SYSTEM and USER aliases",
+        "may-alias",
+        2020,
+        "input_output_alias=",
+        re.compile(r"input_output_alias=\{(?:[^{}\n]++|\{[^{}\n]*+\})*+\}"),
+        _inside(r"(?<=[\s,])(SYSTEM|USER)(?=\s*+\))", "may-alias"),
+    ),
+    PatternSpelling(
+        "device=0", "sharding={maximal device=0}", 2017, "device=", re.compile(r"(?<=,)\s*+(?P<old>device=(?P<device>[0-9]++))(?=\s)"), _device
+    ),
+    PatternSpelling(
+        "f32[2,3]{1,0:D(D,C)P(...)}", "a dense array", 2025, ":D(", re.compile(r"\][ ]*+(?=\{[0-9, ]*+:(?P<sparse>D\())"), _sparse_layout
+    ),
     PatternSpelling(
         "input_output_alias={ {0}: 0 }",
         "{0}: (0, {})",
@@ -214,216 +249,49 @@ PATTERNS: tuple[PatternSpelling, ...] = (
 )
 """Rows that are found by their own pattern. Of matches that overlap, the first row wins."""
 
-# ---- opcodes ----------------------------------------------------------------------------------------------------------
-
-
-def _opcode_edit(statement: Statement, opcode: str) -> Edit:
-    return Edit(statement.opcode_start, statement.opcode_start + len(statement.opcode), opcode)
-
-
-def _appended(statement: Statement, attributes: str) -> Edit:
-    """Adds attributes after the operands."""
-    at = statement.operands[1] + 1
-    return Edit(at, at, attributes)
-
-
-def _compare(direction: str) -> Rewriting:
-    return lambda text, statement: [_opcode_edit(statement, "compare"), _appended(statement, f", direction={direction}")]
-
-
-def _renamed(opcode: str, attributes: str = "") -> Rewriting:
-    return lambda text, statement: [_opcode_edit(statement, opcode), *([_appended(statement, attributes)] if attributes else [])]
-
-
-def _clean_shape(text: Text, statement: Statement) -> str:
-    """The shape of an instruction without old layouts."""
-    return re.sub(r"(?:(?:invalid|sparse)\{[0-9]*+\}|(?<=\])\{[ ]*+\})", "", text.whole[slice(*statement.shape)])
-
-
-def _tuple_select(text: Text, statement: Statement) -> list[Edit]:
-    shape = _clean_shape(text, statement)
-    if not shape:
-        return []
-    branches = f", true_computation={{ ROOT on_true = {shape} parameter(0) }}, false_computation={{ ROOT on_false = {shape} parameter(0) }}"
-    return [_opcode_edit(statement, "conditional"), _appended(statement, branches)]
-
-
-def _cross_replica_sum(text: Text, statement: Statement) -> list[Edit]:
-    edits = [_opcode_edit(statement, "all-reduce")]
-    if "to_apply" not in statement.attributes:
-        element = re.search(TYPE, _clean_shape(text, statement))
-        if element is None:
-            return []
-        scalar = f"{element[0]}[]"
-        body = f"{{ x = {scalar} parameter(0) y = {scalar} parameter(1) ROOT sum = {scalar} add(x, y) }}"
-        edits.append(_appended(statement, f", to_apply={body}"))
-    return edits
-
-
-def _sort(text: Text, statement: Statement) -> list[Edit]:
-    if "to_apply" in statement.attributes:
-        return []
-    arrays = re.findall(rf"({TYPE})\[([0-9,<= ]*+)\]", _clean_shape(text, statement))
-    if not arrays:
-        return []
-    parameters = " ".join(
-        f"p.{k}.{side} = {dtype}[] parameter({2 * k + n})" for k, (dtype, _) in enumerate(arrays) for n, side in enumerate(("lhs", "rhs"))
-    )
-    body = f"{{ {parameters} ROOT less = pred[] compare(p.0.lhs, p.0.rhs), direction=LT }}"
-    # Before sort had dimensions, it sorted along the last one.
-    along = "" if "dimensions" in statement.attributes else f", dimensions={{{arrays[0][1].count(',')}}}"
-    return [_appended(statement, f"{along}, to_apply={body}")]
-
-
-def _iota(text: Text, statement: Statement) -> list[Edit]:
-    return [] if "iota_dimension" in statement.attributes else [_appended(statement, ", iota_dimension=0")]
-
-
-def _new_name(text: Text, statement: Statement, suffix: str) -> str:
-    """A name for another instruction that an instruction becomes: with a percent sign if it has one, and unused in the text."""
-    name = f"{statement.name}.{suffix}"
-    while name.removeprefix("%") in text.words:
-        name += "_"
-    return name
-
-
-_DEEPEST_INDENT = 200
-
-
-def _indent(text: Text, statement: Statement) -> str:
-    """What separates an instruction from the one before it: the line end and the space before it."""
-    start = statement.start
-    line = text.whole.rfind("\n", max(0, start - _DEEPEST_INDENT), start) + 1
-    space = text.whole[line:start]
-    return f"\n{space}" if line and not space.strip() else " "
-
-
-def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
-    """The definition of a token and its name, if the instruction has `wanted` operands, that is, none for the token."""
-    if len(operands_of(text.masked, statement)) != wanted:
-        return None
-    token = _new_name(text, statement, "token")
-    return f"{token} = token[] after-all(){_indent(text, statement)}", token
-
-
-def _head(text: Text, statement: Statement, definition: str, name: str, shape: str) -> Edit:
-    """Replaces everything before the opcode."""
-    return Edit(statement.start, statement.opcode_start, f"{definition}{name} = {shape} ")
-
-
-def _tail(text: Text, statement: Statement, expression: str) -> Edit:
-    """Defines the old name after the instruction."""
-    return Edit(statement.end, statement.end, f"{_indent(text, statement)}{statement.root}{statement.name} = {expression}")
-
-
-def _infeed(text: Text, statement: Statement) -> list[Edit]:
-    token, shape = _with_token(text, statement, 0), _clean_shape(text, statement)
-    if token is None or not shape:
-        return []
-    pair = _new_name(text, statement, "pair")
-    return [
-        _head(text, statement, token[0], pair, f"({shape}, token[])"),
-        Edit(*statement.operands, token[1]),
-        _tail(text, statement, f"{shape} get-tuple-element({pair}), index=0"),
-    ]
-
-
-def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
-    """An instruction that gave an empty tuple and gives a token today. As the root, it is followed by the empty tuple."""
-    if not statement.root:
-        return [_head(text, statement, definition, statement.name, "token[]")]
-    name = _new_name(text, statement, "done")
-    return [_head(text, statement, definition, name, "token[]"), _tail(text, statement, "() tuple()")]
-
-
-def _outfeed(text: Text, statement: Statement) -> list[Edit]:
-    token = _with_token(text, statement, 1)
-    if token is None:
-        return []
-    at = statement.operands[1]
-    return [*_effect_only(text, statement, token[0]), Edit(at, at, f", {token[1]}")]
-
-
-def _send_or_recv(operands: int) -> Rewriting:
-    def rewrite(text: Text, statement: Statement) -> list[Edit]:
-        token, shape = _with_token(text, statement, operands), _clean_shape(text, statement)
-        if token is None or not shape.startswith("("):
-            return []
-        shape = shape if "token[]" in shape else f"{shape[:-1]}, token[])"
-        at = statement.operands[1]
-        name = f"{statement.root}{statement.name}"
-        return [_head(text, statement, token[0], name, shape), Edit(at, at, f", {token[1]}" if operands else token[1])]
-
-    return rewrite
-
-
-def _operand_with_token(text: Text, statement: Statement) -> list[Edit]:
-    """Adds a token to the shape that is written before the operand, if there is one."""
-    for start, end in operands_of(text.masked, statement):
-        operand = text.masked[start:end]
-        close = operand.rfind(")")
-        if operand.startswith("(") and "token[]" not in operand:
-            return [Edit(start + close, start + close, ", token[]")]
-    return []
-
-
-def _recv_done(text: Text, statement: Statement) -> list[Edit]:
-    shape = _clean_shape(text, statement)
-    if not shape or "token[]" in shape:
-        return []
-    pair = _new_name(text, statement, "pair")
-    return [
-        _head(text, statement, "", pair, f"({shape}, token[])"),
-        *_operand_with_token(text, statement),
-        _tail(text, statement, f"{shape} get-tuple-element({pair}), index=0"),
-    ]
-
-
-def _send_done(text: Text, statement: Statement) -> list[Edit]:
-    if text.masked[slice(*statement.shape)].replace(" ", "") != "()":
-        return []
-    return [*_effect_only(text, statement, ""), *_operand_with_token(text, statement)]
-
-
-def _dot(text: Text, statement: Statement) -> list[Edit]:
-    """`dot` of a matrix and a vector or matrix without dimension numbers, where the operands' shapes are written."""
-    if any(name.endswith("_contracting_dims") for name in statement.attributes):
-        return []
-    ranks = []
-    for start, end in operands_of(text.masked, statement):
-        shape = re.match(rf"{TYPE}\[([0-9, ]*+)\]", text.masked[start:end])
-        if shape is None or not shape[1].strip():
-            return []
-        ranks.append(shape[1].count(",") + 1)
-    result = re.match(rf"{TYPE}\[([0-9, ]*+)\]", text.masked[slice(*statement.shape)])
-    rank = None if result is None else len(result[1].split(",")) if result[1].strip() else 0
-    if len(ranks) != 2 or max(ranks) > 2 or rank != sum(ranks) - 2:
-        return []
-    return [_appended(statement, f", lhs_contracting_dims={{{ranks[0] - 1}}}, rhs_contracting_dims={{0}}")]
-
-
-OPCODES: dict[str, OpcodeSpelling] = {
-    "equal-to": OpcodeSpelling("equal-to(a, b)", "compare(a, b), direction=EQ", 2019, _compare("EQ")),
-    "not-equal-to": OpcodeSpelling("not-equal-to(a, b)", "compare(a, b), direction=NE", 2019, _compare("NE")),
-    "greater-than-or-equal-to": OpcodeSpelling("greater-than-or-equal-to(a, b)", "compare(a, b), direction=GE", 2019, _compare("GE")),
-    "greater-than": OpcodeSpelling("greater-than(a, b)", "compare(a, b), direction=GT", 2019, _compare("GT")),
-    "less-than-or-equal-to": OpcodeSpelling("less-than-or-equal-to(a, b)", "compare(a, b), direction=LE", 2019, _compare("LE")),
-    "less-than": OpcodeSpelling("less-than(a, b)", "compare(a, b), direction=LT", 2019, _compare("LT")),
-    "tuple-select": OpcodeSpelling("tuple-select(p, a, b)", "a conditional whose branches give their parameters", 2022, _tuple_select),
-    "all-reduce-scatter": OpcodeSpelling("all-reduce-scatter", "reduce-scatter", 2021, _renamed("reduce-scatter")),
-    "cross-replica-sum": OpcodeSpelling("cross-replica-sum", "all-reduce", 2019, _cross_replica_sum),
-    "generate-token": OpcodeSpelling("generate-token", "after-all", 2018, _renamed("after-all")),
-    "trace": OpcodeSpelling(
-        "trace", "a custom-call", 2022, _renamed("custom-call", ', custom_call_target="trace", custom_call_has_side_effect=true')
+INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
+    OpcodeSpelling("equal-to", "equal-to(a, b)", "compare(a, b), direction=EQ", 2019, compare("EQ")),
+    OpcodeSpelling("not-equal-to", "not-equal-to(a, b)", "compare(a, b), direction=NE", 2019, compare("NE")),
+    OpcodeSpelling("greater-than-or-equal-to", "greater-than-or-equal-to(a, b)", "compare(a, b), direction=GE", 2019, compare("GE")),
+    OpcodeSpelling("greater-than", "greater-than(a, b)", "compare(a, b), direction=GT", 2019, compare("GT")),
+    OpcodeSpelling("less-than-or-equal-to", "less-than-or-equal-to(a, b)", "compare(a, b), direction=LE", 2019, compare("LE")),
+    OpcodeSpelling("less-than", "less-than(a, b)", "compare(a, b), direction=LT", 2019, compare("LT")),
+    OpcodeSpelling("tuple-select", "tuple-select(p, a, b)", "a conditional whose branches give their parameters", 2022, instructions.tuple_select),
+    OpcodeSpelling("all-reduce-scatter", "all-reduce-scatter", "reduce-scatter", 2021, renamed("reduce-scatter")),
+    OpcodeSpelling("cross-replica-sum", "cross-replica-sum", "all-reduce", 2019, instructions.cross_replica_sum),
+    OpcodeSpelling("generate-token", "generate-token", "after-all", 2018, renamed("after-all")),
+    OpcodeSpelling("trace", "trace", "a custom-call", 2022, renamed("custom-call", ', custom_call_target="trace", custom_call_has_side_effect=true')),
+    OpcodeSpelling("infeed", "infeed()", "infeed(token), which gives a pair", 2018, instructions.infeed),
+    OpcodeSpelling("outfeed", "outfeed(x)", "outfeed(x, token)", 2018, instructions.outfeed),
+    OpcodeSpelling("send", "send(x)", "send(x, token)", 2018, instructions.send_or_recv(1)),
+    OpcodeSpelling("send-done", "() send-done", "token[] send-done", 2018, instructions.send_done),
+    OpcodeSpelling("recv", "recv()", "recv(token)", 2018, instructions.send_or_recv(0)),
+    OpcodeSpelling("recv-done", "recv-done without a token", "recv-done, which gives a pair", 2018, instructions.recv_done),
+    OpcodeSpelling("sort", "sort without a comparator", "sort(...), to_apply=...", 2019, instructions.sort),
+    OpcodeSpelling("iota", "iota()", "iota(), iota_dimension=0", 2018, instructions.iota),
+    OpcodeSpelling("dot", "dot(a, b)", "dot(a, b), lhs_contracting_dims={...}, rhs_contracting_dims={...}", 2018, instructions.dot),
+    OpcodeSpelling("", "names that are keywords or element types today", "another name, such as token_", 2024, instructions.renamed_instruction),
+    OpcodeSpelling("logical-and", "logical-and", "and", 2017, renamed("and")),
+    OpcodeSpelling("logical-or", "logical-or", "or", 2017, renamed("or")),
+    OpcodeSpelling("logical-not", "logical-not", "not", 2017, renamed("not")),
+    OpcodeSpelling("index", "index", "dynamic-slice", 2017, gone),
+    OpcodeSpelling("update", "update", "dynamic-update-slice", 2017, gone),
+    OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "reshape and broadcast", 2018, instructions.broadcast_degenerate_dimensions),
+    OpcodeSpelling("host-compute", "host-compute", "a custom-call", 2018, instructions.host_compute),
+    OpcodeSpelling(
+        "tuple", "tuple(a, b) with a shape of other than two elements", "tuple with a shape for each operand", 2021, instructions.tuple_of_other_size
     ),
-    "infeed": OpcodeSpelling("infeed()", "infeed(token), which gives a pair", 2018, _infeed),
-    "outfeed": OpcodeSpelling("outfeed(x)", "outfeed(x, token)", 2018, _outfeed),
-    "send": OpcodeSpelling("send(x)", "send(x, token)", 2018, _send_or_recv(1)),
-    "send-done": OpcodeSpelling("() send-done", "token[] send-done", 2018, _send_done),
-    "recv": OpcodeSpelling("recv()", "recv(token)", 2018, _send_or_recv(0)),
-    "recv-done": OpcodeSpelling("recv-done without a token", "recv-done, which gives a pair", 2018, _recv_done),
-    "sort": OpcodeSpelling("sort without a comparator", "sort(...), to_apply=...", 2019, _sort),
-    "iota": OpcodeSpelling("iota()", "iota(), iota_dimension=0", 2018, _iota),
-    "dot": OpcodeSpelling("dot(a, b)", "dot(a, b), lhs_contracting_dims={...}, rhs_contracting_dims={...}", 2018, _dot),
-}
-"""Rows by opcode."""
+    OpcodeSpelling("partition-id", "s32[] partition-id()", "u32[] partition-id()", 2024, instructions.device_id),
+    OpcodeSpelling("replica-id", "s32[] replica-id()", "u32[] replica-id()", 2024, instructions.device_id),
+    OpcodeSpelling("-start", "async-start with operands outside of a tuple", "((operands...), result, ...)", 2022, instructions.flat_async_shape),
+    OpcodeSpelling("-update", "the attributes of the start again", "left out", 2023, instructions.extra_async_attributes),
+    OpcodeSpelling("-done", "the attributes of the start again", "left out", 2023, instructions.extra_async_attributes),
+    OpcodeSpelling(
+        "dot", "dot(lhs, rhs, positions), sparsity=..., from 2024", "dot of a dense operand (structured sparsity has gone)", 2025, sparse_dot
+    ),
+    OpcodeSpelling("dot", "operand_precision={packed_nibble}", "convert of arrays of s4 or u4", 2025, instructions.packed_nibbles),
+    OpcodeSpelling("convolution", "operand_precision={packed_nibble}", "convert of arrays of s4 or u4", 2025, instructions.packed_nibbles),
+    OpcodeSpelling("topk", "topk(x), to_apply=...", "topk(x), largest=...", 2023, instructions.topk),
+    OpcodeSpelling("scan", "scan without num_carries", "scan(...), num_carries=...", 2026, instructions.scan),
+)
+"""Rows that are found by opcode."""

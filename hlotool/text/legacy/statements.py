@@ -1,4 +1,4 @@
-"""Finds the instructions of a text by regular expressions, for texts that the grammar does not accept.
+"""The instructions of a text, found by regular expressions, for texts that the grammar does not accept.
 
 Strings and comments are masked first, so that nothing in them is taken for HLO. All patterns are possessive or bounded by what they exclude,
 so that the search is linear.
@@ -7,13 +7,16 @@ so that the search is linear.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hlotool.memo import cached_property
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.text.source.trivia import COMMENT
 
-__all__ = ["ARRAY", "Statement", "masked", "operands_of", "statements"]
+__all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "masked", "operands_of", "statements"]
 
 TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})(?![a-z0-9])"
 # Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old texts.
@@ -52,7 +55,8 @@ def _mask(match: re.Match[str]) -> str:
 class Statement(NamedTuple):
     """An instruction: offsets of its parts in the masked text.
 
-    `operands` are those between the parentheses, `attributes` the names of the attributes, and `end` is after the last one.
+    `operands` is the span between the parentheses. `attributes` has the span of each attribute, including the comma before it. `end` is after
+    the last attribute.
     """
 
     start: int
@@ -62,8 +66,13 @@ class Statement(NamedTuple):
     opcode: str
     opcode_start: int
     operands: tuple[int, int]
-    attributes: tuple[str, ...]
+    attributes: dict[str, tuple[int, int]]
     end: int
+
+    @property
+    def name_span(self) -> tuple[int, int]:
+        start = self.start + len(self.root)
+        return start, start + len(self.name)
 
 
 def statements(text: str) -> Iterator[Statement]:
@@ -108,9 +117,9 @@ _ATTRIBUTE = re.compile(r"\s*+,\s*+(?P<name>[A-Za-z_][A-Za-z0-9_\-]*+)=\s*+")
 _VALUE = re.compile(r'"[^"]*+"|[^\s{},()]++(?:\([^()]*+\))?+')
 
 
-def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[tuple[str, ...], int]:
-    """The names of the attributes that start at `start`, and the end of the last one."""
-    names: list[str] = []
+def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[str, tuple[int, int]], int]:
+    """Returns the spans of the attributes that start at `start`, and the end of the last one."""
+    spans: dict[str, tuple[int, int]] = {}
     while (attribute := _ATTRIBUTE.match(text, start)) is not None:
         at = attribute.end()
         if text.startswith(("{", "(", "["), at):
@@ -120,9 +129,9 @@ def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[tuple[
             at = close + 1
         while (value := _VALUE.match(text, at)) is not None:
             at = value.end()
-        names.append(attribute["name"])
+        spans.setdefault(attribute["name"], (start, at))
         start = at
-    return tuple(names), start
+    return spans, start
 
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
@@ -142,3 +151,128 @@ def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
             first = start + 1 + len(bare) - len(bare.lstrip())
             spans.append((first, first + len(bare.strip())))
     return spans
+
+
+class Array(NamedTuple):
+    """The element type and the dimensions of an array without dynamic dimensions.
+
+    >>> Array("f32", (2, 3)).text, Array("f32", (2, 3)).with_dimensions(6).text
+    ('f32[2,3]', 'f32[6]')
+    """
+
+    dtype: str
+    dimensions: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.dimensions))}]"
+
+    def with_dimensions(self, *dimensions: int) -> Array:
+        return Array(self.dtype, dimensions)
+
+
+# Words that were names before they were keywords. With a percent sign, they still are, other than element types.
+_KEYWORDS = {
+    "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
+    "FileNames", "FunctionNames", "FileLocations", "StackFrames",
+}  # fmt: skip
+_WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*+")
+_PLAIN_ARRAY = re.compile(rf"({TYPE})\[[ ]*+((?:[0-9]{{1,18}}+[ ]*+(?:,[ ]*+)?+)*+)\]")
+# The longest name that is looked up.
+_LONGEST_NAME = 10_000
+
+
+def _name_span(text: str, operand: tuple[int, int]) -> tuple[int, int] | None:
+    """Returns the span of the name in an operand, which is its last word."""
+    start, end = operand
+    last = text[max(start, end - _LONGEST_NAME) : end].split()[-1:]
+    return (end - len(last[0]), end) if last and _WORD.fullmatch(last[0]) else None
+
+
+class Text:
+    """The text with old spellings, the same text with strings and comments masked, and what is found in it."""
+
+    def __init__(self, whole: str) -> None:
+        self.whole = whole
+        self.masked = masked(whole)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        return frozenset(re.findall(r"[A-Za-z0-9_.\-]++", self.masked))
+
+    @cached_property
+    def statements(self) -> list[Statement]:
+        return list(statements(self.masked))
+
+    @cached_property
+    def new_names(self) -> dict[str, str]:
+        """New names for instructions whose names are keywords or element types today, all without percent signs."""
+        names = {}
+        for name in {statement.name for statement in self.statements}:
+            bare = name.removeprefix("%")
+            if name in _KEYWORDS or bare in ELEMENT_TYPES or bare.startswith("__"):
+                names[bare] = f"a{bare}" if bare.startswith("__") else f"{bare}_"
+                while names[bare] in self.words:
+                    names[bare] += "_"
+        return names
+
+    def new_name(self, name: str) -> str:
+        """Returns the name of an instruction today."""
+        bare = name.removeprefix("%")
+        return name.replace(bare, self.new_names[bare]) if bare in self.new_names else name
+
+    @cached_property
+    def uses(self) -> dict[str, list[tuple[int, int]]]:
+        """The spans of the names in `new_names`, with percent signs, where they are operands or control predecessors."""
+        spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+        for statement in self.statements if self.new_names else ():
+            for operand in operands_of(self.masked, statement):
+                span = _name_span(self.masked, operand)
+                if span is not None:
+                    spans[self.masked[slice(*span)].removeprefix("%")].append(span)
+            low, high = statement.attributes.get("control-predecessors", (0, 0))
+            for name in _WORD.finditer(self.masked, low, high):
+                spans[name[0].removeprefix("%")].append(name.span())
+        return spans
+
+    @cached_property
+    def _definitions(self) -> dict[str, tuple[list[int], list[Statement]]]:
+        found: dict[str, tuple[list[int], list[Statement]]] = {}
+        for statement in self.statements:
+            starts, defined = found.setdefault(statement.name.removeprefix("%"), ([], []))
+            starts.append(statement.start)
+            defined.append(statement)
+        return found
+
+    def name_of(self, operand: tuple[int, int]) -> str:
+        """Returns the name of an operand, without the shape before it."""
+        span = _name_span(self.masked, operand)
+        name = "" if span is None else self.masked[slice(*span)]
+        return self.new_name(name)
+
+    def definition(self, operand: tuple[int, int]) -> Statement | None:
+        """Returns the instruction that an operand names: the last one of this name before it."""
+        span = _name_span(self.masked, operand)
+        name = "" if span is None else self.masked[slice(*span)].removeprefix("%")
+        starts, defined = self._definitions.get(name, ([], []))
+        index = bisect_left(starts, operand[0]) - 1
+        return defined[index] if index >= 0 else None
+
+    def scope_of_name(self, statement: Statement) -> tuple[int, int]:
+        """Returns the part of the text where the name of an instruction means it: up to the next instruction of this name."""
+        starts, _ = self._definitions[statement.name.removeprefix("%")]
+        index = bisect_left(starts, statement.start) + 1
+        return statement.start, starts[index] if index < len(starts) else len(self.masked)
+
+    def array(self, span: tuple[int, int]) -> Array | None:
+        """Returns the array whose shape begins at the start of a span; None if it is a tuple or has dynamic dimensions."""
+        match = _PLAIN_ARRAY.match(self.masked, *span)
+        return None if match is None else Array(match[1], tuple(map(int, re.findall("[0-9]+", match[2]))))
+
+    def operand_array(self, operand: tuple[int, int]) -> Array | None:
+        """Returns the array that an operand is, by the shape that is written before it or by its definition."""
+        inline = self.array(operand)
+        if inline is not None:
+            return inline
+        defined = self.definition(operand)
+        return None if defined is None else self.array(defined.shape)

@@ -21,7 +21,7 @@ from hlotool.text.parse.attributes import (
     unknown_attribute,
 )
 from hlotool.text.parse.builder import ModuleBuilder
-from hlotool.text.parse.near_names import meant_opcode
+from hlotool.text.parse.near_names import opcode_hint
 
 __all__ = [
     "ASYNC_OPCODES",
@@ -43,8 +43,7 @@ def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
     prefix, _, suffix = opcode.rpartition("-")
     wrapped, name = OPS.get(prefix), ASYNC_OPCODES.get(suffix)
     if wrapped is None or name is None or f"{prefix}-start" in OPS or f"{prefix}-done" in OPS:
-        meant = meant_opcode(opcode)
-        raise Violation("S012", position, f"unknown opcode '{opcode}'", f"did you mean '{meant}'?" if meant else None)
+        raise Violation("S012", position, f"unknown opcode '{opcode}'", opcode_hint(opcode))
     return OPS[name], wrapped
 
 

@@ -10,7 +10,7 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.module_attributes import MODULE_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
-from hlotool.text.parse.near_names import meant_opcode, meant_type
+from hlotool.text.parse.near_names import meant_type, opcode_hint
 from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["TO_APPLY_AND_CALLS", "SyntaxMistake", "describe_syntax_error"]
@@ -125,8 +125,7 @@ def _misspelled(text: str, position: int) -> SyntaxMistake | None:
     call = _OPENED.search(text, start, position)
     if call is None or call["bracket"] == "[" or not call["before"] or call["word"] in OPS or call["word"].rpartition("-")[0] in OPS:
         return None
-    meant = meant_opcode(call["word"])
-    return SyntaxMistake("S012", f"unknown opcode '{call['word']}'", f"did you mean '{meant}'?" if meant else None, call.start("word"))
+    return SyntaxMistake("S012", f"unknown opcode '{call['word']}'", opcode_hint(call["word"]), call.start("word"))
 
 
 def _type_hint(word: str) -> str | None:

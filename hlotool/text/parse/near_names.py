@@ -8,7 +8,7 @@ from hlotool.errors import nearest
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["meant_opcode", "meant_type"]
+__all__ = ["meant_opcode", "meant_type", "opcode_hint"]
 
 _DIALECTS = ("stablehlo.", "mhlo.", "chlo.", "hlo.", "xla.", "lax.", "jnp.", "np.", "tf.", "torch.", "aten.", "xla_hlo.")
 
@@ -109,6 +109,16 @@ def meant_opcode(word: str) -> str | None:
     if name in OPS:
         return name
     return _OPCODES.get(name) or nearest(name, OPS)
+
+
+def opcode_hint(word: str) -> str:
+    """Returns the hint for an unknown opcode.
+
+    >>> opcode_hint("paramter"), opcode_hint("zzzz")
+    ("did you mean 'parameter'?", 'XLA has no such opcode; an instruction of another compiler can be written as a custom-call')
+    """
+    meant = meant_opcode(word)
+    return f"did you mean '{meant}'?" if meant else "XLA has no such opcode; an instruction of another compiler can be written as a custom-call"
 
 
 def meant_type(word: str) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["OtherFormat", "describe_other_format"]
+__all__ = ["OtherFormat", "describe_other_format", "is_dumped_beside"]
 
 _FROM_JAX = 'print HLO instead; in JAX: jax.jit(f).lower(x).as_text(dialect="hlo")'
 _DUMP = "dump HLO as text, with XLA_FLAGS=--xla_dump_to=FOLDER --xla_dump_hlo_as_text"
@@ -53,7 +53,7 @@ _FORMATS = (
     _row("PTX", r"\.version[ \t]+\d", _DUMPED_BESIDE),
     _row("a graph for Graphviz", rf"(?:strict[ \t]+)?digraph(?:[ \t]++[\w\"][^\n{{]*+)?\s*+\{{(?!{_HLO_BODY})", _DUMPED_BESIDE),
     _row("a buffer assignment of XLA", r"BufferAssignment:", _DUMPED_BESIDE),
-    _row("a memory report of XLA", r"Total bytes used:|HloLiveRange[ \t]*\(max\b|Allocated buffers:", _DUMPED_BESIDE),
+    _row("a memory report of XLA", r"Total bytes used:|Memory Space: |HloLiveRange[ \t]*\(max\b|Allocated buffers:", _DUMPED_BESIDE),
     _row(
         "a protocol buffer in text form",
         r"(?:hlo_module|computations|node|hlo)[ \t]*:?[ \t]*\{\s*(?:name|id|hlo_module|computations|op|attr)[ \t]*[:{]|name: \"",
@@ -87,3 +87,13 @@ def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherForm
     start = _COMMENTS.match(text, 0, 1 << 16)
     at = start.end() if start is not None else 0
     return next((row for row in _FORMATS if row.beginning.match(text, at)), None)
+
+
+def is_dumped_beside(text: str) -> bool:
+    """Whether a text is a report or generated code that XLA writes next to dumps of modules.
+
+    >>> is_dumped_beside("BufferAssignment:"), is_dumped_beside("import jax")
+    (True, False)
+    """
+    described = describe_other_format(text)
+    return described is not None and described.hint == _DUMPED_BESIDE

@@ -1,0 +1,351 @@
+"""Functions that rewrite instructions from an old form into today's, for the rows of `spellings.py`.
+
+Each takes the text and an instruction. It returns None if the instruction does not have the old form, and an empty list if it has the old form but
+cannot be written today, for example because the text does not say which shape an operand has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from hlotool.errors import Edit
+from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
+
+__all__ = [
+    "Instructions", "Rewriting", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot", "drop_attributes",
+    "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
+    "outfeed", "packed_nibbles", "recv_done", "renamed", "renamed_instruction", "scalar_add", "scan", "send_done", "send_or_recv", "sort",
+    "topk", "tuple_of_other_size", "tuple_select",
+]  # fmt: skip
+
+Rewriting = Callable[[Text, Statement], list[Edit] | None]
+
+
+class Instructions:
+    """New instructions before an old one, which is given today's operands."""
+
+    def __init__(self, text: Text, statement: Statement) -> None:
+        self.text, self.statement = text, statement
+        self.separator = _indent(text, statement)
+        self.written = ""
+        self.names: set[str] = set()
+
+    def add(self, suffix: str, expression: str) -> str:
+        """Adds an instruction named after the old one; returns its name."""
+        name = _new_name(self.text, self.statement, suffix)
+        while name in self.names:
+            name += "_"
+        self.names.add(name)
+        self.written += f"{name} = {expression}{self.separator}"
+        return name
+
+    @property
+    def edit(self) -> Edit:
+        return Edit(self.statement.start, self.statement.start, self.written)
+
+
+def opcode_edit(statement: Statement, opcode: str) -> Edit:
+    return Edit(statement.opcode_start, statement.opcode_start + len(statement.opcode), opcode)
+
+
+def _appended(statement: Statement, attributes: str) -> Edit:
+    """Adds attributes after the operands."""
+    at = statement.operands[1] + 1
+    return Edit(at, at, attributes)
+
+
+def drop_attributes(statement: Statement, names: Iterable[str]) -> list[Edit]:
+    return [Edit(*statement.attributes[name], "") for name in names if name in statement.attributes]
+
+
+def gone(text: Text, statement: Statement) -> list[Edit] | None:
+    """An instruction that has no equivalent today."""
+    return []
+
+
+def compare(direction: str) -> Rewriting:
+    return lambda text, statement: [opcode_edit(statement, "compare"), _appended(statement, f", direction={direction}")]
+
+
+def renamed(opcode: str, attributes: str = "") -> Rewriting:
+    return lambda text, statement: [opcode_edit(statement, opcode), *([_appended(statement, attributes)] if attributes else [])]
+
+
+def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
+    """Renames an instruction whose name is a keyword or an element type today, and its uses up to the next one of this name."""
+    bare = statement.name.removeprefix("%")
+    if bare not in text.new_names:
+        return None
+    start, end = text.scope_of_name(statement)
+    spans = [statement.name_span, *(span for span in text.uses.get(bare, ()) if start < span[0] < end)]
+    return [Edit(*span, text.new_name(text.masked[slice(*span)])) for span in spans]
+
+
+def _clean_shape(text: Text, statement: Statement) -> str:
+    """The shape of an instruction without old layouts."""
+    return re.sub(r"(?:(?:invalid|sparse)\{[0-9]*+\}|(?<=\])\{[ ]*+\})", "", text.whole[slice(*statement.shape)])
+
+
+def tuple_select(text: Text, statement: Statement) -> list[Edit] | None:
+    shape = _clean_shape(text, statement)
+    if not shape:
+        return []
+    branches = f", true_computation={{ ROOT on_true = {shape} parameter(0) }}, false_computation={{ ROOT on_false = {shape} parameter(0) }}"
+    return [opcode_edit(statement, "conditional"), _appended(statement, branches)]
+
+
+def cross_replica_sum(text: Text, statement: Statement) -> list[Edit] | None:
+    edits = [opcode_edit(statement, "all-reduce")]
+    if "to_apply" not in statement.attributes:
+        element = re.search(TYPE, _clean_shape(text, statement))
+        if element is None:
+            return []
+        edits.append(_appended(statement, f", to_apply={scalar_add(element[0])}"))
+    return edits
+
+
+def scalar_add(dtype: str) -> str:
+    return f"{{ x = {dtype}[] parameter(0) y = {dtype}[] parameter(1) ROOT sum = {dtype}[] add(x, y) }}"
+
+
+def sort(text: Text, statement: Statement) -> list[Edit] | None:
+    if "to_apply" in statement.attributes:
+        return None
+    arrays = re.findall(rf"({TYPE})\[([0-9,<= ]*+)\]", _clean_shape(text, statement))
+    if not arrays:
+        return []
+    parameters = " ".join(
+        f"p.{k}.{side} = {dtype}[] parameter({2 * k + n})" for k, (dtype, _) in enumerate(arrays) for n, side in enumerate(("lhs", "rhs"))
+    )
+    body = f"{{ {parameters} ROOT less = pred[] compare(p.0.lhs, p.0.rhs), direction=LT }}"
+    # Before sort had dimensions, it sorted along the last one.
+    along = "" if "dimensions" in statement.attributes else f", dimensions={{{arrays[0][1].count(',')}}}"
+    return [_appended(statement, f"{along}, to_apply={body}")]
+
+
+def iota(text: Text, statement: Statement) -> list[Edit] | None:
+    return None if "iota_dimension" in statement.attributes else [_appended(statement, ", iota_dimension=0")]
+
+
+def _new_name(text: Text, statement: Statement, suffix: str) -> str:
+    """A name for another instruction that an instruction becomes: with a percent sign if it has one, and unused in the text."""
+    name = f"{statement.name}.{suffix}"
+    while name.removeprefix("%") in text.words:
+        name += "_"
+    return name
+
+
+_DEEPEST_INDENT = 200
+
+
+def _indent(text: Text, statement: Statement) -> str:
+    """What separates an instruction from the one before it: the line end and the space before it."""
+    start = statement.start
+    line = text.whole.rfind("\n", max(0, start - _DEEPEST_INDENT), start) + 1
+    space = text.whole[line:start]
+    return f"\n{space}" if line and not space.strip() else " "
+
+
+def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
+    """The definition of a token and its name, if the instruction has `wanted` operands, that is, none for the token."""
+    if len(operands_of(text.masked, statement)) != wanted:
+        return None
+    token = _new_name(text, statement, "token")
+    return f"{token} = token[] after-all(){_indent(text, statement)}", token
+
+
+def _head(text: Text, statement: Statement, definition: str, name: str, shape: str) -> Edit:
+    """Replaces everything before the opcode."""
+    return Edit(statement.start, statement.opcode_start, f"{definition}{name} = {shape} ")
+
+
+def _tail(text: Text, statement: Statement, expression: str) -> Edit:
+    """Defines the old name after the instruction."""
+    return Edit(statement.end, statement.end, f"{_indent(text, statement)}{statement.root}{text.new_name(statement.name)} = {expression}")
+
+
+def infeed(text: Text, statement: Statement) -> list[Edit] | None:
+    token, shape = _with_token(text, statement, 0), _clean_shape(text, statement)
+    if token is None:
+        return None
+    if not shape:
+        return []
+    pair = _new_name(text, statement, "pair")
+    return [
+        _head(text, statement, token[0], pair, f"({shape}, token[])"),
+        Edit(*statement.operands, token[1]),
+        _tail(text, statement, f"{shape} get-tuple-element({pair}), index=0"),
+    ]
+
+
+def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
+    """An instruction that gave an empty tuple and gives a token today. As the root, it is followed by the empty tuple."""
+    if not statement.root:
+        return [_head(text, statement, definition, text.new_name(statement.name), "token[]")]
+    name = _new_name(text, statement, "done")
+    return [_head(text, statement, definition, name, "token[]"), _tail(text, statement, "() tuple()")]
+
+
+def outfeed(text: Text, statement: Statement) -> list[Edit] | None:
+    token = _with_token(text, statement, 1)
+    if token is None:
+        return None
+    at = statement.operands[1]
+    return [*_effect_only(text, statement, token[0]), Edit(at, at, f", {token[1]}")]
+
+
+def send_or_recv(operands: int) -> Rewriting:
+    def rewrite(text: Text, statement: Statement) -> list[Edit] | None:
+        token, shape = _with_token(text, statement, operands), _clean_shape(text, statement)
+        if token is None:
+            return None
+        if not shape.startswith("("):
+            # At first, the shape of `send` and `recv` was that of the data.
+            shape = f"({shape}, u32[], token[])" if shape else ""
+        elif "token[]" not in shape:
+            shape = f"{shape[:-1]}, token[])"
+        at = statement.operands[1]
+        name = f"{statement.root}{text.new_name(statement.name)}"
+        head = _head(text, statement, token[0], name, shape)
+        return [head, Edit(at, at, f", {token[1]}" if operands else token[1])] if shape else []
+
+    return rewrite
+
+
+def _operand_with_token(text: Text, statement: Statement) -> list[Edit]:
+    """Adds a token to the shape that is written before the operand, if there is one."""
+    for start, end in operands_of(text.masked, statement):
+        operand = text.masked[start:end]
+        close = operand.rfind(")")
+        if operand.startswith("(") and "token[]" not in operand:
+            return [Edit(start + close, start + close, ", token[]")]
+    return []
+
+
+def recv_done(text: Text, statement: Statement) -> list[Edit] | None:
+    shape = _clean_shape(text, statement)
+    if not shape or "token[]" in shape:
+        return None
+    pair = _new_name(text, statement, "pair")
+    return [
+        _head(text, statement, "", pair, f"({shape}, token[])"),
+        *_operand_with_token(text, statement),
+        _tail(text, statement, f"{shape} get-tuple-element({pair}), index=0"),
+    ]
+
+
+def send_done(text: Text, statement: Statement) -> list[Edit] | None:
+    if text.masked[slice(*statement.shape)].replace(" ", "") != "()":
+        return None
+    return [*_effect_only(text, statement, ""), *_operand_with_token(text, statement)]
+
+
+def dot(text: Text, statement: Statement) -> list[Edit] | None:
+    """`dot` of vectors or matrices without dimension numbers."""
+    if any(name.endswith("_contracting_dims") or name == "sparsity" for name in statement.attributes):
+        return None
+    arrays = [text.operand_array(operand) for operand in operands_of(text.masked, statement)]
+    if len(arrays) != 2:
+        return None
+    ranks = [len(array.dimensions) for array in arrays if array is not None]
+    result = text.array(statement.shape)
+    if len(ranks) != 2 or min(ranks) < 1 or max(ranks) > 2 or result is None or len(result.dimensions) != sum(ranks) - 2:
+        return []
+    return [_appended(statement, f", lhs_contracting_dims={{{ranks[0] - 1}}}, rhs_contracting_dims={{0}}")]
+
+
+def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Edit] | None:
+    """`broadcast-dim-one`, which repeated an operand along its dimensions of size 1."""
+    operands, result = operands_of(text.masked, statement), text.array(statement.shape)
+    operand = text.operand_array(operands[0]) if len(operands) == 1 else None
+    if operand is None or result is None or len(operand.dimensions) != len(result.dimensions):
+        return []
+    pairs = list(zip(operand.dimensions, result.dimensions, strict=True))
+    kept = [k for k, (old, new) in enumerate(pairs) if old == new]
+    if any(old not in {1, new} for old, new in pairs):
+        return []
+    before = Instructions(text, statement)
+    squeezed = operand.with_dimensions(*(operand.dimensions[k] for k in kept)).text
+    name = before.add("squeezed", f"{squeezed} reshape({text.name_of(operands[0])})")
+    edits = [before.edit, opcode_edit(statement, "broadcast"), Edit(*operands[0], name)]
+    return [*edits, _appended(statement, f", dimensions={{{','.join(map(str, kept))}}}")]
+
+
+def host_compute(text: Text, statement: Statement) -> list[Edit] | None:
+    names = ("channel_name", "cost_estimate_ns")
+    attributes = ', custom_call_target="host-compute", custom_call_has_side_effect=true'
+    if "channel_name" in statement.attributes:
+        low, high = statement.attributes["channel_name"]
+        attributes += f", backend_config={text.whole[text.whole.index('=', low) + 1 : high]}"
+    return [opcode_edit(statement, "custom-call"), _appended(statement, attributes), *drop_attributes(statement, names)]
+
+
+def device_id(text: Text, statement: Statement) -> list[Edit] | None:
+    """A device number as a signed number."""
+    array = text.array(statement.shape)
+    if array is None or array == Array("u32", ()):
+        return None
+    if array.dimensions:
+        return []
+    name = _new_name(text, statement, "id")
+    return [_head(text, statement, "", name, "u32[]"), _tail(text, statement, f"{array.text} convert({name})")]
+
+
+def scan(text: Text, statement: Statement) -> list[Edit] | None:
+    """At first, half of the operands of a scan were carries."""
+    if "num_carries" in statement.attributes:
+        return None
+    count = len(operands_of(text.masked, statement))
+    return [] if count % 2 else [_appended(statement, f", num_carries={count // 2}")]
+
+
+_COMMON = frozenset(
+    {"sharding", "metadata", "frontend_attributes", "backend_config", "control-predecessors", "origin", "original_value", "statistics"}
+    | {"parameter_replication", "async_execution_thread", "async_thread_name"}
+)
+
+
+def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
+    """The attributes of the wrapped instruction, and the wrapped computation, which are only written at the start today."""
+    extra = [name for name in statement.attributes if name not in _COMMON]
+    # `send-done` and the like are opcodes of their own.
+    if statement.opcode.split("-")[0] in {"send", "recv", "copy"} or "channel_id" in extra or not extra:
+        return None
+    return drop_attributes(statement, extra)
+
+
+_STARTS = ("all-reduce-start", "all-gather-start", "collective-permute-start", "copy-start")
+
+
+def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
+    """The shape of an asynchronous operation whose operands are not a tuple inside it."""
+    shape = text.masked[slice(*statement.shape)]
+    return [] if statement.opcode not in _STARTS and re.match(r"\(\s*+[a-z]", shape) else None
+
+
+def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:
+    low, high = statement.attributes.get("operand_precision", (0, 0))
+    return [] if re.search("packed_nibble", text.masked[low:high], re.IGNORECASE) else None
+
+
+def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
+    """A tuple whose written shape has more or fewer elements than operands; the operands counted."""
+    low, high = statement.shape
+    shape = text.masked[low:high]
+    if not shape.strip():
+        return None
+    inside = statement._replace(operands=(low + 1, high - 1))
+    count = len(operands_of(text.masked, inside)) if shape.startswith("(") else -1
+    return [Edit(low, high, "")] if count != len(operands_of(text.masked, statement)) else None
+
+
+def topk(text: Text, statement: Statement) -> list[Edit] | None:
+    """At first, topk compared elements by a function."""
+    span = statement.attributes.get("to_apply")
+    if span is None:
+        return None
+    name = text.masked[slice(*span)].partition("=")[2].strip().removeprefix("%")
+    header = re.compile(rf"^[ \t]*+%?{re.escape(name)}[ \t]*+[({{]", re.MULTILINE).search(text.masked)
+    direction = re.compile(r"direction=([GL])[ET]\b").search(text.masked, header.end()) if header is not None else None
+    return [] if direction is None else [Edit(*span, f", largest={'true' if direction[1] == 'G' else 'false'}")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from hlotool.differ.classes import classes_by_operands, classes_by_users, outlines, outlines_of, structure_classes
+from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, outlines, outlines_of
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -80,13 +80,17 @@ class _Matching:
             self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
 
     def join_similar(self) -> None:
-        """Pairs computations by the share of instructions that are the same, in themselves, in what they use, and in what uses them."""
+        """Pairs computations by the share of instructions that are the same, by themselves and with their neighbors.
+
+        What is further away does not count, since one change would make all instructions different that depend on it.
+        """
         graph = self.graph
         if not self.left or not self.right:
             return
         nodes = {c: self._nodes(c) for c in (*self.left, *self.right)}
         common: Counter[tuple[int, int]] = Counter()
-        for classes in (graph.structures, structure_classes(graph), classes_by_users(graph, graph.structures)):
+        alone = [-1] * len(graph.nodes)
+        for classes in (graph.structures, classes_by_neighborhood(graph, graph.structures, alone, 1)):
             counts: dict[int, tuple[Counter[int], Counter[int]]] = {}
             for side, computations in enumerate((self.left, self.right)):
                 for c in computations:

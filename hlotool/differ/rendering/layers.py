@@ -11,7 +11,7 @@ from hlotool.differ.delta import Delta
 __all__ = ["Layers", "layers"]
 
 # A shorter part that occurs several times is an expression rather than a layer.
-_SHORTEST = 6
+_SHORTEST = 4
 
 
 class Layers(NamedTuple):
@@ -31,9 +31,9 @@ def layers(delta: Delta) -> Layers | None:
     >>> def model(count):
     ...     weights = [f"w{k} = f32[] parameter({k + 1})" for k in range(count)]
     ...     lines = [f"x{k + 1} = f32[] {opcodes[k % 6]}(x{k}, w{k // 6})" for k in range(6 * count)]
-    ...     return hlotool.parse("\n".join(["ENTRY e { x0 = f32[] parameter(0)", *weights, *lines, f"ROOT r = f32[] tanh(x{6 * count}) }"]))
+    ...     return hlotool.parse(" ".join(["ENTRY e { x0 = f32[] parameter(0)", *weights, *lines, f"ROOT r = f32[] tanh(x{6 * count})", "}"]))
     >>> layers(hlotool.diff(model(3), model(4)))
-    Layers(is_added=True, number=1, size=7, before=3)
+    Layers(is_added=True, number=1, size=7, before=2)
     """
     if bool(delta.inserted) == bool(delta.deleted):
         return None

@@ -39,7 +39,12 @@ def _uncalled(random: Random, size: int) -> str:
     computations = []
     for k in range(size):
         chain, last = random.choice(kinds)
-        body = ["p = f32[6,6] parameter(0)", "z = f32[] constant(0)", "s = f32[4,6] slice(p), slice={[0:4], [0:6]}", "n = f32[6,6] pad(s, z), padding=1_1x0_0"]
+        body = [
+            "p = f32[6,6] parameter(0)",
+            "z = f32[] constant(0)",
+            "s = f32[4,6] slice(p), slice={[0:4], [0:6]}",
+            "n = f32[6,6] pad(s, z), padding=1_1x0_0",
+        ]
         computations.append(_computation(f"inner.{k}", [*body, *chain, f"r = f32[6,6] multiply({last}, p)"]))
         if random.random() < 0.5:
             body = ["x = f32[6,6] parameter(0)", f"f = f32[6,6] fusion(x), kind=kLoop, calls=inner.{k}", "y = f32[6,6] tanh(f)"]

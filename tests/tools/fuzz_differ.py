@@ -2,7 +2,8 @@
 
 Modules are those of tests/programs, generated ones, also repetitive ones, those in files, which may also be lists of texts, and those of the
 folder HLOTOOL_CORPUS. Each is edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. Every edit must be told with
-its kind, and nothing else may be, unless there is an explanation that costs no more than the edits. A module does not differ from itself, nor from its renamed copy but
+its kind, and nothing else may be, unless there is an explanation that costs no more than the edits.
+A module does not differ from itself, nor from its renamed copy but
 for names, and the difference the other way round has the same categories. Patches give one module from the other, whatever its names.
 `--faults` runs modules with one wrong part, which must be named; `--hash-seeds` compares what processes with several hash seeds tell,
 `--linear` measures the time on growing modules.

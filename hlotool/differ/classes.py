@@ -11,7 +11,7 @@ from typing import Any
 
 from hlotool.differ.graph import Graph
 
-__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "outlines", "outlines_of", "structure_classes"]
+__all__ = ["classes_by_neighborhood", "classes_by_operands", "classes_by_users", "outlines", "structure_classes"]
 
 
 _NOWHERE: Mapping[int, int] = {}
@@ -44,17 +44,13 @@ def structure_classes(graph: Graph) -> list[int]:
     return graph.structure_classes
 
 
-def outlines_of(graph: Graph, classes: Sequence[int]) -> list[int]:
-    """Equal numbers for computations whose nodes belong to the same classes by operands."""
-    numbers: dict[tuple[int, ...], int] = {}
-    keys = [(classes[root], *sorted([classes[node] for node in members])) for root, members in zip(graph.roots, graph.members, strict=True)]
-    return [numbers.setdefault(key, len(numbers)) for key in keys]
-
-
 def outlines(graph: Graph) -> list[int]:
     """Equal numbers for computations that differ in names, annotations and order only; computed once for a graph."""
     if graph.outlines is None:
-        graph.outlines = outlines_of(graph, structure_classes(graph))
+        classes = structure_classes(graph)
+        numbers: dict[tuple[int, ...], int] = {}
+        keys = [(classes[root], *sorted([classes[node] for node in members])) for root, members in zip(graph.roots, graph.members, strict=True)]
+        graph.outlines = [numbers.setdefault(key, len(numbers)) for key in keys]
     return graph.outlines
 
 

@@ -10,7 +10,7 @@ from hlotool.differ.costs import Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
-__all__ = ["counterparts", "improve_computations"]
+__all__ = ["canonical_order", "counterparts", "improve_computations"]
 
 _MOST_ROUNDS = 3
 # Exchanging computations with more instructions is not tried: their cost would have to be computed again.

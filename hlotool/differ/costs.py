@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import eq
 
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
@@ -65,8 +66,10 @@ class Costs:
         graph = self.graph
         a, b = graph.keys[left], graph.keys[right]
         cost: float = 0 if a == b else graph.parts.cost(a, b)
-        operands = tuple(map(self.pairs.partner.__getitem__, graph.operands[left]))
-        if operands != graph.operands[right] and not self.has_same_operands(left, right):
+        first, second = graph.operands[left], graph.operands[right]
+        # A tuple may have thousands of operands, and is compared whenever one of them is exchanged: this ends at the first difference.
+        is_equal = len(first) == len(second) and all(map(eq, map(self.pairs.partner.__getitem__, first), second))
+        if not is_equal and not self.has_same_operands(left, right):
             cost += 1
         if (left in graph.calls or right in graph.calls) and not self.has_same_calls(left, right):
             cost += _OTHER_CALL

@@ -72,20 +72,19 @@ class _Improver:
         return True
 
     def visit_blocks(self, node: int, candidates: Iterable[int]) -> bool:
-        """As `visit`, for a node, or for the operands of a pair, with all around it that is equal."""
+        """As `visit`, for a node, or for the operands of a pair, with all around it that has the same opcodes."""
         graph, partner = self.graph, self.partner
         starts = [(node, other) for other in candidates if other >= 0]
         if partner[node] >= 0:
             starts += zip(graph.operands[node], graph.operands[partner[node]], strict=False)
-        keys = graph.keys
-        starts = [(a, b) for a, b in starts if keys[a] == keys[b] and partner[a] != b and not graph.is_parameter[a]]
+        starts = [(a, b) for a, b in starts if self.is_kindred(a, b)]
         if not any(self.exchange_block(a, b) for a, b in starts[:_MOST_BLOCKS]):
             return False
         self.known.clear()
         return True
 
     def exchange_block(self, node: int, other: int) -> bool:
-        """Exchanges the partners of two nodes and of equal nodes around them, unless that does not lower the cost."""
+        """Exchanges the partners of two nodes and of those around them, unless that does not lower the cost."""
         block = self.block(node, other)
         touched = list(dict.fromkeys(x for a, b in block for x in (a, b, self.partner[a], self.partner[b]) if x >= 0))
         if any(len(self.graph.users[x]) > _MOST_USERS for x in touched):
@@ -102,14 +101,14 @@ class _Improver:
         return False
 
     def block(self, node: int, other: int) -> list[tuple[int, int]]:
-        """Two nodes, and what follows from them by operands and users that are equal, but are not partners."""
-        graph, partner, keys = self.graph, self.partner, self.graph.keys
+        """Two nodes, and what follows from them by operands and users that have the same opcodes, but are not partners."""
+        graph = self.graph
         block: dict[int, int] = {}
         taken: set[int] = set()
         pending = deque([(node, other)])
         while pending and len(block) < _MOST_IN_BLOCK:
             a, b = pending.popleft()
-            if a in block or b in taken or partner[a] == b or keys[a] != keys[b] or graph.is_parameter[a]:
+            if a in block or b in taken or not self.is_kindred(a, b):
                 continue
             block[a] = b
             taken.add(b)
@@ -118,6 +117,11 @@ class _Improver:
             if len(users) == len(others) <= _MOST_USERS_IN_BLOCK:
                 pending.extend((x, y) for (at, x), (where, y) in zip(users, others, strict=True) if at == where)
         return list(block.items())
+
+    def is_kindred(self, node: int, other: int) -> bool:
+        """Whether two nodes that are not partners have the same opcode; parameters are told apart by their numbers."""
+        graph = self.graph
+        return self.partner[node] != other and not graph.is_parameter[node] and graph.nodes[node].op is graph.nodes[other].op
 
     def restore(self, state: Iterable[tuple[int, int]]) -> None:
         """Gives nodes the partners back that they had."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -102,10 +103,15 @@ class Parts:
     def comparable(self, first: list[int], second: list[int]) -> list[int]:
         """The keys of the instructions of two modules without annotations that only one of the modules has, such as metadata that a dump leaves out.
 
-        These do not tell which instructions correspond.
+        These do not tell which instructions correspond. Some of them may still be there, as long as no value is that of the other module.
         """
-        present = [{k for key in set(keys) for k, number in enumerate(self.rows[key]) if k >= _ANNOTATED and number} for keys in (first, second)]
-        absent = present[0] ^ present[1]
+        counts = Counter(first), Counter(second)
+        absent = set()
+        for column in range(_ANNOTATED, _ANNOTATED + len(ANNOTATIONS)):
+            here, there = ({key: n for key, n in count.items() if self.rows[key][column]} for count in counts)
+            fewer, more = sorted((sum(here.values()), sum(there.values())))
+            if 2 * fewer < more and not {self.rows[key][column] for key in here} & {self.rows[key][column] for key in there}:
+                absent.add(column)
         if not absent:
             return first + second
         known: dict[int, int] = {}

@@ -34,10 +34,9 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         if not sources:
             continue
         # If a computation became two, the inner one has been taken out of it, even if that has kept most of the instructions.
-        inner = next(
-            (pairs.computations[c] for c in sorted(sources) if set(graph.callers[pairs.computations.get(c, c)]) & {*graph.members[computation]}), None
-        )
-        extracted = computation if inner is None else inner
+        members = graph.members[computation]
+        counterparts = [pairs.computations[c] for c in sorted(sources) if c in pairs.computations]
+        extracted = next((c for c in counterparts if any(caller in members for caller in graph.callers[c])), computation)
         is_fusion = any(graph.nodes[caller].op.name == "fusion" for caller in graph.callers[extracted])
         kind = ("fused" if is_fusion else "outlined") if from_left else ("unfused" if is_fusion else "inlined")
         here, there = graph.computations[extracted].name, [graph.computations[c].name for c in sorted(sources)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
-from hlotool.differ.classes import classes_by_operands, classes_by_users, outlines, outlines_of, structure_classes
+from hlotool.differ.classes import classes_by_neighborhood, outlines
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
 
@@ -20,8 +20,7 @@ def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
     uncalled = [c for c, callers in enumerate(graph.callers) if not callers and c not in graph.entries]
     matching = _Matching(graph, uncalled)
     if matching.left and matching.right:
-        matching.join_equal(outlines_of(graph, classes_by_operands(graph, graph.keys)))
-        matching.join_equal(outlines(graph))
+        matching.join_equal()
         matching.join_similar()
     return [graph.entries, *matching.pairs]
 
@@ -31,7 +30,7 @@ def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
     free = [c for c, members in enumerate(graph.members) if c not in pairs.computations and all(pairs.partner[node] < 0 for node in members)]
     matching = _Matching(graph, free)
     if matching.left and matching.right:
-        matching.join_equal(outlines(graph))
+        matching.join_equal()
         matching.join_similar()
     return matching.pairs
 
@@ -67,26 +66,34 @@ class _Matching:
         self.left = [c for c in self.left if c in free]
         self.right = [c for c in self.right if c in free]
 
-    def join_equal(self, outlines: Sequence[int]) -> None:
-        """Pairs computations of the same outline: those of the same name first, the others in order."""
-        groups: dict[int, tuple[list[int], list[int]]] = {}
-        for side, computations in enumerate((self.left, self.right)):
-            for c in computations:
-                groups.setdefault(outlines[c], ([], []))[side].append(c)
-        for here, there in groups.values():
-            names = {self.graph.computations[c].name: c for c in there}
-            self.join((c, names.get(self.graph.computations[c].name, -1)) for c in here)
-            free = {*self.left, *self.right}
-            self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
+    def join_equal(self) -> None:
+        """Pairs equal computations, rather with equal annotations: those of the same name first, the others in order."""
+        graph, numbers = self.graph, outlines(self.graph)
+        keys = {c: (numbers[c], *sorted([graph.keys[node] for node in graph.members[c]])) for c in (*self.left, *self.right)}
+        equalities: tuple[Callable[[int], Hashable], ...] = (keys.__getitem__, numbers.__getitem__)
+        for key in equalities:
+            groups: dict[Hashable, tuple[list[int], list[int]]] = {}
+            for side, computations in enumerate((self.left, self.right)):
+                for c in computations:
+                    groups.setdefault(key(c), ([], []))[side].append(c)
+            for here, there in groups.values():
+                names = {graph.computations[c].name: c for c in there}
+                self.join((c, names.get(graph.computations[c].name, -1)) for c in here)
+                free = {*self.left, *self.right}
+                self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
 
     def join_similar(self) -> None:
-        """Pairs computations by the share of instructions that are the same, in themselves, in what they use, and in what uses them."""
+        """Pairs computations by the share of instructions that are the same, by themselves and with their neighbors.
+
+        What is further away does not count, since one change would make all instructions different that depend on it.
+        """
         graph = self.graph
         if not self.left or not self.right:
             return
         nodes = {c: self._nodes(c) for c in (*self.left, *self.right)}
         common: Counter[tuple[int, int]] = Counter()
-        for classes in (graph.structures, structure_classes(graph), classes_by_users(graph, graph.structures)):
+        alone = [-1] * len(graph.nodes)
+        for classes in (graph.structures, classes_by_neighborhood(graph, graph.structures, alone, 1)):
             counts: dict[int, tuple[Counter[int], Counter[int]]] = {}
             for side, computations in enumerate((self.left, self.right)):
                 for c in computations:

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from edit_modules import EDITS, edit_module, renamed, reordered
 from fuzz_differ import PROGRAMS, faults, hash_seed_faults
+from repetitive import repetitive_module
 
 import hlotool
 
@@ -30,6 +31,21 @@ def test_single_edits(kind: str) -> None:
         assert not [*faults(edited, hlotool.diff(module, edited.module), outcomes)], path.name
     # Most edits have one explanation only.
     assert outcomes["as edited"] >= (0 if kind in ("clone", "inline", "outline") else 2)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_modules_that_repeat_themselves(seed: int) -> None:
+    random = Random(seed)
+    outcomes: Counter[str] = Counter()
+    while outcomes.total() < 4:
+        # Printing adds what the text leaves out, which is not an edit.
+        module = hlotool.parse(hlotool.to_text(hlotool.parse(repetitive_module(random, random.randint(2, 10)))))
+        edited = edit_module(module, 1, random)
+        if edited is None:
+            continue
+        edited = reordered(edited, random)
+        edited.module = renamed(edited.module, random)
+        assert not [*faults(edited, hlotool.diff(module, edited.module), outcomes)], str(module)
 
 
 def test_hash_seeds() -> None:

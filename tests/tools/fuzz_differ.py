@@ -1,8 +1,9 @@
 """Differences of randomly edited modules, by hand: `python tests/tools/fuzz_differ.py --count 500 --seed 1 [FILE ...]`.
 
-Modules are those of tests/programs, generated ones, those in files, which may also be lists of texts, and those of the folder HLOTOOL_CORPUS.
-Each is edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. Every edit must be told with its kind, and nothing
-else may be, unless there is an explanation that costs no more than the edits. A module does not differ from itself, nor from its renamed copy but
+Modules are those of tests/programs, generated ones, also repetitive ones, those in files, which may also be lists of texts, and those of the
+folder HLOTOOL_CORPUS. Each is edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. Every edit must be told with
+its kind, and nothing else may be, unless there is an explanation that costs no more than the edits.
+A module does not differ from itself, nor from its renamed copy but
 for names, and the difference the other way round has the same categories. Patches give one module from the other, whatever its names.
 `--faults` runs modules with one wrong part, which must be named; `--hash-seeds` compares what processes with several hash seeds tell,
 `--linear` measures the time on growing modules.
@@ -25,6 +26,7 @@ from random import Random
 from edit_modules import Edited, edit_module, renamed, reordered
 from fuzz_optimizer import texts_of
 from patching import patch_faults
+from repetitive import repetitive_module
 
 import hlotool
 from hlotool.differ.costs import Costs
@@ -52,7 +54,11 @@ def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
     lists = [path for path in sorted(Path(corpus).glob("run.jsonl.xz")) if path.is_file()] if corpus else []
     texts = [(path.name, text) for path in [*paths, *lists] for text in texts_of(path) if len(text) < 400_000]
     while True:
-        if random.random() < 0.15:
+        choice = random.random()
+        if choice < 0.15:
+            seed, size = random.randrange(1 << 30), random.randint(2, 24)
+            yield f"repetitive_module(Random({seed}), {size})", repetitive_module(Random(seed), size)
+        elif choice < 0.3:
             seed, size = random.randrange(1 << 30), random.randint(3, 60)
             yield f"random_module({seed}, size={size})", str(random_module(seed, size=size))
         else:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from hlotool.differ.categories import MINOR
+from hlotool.differ.rendering.layers import layers
 from hlotool.differ.rendering.notes import SIDE_ISSUES
 from hlotool.differ.rendering.report import Report
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.traits import STRUCTURAL
+from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.traits import COLLECTIVE, STRUCTURAL, TRANSCENDENTAL
+from hlotool.shapes.shape import Shape
 
 __all__ = ["count_of", "opcode_list", "region_sentences", "summary"]
 
@@ -54,8 +57,9 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     # Regions tell what moved.
     told = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
-    clauses = [*_changed(report), *_one_sided(report), *_others(report)]
-    clauses = [*_regions(report), *clauses] if is_brief else [*clauses, *_regions(report)]
+    whole = [*_layers(report), *_sharded(report)]
+    clauses = [*_changed(report), *([] if layers(delta) else _one_sided(report)), *_others(report)]
+    clauses = [*whole, *_regions(report), *clauses] if is_brief else [*whole, *clauses, *_regions(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
     if not mentions_minor:
@@ -63,7 +67,7 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     sentence = ", ".join(map(" ".join, clauses))
     if is_brief or len(sentence) <= _LONGEST:
         return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
-    return _in_numbers(report) + (f"; also {_joined(side_issues)}" if side_issues else "")
+    return "; ".join([*(" ".join(clause) for clause in whole), _in_numbers(report)]) + (f"; also {_joined(side_issues)}" if side_issues else "")
 
 
 def _in_numbers(report: Report) -> str:
@@ -82,6 +86,42 @@ def _in_numbers(report: Report) -> str:
 
 _Clause = tuple[str, ...]
 """What happened, and details, if there are any."""
+
+
+def _layers(report: Report) -> list[_Clause]:
+    """The layers by which one of the modules is longer."""
+    found = layers(report.delta)
+    if found is None:
+        return []
+    place = f"after layer {found.before}" if found.before else "before layer 1"
+    return [(f"{count_of(found.number, 'layer')} {'added' if found.is_added else 'removed'}", f"({count_of(found.size, 'instruction')}) {place}")]
+
+
+def _sharded(report: Report) -> list[_Clause]:
+    """How many shapes have been divided among devices, or put together again, and the collectives that only one module has."""
+    delta = report.delta
+    nodes, partner = delta.graph.nodes, delta.pairs.partner
+    resized = [x for x, changes in delta.changed.items() if any(change["kind"] == "shape" for change in changes)]
+    pairs = [(nodes[x].shape, nodes[partner[x]].shape) for x in resized]
+    divided = [(a, b) for a, b in pairs if _is_part(b, a)]
+    joined = [(a, b) for a, b in pairs if _is_part(a, b)]
+    shown, word = (divided, "sharded") if len(divided) >= len(joined) else (joined, "put together from shards")
+    collectives: list[_Clause] = []
+    for kind, one_sided in (("inserted", delta.inserted), ("deleted", delta.deleted)):
+        found = [nodes[x] for x in one_sided if COLLECTIVE in nodes[x].op.traits]
+        if found and kind not in delta.ignored:
+            collectives.append((f"{count_of(len(found), 'collective')} {kind}", f"({opcode_list(found)})"))
+    if not collectives or 2 * len(shown) <= len(pairs):
+        return []
+    examples = Counter(f"{a.text_without_layout} -> {b.text_without_layout}" for a, b in shown).most_common(2)
+    return [(f"{count_of(len(shown), 'shape')} {word}", f"({', '.join(text for text, _ in examples)})"), *collectives]
+
+
+def _is_part(shard: Shape, whole: Shape) -> bool:
+    """Whether the dimensions of a shape are those of another one, some of them divided."""
+    if not (shard.is_array and whole.is_array) or shard.rank != whole.rank or shard.dimensions == whole.dimensions:
+        return False
+    return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
 def _changed(report: Report) -> list[_Clause]:
@@ -119,14 +159,17 @@ def _one_sided(report: Report) -> list[_Clause]:
 
 
 def opcode_list(instructions: Iterable[Instruction], most: int = _MOST_HEADLINES) -> str:
-    """The opcodes that occur most, with their numbers; names and groups of values come last."""
-    instructions = list(instructions)
-    counts = Counter(x.op.name for x in instructions)
-    structural = {x.op.name for x in instructions if STRUCTURAL in x.op.traits}
-    common = sorted(counts.most_common(), key=lambda item: item[0] in structural)[:most]
-    rest = counts.total() - sum(number for _, number in common)
-    parts = [f"{number:,}x {opcode}" if number > 1 else opcode for opcode, number in common]
+    """The opcodes with their numbers: those that say most about a program first, names and groups of values last."""
+    counts = Counter(x.op for x in instructions)
+    ordered = sorted(counts.most_common(), key=lambda item: _rank(item[0]))[:most]
+    rest = counts.total() - sum(number for _, number in ordered)
+    parts = [f"{number:,}x {op.name}" if number > 1 else op.name for op, number in ordered]
     return ", ".join([*parts, count_of(rest, "other")] if rest else parts)
+
+
+def _rank(op: OpDef) -> int:
+    ranks = (COLLECTIVE, TRANSCENDENTAL)
+    return next((rank for rank, trait in enumerate(ranks) if trait in op.traits), len(ranks) + (STRUCTURAL in op.traits))
 
 
 def _others(report: Report) -> list[_Clause]:

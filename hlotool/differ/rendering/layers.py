@@ -1,0 +1,75 @@
+"""Finds layers that were added or removed: parts of a computation that occur in it several times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hlotool.differ.computations import canonical_order
+from hlotool.differ.delta import Delta
+
+__all__ = ["Layers", "layers"]
+
+# A shorter part that occurs several times is an expression rather than a layer.
+_SHORTEST = 4
+
+
+class Layers(NamedTuple):
+    """Layers that only one of the modules has: how many, their instructions, and how many layers come before them."""
+
+    is_added: bool
+    number: int
+    size: int
+    before: int
+
+
+def layers(delta: Delta) -> Layers | None:
+    """Returns the layers by which one of the modules is longer, if all instructions that only one module has belong to them.
+
+    >>> import hlotool
+    >>> opcodes = ["add", "subtract", "multiply", "divide", "maximum", "minimum"]
+    >>> def model(count):
+    ...     weights = [f"w{k} = f32[] parameter({k + 1})" for k in range(count)]
+    ...     lines = [f"x{k + 1} = f32[] {opcodes[k % 6]}(x{k}, w{k // 6})" for k in range(6 * count)]
+    ...     return hlotool.parse(" ".join(["ENTRY e { x0 = f32[] parameter(0)", *weights, *lines, f"ROOT r = f32[] tanh(x{6 * count})", "}"]))
+    >>> layers(hlotool.diff(model(3), model(4)))
+    Layers(is_added=True, number=1, size=7, before=2)
+    """
+    if bool(delta.inserted) == bool(delta.deleted):
+        return None
+    graph, counterpart = delta.graph, delta.pairs.computations
+    nodes = set(delta.inserted or delta.deleted)
+    homes = {graph.home[node] for node in nodes if graph.operands[node] and graph.home[node] in counterpart}
+    if len(homes) != 1:
+        return None
+    (home,) = homes
+    sequence = [node for node in canonical_order(graph, home) if graph.operands[node]]
+    places = [place for place, node in enumerate(sequence) if node in nodes]
+    first, length = places[0], len(places)
+    structures = [graph.structures[node] for node in sequence]
+    part = structures[first : first + length]
+    period = _period(part)
+    if places[-1] - first >= length or period < _SHORTEST:
+        return None
+    starts = _occurrences(structures, part[:period])
+    if len(starts) <= length // period:
+        return None
+    return Layers(bool(delta.inserted), length // period, len(nodes), sum(start + period <= first for start in starts))
+
+
+def _period(part: Sequence[int]) -> int:
+    """The length of the shortest sequence of which a part is a repetition."""
+    return next(n for n in range(1, len(part) + 1) if len(part) % n == 0 and part[n:] == part[:-n])
+
+
+def _occurrences(sequence: Sequence[int], part: Sequence[int]) -> list[int]:
+    """Where a part is in a sequence, without overlaps."""
+    starts = []
+    at = 0
+    while at <= len(sequence) - len(part):
+        if sequence[at : at + len(part)] == part:
+            starts.append(at)
+            at += len(part)
+        else:
+            at += 1
+    return starts

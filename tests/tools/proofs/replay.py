@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 
 import hlotool
-from hlotool.errors import EvaluationError, HlotoolError
+from hlotool.errors import Diagnostic, EvaluationError, HlotoolError
 from hlotool.interp.dtypes import Array
 from hlotool.interp.inputs import random_arguments
 from hlotool.interp.options import RunOptions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.values import Value, leaves, with_leaves
 from hlotool.ir.model import Module
+from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.checking import same_bits, same_up_to_rounding, special_arguments
 from hlotool.optimizer.context import Context
@@ -41,7 +42,7 @@ from hlotool.optimizer.registry import Rule, all_rules
 from hlotool.optimizer.report import Report
 from hlotool.optimizer.simplify import simplify
 
-__all__ = ["FOLDER", "Program", "Subject", "apply_rule", "fault", "read_programs", "replay", "subjects_of", "write_programs"]
+__all__ = ["FOLDER", "Program", "Subject", "apply_rule", "errors_of", "fault", "read_programs", "replay", "subjects_of", "write_programs"]
 
 FOLDER = Path(__file__).parents[2] / "optimizer" / "proofs"
 _SEPARATOR = "// -----\n"
@@ -191,14 +192,19 @@ def size_of(module: Module) -> str:
     return ", ".join(_plural(count, noun) for count, noun in zip(counts, ("instruction", "operand", "attribute"), strict=True))
 
 
+def errors_of(module: Module) -> list[Diagnostic]:
+    """The errors of a module, in which element types may be mixed as the optimizer allows it."""
+    return [d for d in hlotool.verify(module, VerifyModes(allow_mixed_precision=True)) if d.severity == "error"]
+
+
 def fault(subject: Subject, module: Module, after: Module) -> str | None:
     """How the result of a rule or pass is wrong: not valid, or not equal in a run; None if it is right."""
-    known = {d.code for d in hlotool.verify(module) if d.severity == "error"}
+    known = {d.code for d in errors_of(module)}
     try:
         again = hlotool.parse(hlotool.to_text(after))
     except HlotoolError as error:
         return f"not valid any more: {error}"
-    errors = [d for d in hlotool.verify(again) if d.severity == "error" and d.code not in known]
+    errors = [d for d in errors_of(again) if d.code not in known]
     if errors:
         return f"not valid any more: {errors[0]}"
     if subject.flags:

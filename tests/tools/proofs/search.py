@@ -28,7 +28,7 @@ from hlotool.ir.model import Module
 from proofs.calling import program_for_pass
 from proofs.expressions import CASES, Batch, expressions_of, is_elementwise, typed
 from proofs.guards import Guard, apart, guards_of
-from proofs.replay import Program, Subject, fault, read_programs, size_of, subjects_of
+from proofs.replay import Program, Subject, errors_of, fault, read_programs, size_of, subjects_of
 from proofs.shapes import Undrawable, program_for
 
 __all__ = ["Search"]
@@ -119,7 +119,7 @@ class Search:
         for subjects, text in _texts(self.module, list(self.by_subject), stage):
             try:
                 parsed = hlotool.parse(text)
-                if any(d.severity == "error" for d in hlotool.verify(parsed)):
+                if errors_of(parsed):
                     continue
             except HlotoolError:
                 continue

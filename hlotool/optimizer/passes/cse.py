@@ -8,7 +8,7 @@ from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.walk import fusion_computations
 from hlotool.literals.data import decode
-from hlotool.opdefs.traits import COMMUTATIVE, NONDETERMINISTIC
+from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.context import Context
 from hlotool.shapes.literal import Literal
 
@@ -32,7 +32,7 @@ def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
     rewriter = context.rewriter
     known: dict[Any, Instruction] = {}
     for x in context.instructions(computation):
-        if x.op.name == "parameter" or context.has_effect(x):
+        if context.has_effect(x):
             continue
         first = known.setdefault(keys.of(x), x)
         if first is x:
@@ -63,8 +63,7 @@ class _Keys:
         self._literals: dict[int, tuple[Any, Literal]] = {}
 
     def of(self, x: Instruction) -> Any:
-        if NONDETERMINISTIC in x.op.traits:
-            return x
+        # What gives another value each time has an effect, and is not asked about.
         immediate = x.immediate
         if isinstance(immediate, Literal):
             if immediate.elided:
@@ -98,20 +97,20 @@ def merge_computations(context: Context) -> bool:
     rewriter, module = context.rewriter, context.module
     rewriter.flush()
     first = ComputationClasses(module).first
-    # Each fusion has a computation of its own.
-    fused = fusion_computations(module)
+    # Each fusion has a computation of its own, and what is started asynchronously must not be called.
+    started = {f for f in rewriter.computations() if any(caller.op.is_asynchronous for caller in rewriter.callers(f))}
+    alone = started.union(fusion_computations(module))
     for computation in context.computations():
         other = first[computation]
-        if other is computation or computation is module.entry or other in module.hidden or computation in fused or other in fused:
+        if other is computation or computation in alone or other in alone:
             continue
         for caller in rewriter.callers(computation):
-            if caller.op.is_asynchronous or not context.allows("dedup", caller, (f"calls {other.name} instead of {computation.name}",)):
-                continue
-            rewriter.update(caller, attributes={name: _replaced(value, computation, other) for name, value in caller.attributes.items()})
+            if context.allows("dedup", caller, (f"calls {other.name} instead of {computation.name}",)):
+                rewriter.update(caller, attributes={name: _replaced(value, computation, other) for name, value in caller.attributes.items()})
     return context.report.count > before
 
 
 def _replaced(value: Any, old: Computation, new: Computation) -> Any:
     if value is old:
         return new
-    return tuple(new if part is old else part for part in value) if isinstance(value, tuple) and old in value else value
+    return tuple(new if part is old else part for part in value) if isinstance(value, tuple) else value

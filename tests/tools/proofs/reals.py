@@ -13,7 +13,6 @@ from typing import Any
 
 import z3
 
-import hlotool
 from hlotool.analysis.simplify import constant_value
 from hlotool.ir.model import Instruction
 from hlotool.optimizer.registry import Rule

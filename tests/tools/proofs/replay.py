@@ -46,7 +46,7 @@ __all__ = ["FOLDER", "Program", "Subject", "apply_rule", "errors_of", "fault", "
 
 FOLDER = Path(__file__).parents[2] / "optimizer" / "proofs"
 _SEPARATOR = "// -----\n"
-_HEAD = re.compile(r"// (?P<kind>rule|pass) (?P<name>\S+): (?P<count>\d+) rewrites?, leaves (?P<size>\d+ instructions?, \d+ operands?, \d+ attributes?)\n")
+_HEAD = re.compile(r"// (?P<kind>rule|pass) (?P<name>\S+): (?P<count>\d+) rewrites?, leaves (?P<size>\d+ instructions?, [^\n]*)\n")
 _GUARD = re.compile(r"// (?P<how>wrong|otherwise): (?P<guard>[^\n]+)\n")
 _REPLICAS = re.compile(r"(?:replica_count|num_partitions)=[2-9]")
 _INPUTS, _MOST_ROUNDS = 3, 10
@@ -145,8 +145,8 @@ def _path(module: str) -> Path:
 def read_programs(module: str) -> list[Program]:
     """The recorded programs of a Python module with rules or passes."""
     path = _path(module)
-    parts = path.read_text(encoding="utf-8").split(_SEPARATOR) if path.exists() else []
-    return [_program(part) for part in parts]
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return [_program(part) for part in text.split(_SEPARATOR) if part]
 
 
 def _program(part: str) -> Program:

@@ -48,10 +48,10 @@ class Guard:
 
 def guards_of(home: str) -> dict[str, Guard]:
     """The guards of a Python module with rules or passes, and of its helpers, by function and text, whatever their lines are."""
-    helpers = _HELPERS.get(home.removeprefix("hlotool.optimizer."), ())
+    subjects_here, helpers = subjects_of()[home], _HELPERS.get(home.removeprefix("hlotool.optimizer."), ())
     trees = {module: tree_of(module) for module in (home, *helpers)}
     nodes = _references(trees.values())
-    reached = {subject: _reached(nodes, subject.function) for subject in subjects_of()[home]}
+    reached = {subject: _reached(nodes, subject.function) for subject in subjects_here}
     result: dict[str, Guard] = {}
     for module, tree in trees.items():
         for owner, classes, function in outermost_functions(tree):

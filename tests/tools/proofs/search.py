@@ -181,8 +181,13 @@ class Search:
                 self.shared[:8] = struct.pack("II", _OTHERWISE, number)
 
     def programs(self) -> list[Program]:
-        """The programs that were found, with the guards that need them."""
+        """The programs that were found, with the guards that need them; and one that each other rule or pass rewrites."""
         result: dict[int, Program] = {}
+        needed = {x.subject for x, _ in self.found.values()}
+        for candidates in (candidates for subject, candidates in self.by_subject.items() if subject not in needed):
+            first = next((x for x in candidates if x.count and fault(x.subject, x.module, x.after) is None), None)
+            if first is not None:
+                result[id(first)] = Program(first.subject, first.text, first.count, size_of(first.after))
         for key, (x, how) in self.found.items():
             program = result.setdefault(id(x), Program(x.subject, x.text, x.count, size_of(x.after)))
             program.guards[key] = how

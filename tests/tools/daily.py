@@ -24,7 +24,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("growth.py", "--sample", "12"),
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),
-    ("break_guards.py", "--count", "40"),
+    ("break_guards.py", "--count", "20", "--recorded"),
     ("fuzz_differ.py", "--count", "20", "--faults", "6", "--linear"),
 )
 """Fuzzers, with as much to do as takes each of them less than a minute."""

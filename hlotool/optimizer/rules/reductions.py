@@ -10,7 +10,7 @@ from hlotool.ir.model import Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.opdefs.traits import ASSOCIATIVE, IDEMPOTENT
 from hlotool.optimizer.dimensions import dimensions_of
-from hlotool.optimizer.patterns import element_type, is_integral
+from hlotool.optimizer.patterns import element_type, is_complex, is_integral
 from hlotool.optimizer.registry import rule
 from hlotool.optimizer.site import Site
 
@@ -36,8 +36,7 @@ def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
 
 
 def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
-    # There are no such functions of complex numbers.
-    return is_integral(x) or IDEMPOTENT in combiner.traits
+    return is_integral(x) or (IDEMPOTENT in combiner.traits and not is_complex(x))
 
 
 @rule("reduce")

@@ -42,9 +42,10 @@ for a sample of types if there are several. *Z3*: an SMT solver shows that both 
 change the rounding, for all real numbers for which both are defined. *Programs at each guard*: for every condition in the code of the rule, and for
 each part and limit of it, there is a recorded program that shows a change of that condition, because the program goes wrong or is rewritten
 otherwise than it should be. So there are programs on both sides of each condition, and both sides of each rewrite are compared bit for bit; for
-rules that change the rounding, on small integers. Passes have such programs, too ([tests/optimizer/proofs](../../tests/optimizer/proofs)). Proofs
-of a rule that needs flags exclude what its flags exclude. *Tested* is what is only seen for special numbers, since all combinations of operands
-would be too many. The tests repeat all of this, and compare both sides of all cases in [tests/optimizer](../../tests/optimizer).
+rules that change the rounding, on small integers. Passes have such programs, too ([tests/optimizer/proofs](../../tests/optimizer/proofs)), except
+for the guards that `open.txt` lists there. Proofs of a rule that needs flags exclude what its flags exclude. *Tested* is what is only seen for
+special numbers, since all combinations of operands would be too many. The tests repeat all of this, and compare both sides of all cases in
+[tests/optimizer](../../tests/optimizer).
 """
 # What the tests of the rewrite rules prove; `tests/tools/prove_rules.py` and `prove_guards.py` write it.
 _PROOFS = _ROOT / "tests" / "optimizer" / "proofs.json"

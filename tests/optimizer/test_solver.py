@@ -1,5 +1,6 @@
-"""Proofs with an SMT solver: of rules about elements for types of 16 to 64 bits, of rules that round otherwise over the real numbers; and the solver's model of
-HLO against the interpreter.
+"""Proofs with an SMT solver, and the solver's model of HLO against the interpreter.
+
+Rules about elements are proved for types of 16 to 64 bits, and rules that round otherwise over the real numbers.
 """
 
 from __future__ import annotations

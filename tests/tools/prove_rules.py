@@ -1,8 +1,8 @@
 """Proves the rewrite rules about elements, and writes down how: `python tests/tools/prove_rules.py [RULE ...]`.
 
-Without names, all of these rules are proved, and `tests/optimizer/proofs.json` is written, which the pages of the documentation and the tests read. With
-names, it only prints what it finds. The environment variable HLOTOOL_PROOFS multiplies what is tried. Without Z3 (`pip install z3-solver`), what
-it proves stays as it is written down. Guards are the business of `prove_guards.py`.
+Without names, all of these rules are proved, and `tests/optimizer/proofs.json` is written, which the pages of the documentation and the tests read.
+With names, it only prints what it finds. The environment variable HLOTOOL_PROOFS multiplies what is tried. Without Z3 (`pip install z3-solver`),
+what it proves stays as it is written down. Guards are the business of `prove_guards.py`.
 """
 
 from __future__ import annotations

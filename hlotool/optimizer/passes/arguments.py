@@ -29,7 +29,7 @@ def simplify_arguments(context: Context) -> bool:
     # Callers come first, since what they pass and need decides about the computations that they call.
     for computation in reversed(context.computations()):
         callers = context.rewriter.callers(computation)
-        if computation is context.module.entry or not callers or not all(map(_is_changeable, callers)):
+        if not callers or not all(map(_is_changeable, callers)):
             continue
         parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and context.rewriter.is_used(x)]
         parameters = [x for x in parameters if context.is_movable(x)]
@@ -66,7 +66,8 @@ def _use_constants(context: Context, computation: Computation, parameters: list[
             continue
         if any(y.literal != literal or y.shape != x.shape for y in arguments) or not rewriter.is_used(x):
             continue
-        if any(caller.op.name != "call" for caller in callers) or not context.allows("constant-argument", x, (arguments[0],)):
+        # Fusions do not share computations.
+        if callers[0].op.name != "call" or not context.allows("constant-argument", x, (arguments[0],)):
             continue
         new = rewriter.insert("constant", after=x, shape=x.shape, immediate=literal, origin=arguments[0])
         rewriter.replace_all_uses(x, new)
@@ -76,7 +77,8 @@ def _remove_unneeded_results(context: Context, computation: Computation, callers
     rewriter = context.rewriter
     if not is_removable_root(rewriter, computation.root) or not all(is_only_taken_apart(rewriter, caller) for caller in callers):
         return
-    if any("output_to_operand_aliasing" in caller.attributes for caller in callers):
+    # Only fusions have it.
+    if "output_to_operand_aliasing" in callers[0].attributes:
         return
     needed = {index for caller in callers for index in taken_elements(rewriter, caller)}
     count = len(computation.root.operands)

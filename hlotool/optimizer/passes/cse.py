@@ -7,7 +7,7 @@ from typing import Any
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.walk import fusion_computations
-from hlotool.opdefs.traits import COMMUTATIVE, NONDETERMINISTIC
+from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.context import Context
 
 __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
@@ -27,7 +27,7 @@ def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
     rewriter = context.rewriter
     known: dict[Any, Instruction] = {}
     for x in context.instructions(computation):
-        if x.op.name == "parameter" or context.has_effect(x):
+        if context.has_effect(x):
             continue
         first = known.setdefault(keys.of(x), x)
         if first is x:
@@ -56,8 +56,7 @@ class _Keys:
         self._frozen = ComputationClasses(context.module).frozen
 
     def of(self, x: Instruction) -> Any:
-        if NONDETERMINISTIC in x.op.traits:
-            return x
+        # Instructions that give another value each time have an effect, and do not come here.
         if x.literal is not None and x.literal.elided:
             return x
         operands = tuple([id(y) for y in x.operands])
@@ -112,6 +111,6 @@ def _kept_computations(context: Context) -> dict[Computation, Computation]:
 def _replaced(value: Any, kept: dict[Computation, Computation]) -> Any:
     if isinstance(value, Computation):
         return kept.get(value, value)
-    if isinstance(value, tuple) and value and isinstance(value[0], Computation):
+    if isinstance(value, tuple):
         return tuple([kept.get(part, part) for part in value])
     return value

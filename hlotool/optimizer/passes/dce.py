@@ -50,7 +50,7 @@ def _remove_computations(context: Context) -> bool:
 
 def _remove_parameters(context: Context) -> bool:
     # Of all computations, not only up to the first.
-    return sum(_remove_parameters_of(context, computation) for computation in context.computations() if computation is not context.module.entry) > 0
+    return sum(_remove_parameters_of(context, computation) for computation in context.computations()) > 0
 
 
 def _remove_parameters_of(context: Context, computation: Computation) -> bool:

@@ -16,8 +16,6 @@ def undo_fusions(context: Context) -> bool:
     before = context.report.count
     rewriter = context.rewriter
     for computation in context.computations():
-        if any(caller.op.is_asynchronous for caller in rewriter.callers(computation)):
-            continue
         for x in context.instructions(computation):
             if x.op.name != "fusion" or not context.is_movable(x) or not can_replace_caller(x, x.called[0]):
                 continue

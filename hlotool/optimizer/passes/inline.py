@@ -20,7 +20,7 @@ def inline_calls(context: Context) -> bool:
     # Callees come first, so a body has been inlined into when it is inlined itself.
     for computation in context.computations():
         for x in context.instructions(computation):
-            if x.op.name == "call" and x in context.rewriter and _is_inlinable(context, x, decisions) and _allows(context, x):
+            if x.op.name == "call" and _is_inlinable(context, x, decisions) and _allows(context, x):
                 _inline(context, x, x.called[0])
     return context.report.count > before
 
@@ -31,7 +31,7 @@ def _allows(context: Context, x: Instruction) -> bool:
 
 def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation, bool]) -> bool:
     body = x.called[0]
-    if not context.is_movable(x) or not says_nothing_else(x) or body is context.module.entry or not can_replace_caller(x, body):
+    if not context.is_movable(x) or not says_nothing_else(x) or not can_replace_caller(x, body):
         return False
     if context.rewriter.is_only_caller(x, body):
         return True

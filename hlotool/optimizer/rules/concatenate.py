@@ -192,7 +192,8 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
     element_type = sources[0].shape.element_type
     if not are_plain(x) or any(a.shape.element_type != element_type for a in sources):
         return None
-    if any(a.shape.dimensions != y.shape.dimensions for a, y in zip(sources, x.operands, strict=True)):
+    # Conversions of bits to another size add or drop a dimension, in all operands or in none.
+    if sources[0].shape.dimensions != first.shape.dimensions:
         return None
     whole = site.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=dimensions_of(x))
     return site.with_operands(first, [whole], shape=x.shape)

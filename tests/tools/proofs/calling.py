@@ -41,7 +41,7 @@ class _Body:
     def add(self, shape: str, text: str, *, is_plain: bool = False) -> str:
         name = f"{self.prefix}{len(self.lines)}"
         if not is_plain and self.module.chance(0.03) and self.lines:
-            earlier = self.random.choice([known for known in self.shapes])
+            earlier = self.random.choice(list(self.shapes))
             text += f", control-predecessors={{{earlier}}}"
         elif not is_plain and self.module.chance(0.03):
             note = self.random.choice(_NOTES)

@@ -8,6 +8,7 @@ import resource
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from types import FunctionType
 
 from code_changes import Swap, names_in
@@ -16,19 +17,21 @@ from reached import tree_of
 
 from proofs.replay import FOLDER, Subject, subjects_of
 
-__all__ = ["Guard", "apart", "equivalents", "guards_of"]
+__all__ = ["Guard", "apart", "equivalents", "guards_of", "open_guards"]
 
-_HELPERS = {
-    "passes.arguments": ("hlotool.optimizer.tuple_edits",),
-    "passes.inline": ("hlotool.optimizer.inlining",),
-    "rules.arithmetic": ("hlotool.optimizer.patterns",),
-    "rules.identities": ("hlotool.analysis.simplify",),
-    "rules.reshape": ("hlotool.optimizer.dimensions",),
-}
-"""Modules whose functions rules and passes share, each with the first of these that has programs for it."""
+_HELPERS: dict[str, dict[str, tuple[str, ...]]] = {
+    "passes.arguments": {"hlotool.optimizer.tuple_edits": ()},
+    "passes.inline": {"hlotool.optimizer.inlining": ()},
+    "rules.arithmetic": {"hlotool.optimizer.patterns": ()},
+    "rules.identities": {"hlotool.analysis.simplify": tuple(
+        "same_value _by_algebra _of_one _of_two _if_in_order _padded _reversed _joined _selected _element _regrouped".split()
+    )},
+    "rules.reshape": {"hlotool.optimizer.dimensions": ()},
+}  # fmt: skip
+"""Modules whose functions rules and passes share, each with one of those whose programs show their guards; all functions, or only these."""
 
 _MEMORY = 6 << 30
-_EQUIVALENTS = FOLDER / "equivalent.txt"
+_EQUIVALENTS, _OPEN = FOLDER / "equivalent.txt", FOLDER / "open.txt"
 
 
 @dataclass
@@ -48,15 +51,15 @@ class Guard:
 
 def guards_of(home: str) -> dict[str, Guard]:
     """The guards of a Python module with rules or passes, and of its helpers, by function and text, whatever their lines are."""
-    helpers = _HELPERS.get(home.removeprefix("hlotool.optimizer."), ())
+    subjects_here, helpers = subjects_of()[home], _HELPERS.get(home.removeprefix("hlotool.optimizer."), {})
     trees = {module: tree_of(module) for module in (home, *helpers)}
     nodes = _references(trees.values())
-    reached = {subject: _reached(nodes, subject.function) for subject in subjects_of()[home]}
+    reached = {subject: _reached(nodes, subject.function) for subject in subjects_here}
     result: dict[str, Guard] = {}
     for module, tree in trees.items():
         for owner, classes, function in outermost_functions(tree):
             subjects = [subject for subject, names in reached.items() if not names.isdisjoint({owner, *classes})]
-            if not subjects:
+            if not subjects or (helpers.get(module) and owner not in helpers[module]):
                 continue
             for mutation in guard_mutations(module, owner, function):
                 key = f"{owner}: {mutation.what}"
@@ -81,8 +84,17 @@ def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
 
 def equivalents(module: str) -> set[str]:
     """The guards of a module whose changes make no difference, for the reasons that comments in the file give."""
+    return _listed(_EQUIVALENTS, module)
+
+
+def open_guards(module: str) -> set[str]:
+    """The guards of a module for which no program is known yet."""
+    return _listed(_OPEN, module)
+
+
+def _listed(path: Path, module: str) -> set[str]:
     start = f"{module.rpartition('.')[2]}: "
-    return {line.removeprefix(start) for line in _EQUIVALENTS.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
+    return {line.removeprefix(start) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
 
 
 def _reached(nodes: dict[str, set[str]], name: str) -> set[str]:

@@ -174,7 +174,7 @@ def _binary_method(name: str, opcode: str, doc: str, about: str, passed: str = "
 def _binary(row: BinaryRow) -> str:
     kinds = row.strict_kinds or row.kinds
     about = f"The operands have {_kinds_text(kinds)} elements and are broadcast; BuilderError for others."
-    return _binary_method(method_name(row.name), row.name, row.doc, about)
+    return _binary_method(method_name(row.name), row.name, _first_sentences(row.doc), about)
 
 
 def _complex() -> str:

@@ -232,9 +232,10 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "power",
         _NUMERIC,
-        "lhs to the power of rhs; integers wrap around. Of an integer exponent, XLA:CPU takes only the lowest six bits. It reads exponents as "
-        "signed numbers, also in unsigned types, and negative powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding "
-        "takes all bits, so that both agree only for exponents from 0 to 63.",
+        "lhs to the power of rhs; integers wrap around.\n\n"
+        "XLA:CPU takes only the lowest six bits of an integer exponent. It reads exponents as signed numbers, even in unsigned types, and negative "
+        "powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding takes all bits, so the two agree only for exponents from "
+        "0 to 63.",
         traits=(TRANSCENDENTAL,),
         algebra=Algebra(value(1, 1.0)),
     ),

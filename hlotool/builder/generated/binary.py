@@ -146,7 +146,7 @@ class BinaryMethods(Emitter):
         return self._binary(_OR, lhs, rhs, broadcast_dimensions)
 
     def pow(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs to the power of rhs.
+        """lhs to the power of rhs; integers wrap around.
 
         The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hlotool.analysis.loops import exact_trip_count
-from hlotool.interp.failures import is_as_inferred, may_fail
 from hlotool.interp.kernels.control_flow import is_pure
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.blocks import write_cluster
@@ -250,7 +249,7 @@ def _must_run(item: Item) -> bool:
     """Whether something is noticed of an operation that nothing needs: its effect, or an error."""
     if isinstance(item, Cluster):
         return False
-    return not (item.is_pure and is_as_inferred(item.instruction)) or may_fail(item.instruction)
+    return not item.is_removable
 
 
 _WRITERS: dict[type, Callable[[Any, Any, list[Variable]], None]] = {

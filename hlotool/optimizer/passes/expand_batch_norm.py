@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.dimensions import element_count, is_plain
+from hlotool.optimizer.dimensions import is_plain
 from hlotool.optimizer.passes.expand import expand
 from hlotool.optimizer.site import Site
-from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["expand_batch_norms"]
 
-_LARGEST_F16 = 65504
+# Sums in narrower types would soon be rounded to infinity.
+_TYPES = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def expand_batch_norms(context: Context) -> bool:
@@ -26,7 +27,7 @@ def expand_batch_norms(context: Context) -> bool:
     """
     # By element type.
     reducers: dict[str, Computation] = {}
-    expansions = {f"batch-norm-{kind}": partial(rewrite, reducers) for kind, rewrite in _EXPANSIONS.items()}
+    expansions = {f"batch-norm-{kind}": partial(_expand, reducers, expansion) for kind, expansion in _EXPANSIONS.items()}
     changed = expand(context, "expand-batch-norm", expansions, frozenset({"afn"}))
     for reducer in reducers.values():
         if not context.rewriter.caller_count(reducer):
@@ -89,41 +90,32 @@ def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
     return computation
 
 
-def _is_expandable(x: Instruction) -> bool:
-    """Whether all operands are static and have the same type of floats, in which elements can be counted."""
-    shape = x.operands[0].shape
-    if ELEMENT_TYPES[shape.element_type].bits < 16 or not element_count(shape):
-        return False
-    if shape.element_type == "f16" and element_count(shape) > _LARGEST_F16:
-        return False
-    return all(is_plain(y.shape) and y.shape.element_type == shape.element_type and len(y.shape.dimensions) == 1 for y in x.operands[1:4])
-
-
-def _inference(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
-    _, scale, offset, mean, variance = x.operands
-    if not _is_expandable(x) or len(variance.shape.dimensions) != 1 or variance.shape.element_type != x.shape.element_type:
+def _expand(
+    reducers: dict[str, Computation], expansion: Callable[[_Features, Sequence[Instruction]], Instruction], x: Instruction, site: Site
+) -> Instruction | None:
+    """Expands an instruction if all operands are static and have the same type of floats."""
+    element_type = x.operands[0].shape.element_type
+    if element_type not in _TYPES or not all(is_plain(y.shape) and y.shape.element_type == element_type for y in x.operands):
         return None
-    features = _Features(reducers, x, site)
+    return expansion(_Features(reducers, x, site), x.operands)
+
+
+def _inference(features: _Features, operands: Sequence[Instruction]) -> Instruction:
+    _, scale, offset, mean, variance = operands
     return features.normalized(mean, features.apply("multiply", scale, features.inverse_deviation(variance)), offset)
 
 
-def _training(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
-    a, scale, offset = x.operands
-    if not _is_expandable(x):
-        return None
-    features = _Features(reducers, x, site)
+def _training(features: _Features, operands: Sequence[Instruction]) -> Instruction:
+    a, scale, offset = operands
     mean = features.mean(a)
     squares = features.mean(features.apply("multiply", a, a))
     variance = features.apply("subtract", squares, features.apply("multiply", mean, mean))
     normal = features.normalized(mean, features.apply("multiply", scale, features.inverse_deviation(variance)), offset)
-    return site.add("tuple", [normal, mean, variance], x.shape)
+    return features.site.add("tuple", [normal, mean, variance])
 
 
-def _gradient(reducers: dict[str, Computation], x: Instruction, site: Site) -> Instruction | None:
-    a, scale, mean, variance, slope = x.operands
-    if not _is_expandable(x) or slope.shape != a.shape:
-        return None
-    features = _Features(reducers, x, site)
+def _gradient(features: _Features, operands: Sequence[Instruction]) -> Instruction:
+    a, scale, mean, variance, slope = operands
     factor = features.inverse_deviation(variance)
     centered = features.apply("subtract", a, features.wide(mean))
     of_offset = features.sum(slope)
@@ -134,7 +126,7 @@ def _gradient(reducers: dict[str, Computation], x: Instruction, site: Site) -> I
     rest = features.apply("subtract", slope, features.wide(features.apply("divide", of_offset, features.number(features.count))))
     rest = features.apply("subtract", rest, features.apply("multiply", centered, features.wide(share)))
     of_operand = features.apply("multiply", rest, features.wide(features.apply("multiply", scale, factor)))
-    return site.add("tuple", [of_operand, of_scale, of_offset], x.shape)
+    return features.site.add("tuple", [of_operand, of_scale, of_offset])
 
 
 _EXPANSIONS = {"inference": _inference, "training": _training, "grad": _gradient}

@@ -24,9 +24,9 @@ def expand_dots(context: Context) -> bool:
 
 
 def _dot(x: Instruction, site: Site) -> Instruction | None:
-    lhs, rhs = x.operands[:2]
+    lhs, rhs = x.operands
     attributes = x.attributes
-    if len(x.operands) != 2 or "sparsity" in attributes or not all(is_plain(shape) for shape in (x.shape, lhs.shape, rhs.shape)):
+    if not all(is_plain(shape) for shape in (x.shape, lhs.shape, rhs.shape)):
         return None
     batch, contracted = [attributes.get(f"lhs_{kind}_dims", ()) for kind in ("batch", "contracting")]
     batch_there, contracted_there = [attributes.get(f"rhs_{kind}_dims", ()) for kind in ("batch", "contracting")]
@@ -38,8 +38,8 @@ def _dot(x: Instruction, site: Site) -> Instruction | None:
     batches = tuple(range(count))
     shape = array_shape(x.shape.element_type, (*first.shape.dimensions[: count + 1], second.shape.dimensions[count + 1]))
     changed = {
-        "lhs_batch_dims": batches or None,
-        "rhs_batch_dims": batches or None,
+        "lhs_batch_dims": batches,
+        "rhs_batch_dims": batches,
         "lhs_contracting_dims": (count + 1,),
         "rhs_contracting_dims": (count,),
     }

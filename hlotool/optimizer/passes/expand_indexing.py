@@ -8,10 +8,11 @@ from math import prod
 from typing import Any
 
 from hlotool.ir.model import Computation, Instruction
+from hlotool.literals.literal import Literal
 from hlotool.opdefs.algebra import Number
 from hlotool.optimizer.constants import number_literal
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.dimensions import is_plain
+from hlotool.optimizer.dimensions import is_empty, is_plain
 from hlotool.optimizer.passes.expand import expand
 from hlotool.optimizer.site import Site
 from hlotool.shapes.dtype import ELEMENT_TYPES
@@ -21,7 +22,6 @@ from hlotool.shapes.values import SliceRange
 __all__ = ["expand_gathers", "expand_scatters"]
 
 _COUNTER = array_shape("s32")
-_MOST_TRIPS = 2**31 - 1
 # Narrower indices are converted, since numbers of rows may not fit.
 _INDEX_BITS = 32
 
@@ -85,6 +85,8 @@ class _Loop:
     def __init__(self, created: list[Computation], site: Site, name: str, operands: Sequence[Instruction], trips: int) -> None:
         self.site = site
         self.rewriter = site.rewriter
+        # There may be too many rows to count.
+        limit = number_literal("s32", trips)
         self.operands = [site.number(_COUNTER, 0), *operands]
         self.shape = tuple_shape([x.shape for x in self.operands])
         self.condition = self.rewriter.add_computation(f"{name}_condition")
@@ -92,7 +94,7 @@ class _Loop:
         created += [self.condition, self.body]
         self.into = self.condition
         counter = self.element(self.parameter(), 0)
-        self.rewriter.set_root(self.add("compare", [counter, self.number(_COUNTER, trips)], array_shape("pred"), direction="LT"))
+        self.rewriter.set_root(self.add("compare", [counter, self.constant(limit)], array_shape("pred"), direction="LT"))
         self.into = self.body
         state = self.parameter()
         self.counter, *self.state = [self.element(state, k) for k in range(len(self.operands))]
@@ -109,7 +111,10 @@ class _Loop:
         return self.add("get-tuple-element", [state], self.operands[k].shape, index=k)
 
     def number(self, shape: Shape, number: Number) -> Instruction:
-        return self.rewriter.insert("constant", into=self.into, shape=shape, immediate=number_literal(shape.element_type, number))
+        return self.constant(number_literal(shape.element_type, number))
+
+    def constant(self, literal: Literal) -> Instruction:
+        return self.rewriter.insert("constant", into=self.into, shape=literal.shape, immediate=literal)
 
     def row(self, matrix: Instruction) -> Instruction:
         """The slice of an array, in its first dimension, that belongs to this iteration."""
@@ -140,7 +145,7 @@ def _gather(created: list[Computation], x: Instruction, site: Site) -> Instructi
     operand, vectors = x.operands
     attributes = x.attributes
     batching = attributes.get("operand_batching_dims", ())
-    if not _is_expandable(x, vectors):
+    if not _is_expandable(x):
         return None
     mapped, batches = attributes["start_index_map"], attributes.get("start_indices_batching_dims", ())
     indices = _Indices(site, vectors, attributes["index_vector_dim"], mapped, batching, batches)
@@ -163,7 +168,7 @@ def _gather(created: list[Computation], x: Instruction, site: Site) -> Instructi
 
 
 def _scatter(created: list[Computation], x: Instruction, site: Site) -> Instruction | None:
-    if len(x.operands) != 3 or not _is_expandable(x, x.operands[1]):
+    if not _is_expandable(x):
         return None
     operand, vectors, updates = x.operands
     attributes, combiner = x.attributes, x.attributes["to_apply"]
@@ -198,7 +203,7 @@ def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], sha
     truth, scalar = array_shape("pred"), array_shape(indices.element_type)
     limits = [(d, *limit) for d in sorted(indices.columns) for limit in ((0, "GE"), (shape.dimensions[d] - window[d], "LE"))]
     parts = [loop.add("compare", [starts[d], loop.number(scalar, number)], truth, direction=direction) for d, number, direction in limits]
-    fits = reduce(lambda a, b: loop.add("and", [a, b], truth), parts) if parts else loop.number(truth, 1)
+    fits = reduce(lambda a, b: loop.add("and", [a, b], truth), parts)
     return loop.add("broadcast", [fits], array_shape("pred", tuple(window)), dimensions=())
 
 
@@ -208,9 +213,7 @@ def _places(rank: int, windows: Sequence[int], batch_rank: int) -> tuple[int, ..
     return tuple([next(window) if k in windows else next(batch) for k in range(rank)])
 
 
-def _is_expandable(x: Instruction, vectors: Instruction) -> bool:
-    """Whether all shapes are static, there is something to index, and rows can be counted."""
+def _is_expandable(x: Instruction) -> bool:
+    """Whether all shapes are static, and there is something to index by something."""
     shapes = [x.shape, *(y.shape for y in x.operands)]
-    if not all(shape.is_array and is_plain(shape) for shape in shapes) or any(0 in shape.dimensions for shape in shapes):
-        return False
-    return bool(x.operands[0].shape.dimensions) and prod(vectors.shape.dimensions) <= _MOST_TRIPS
+    return all(is_plain(shape) and not is_empty(shape) for shape in shapes)

@@ -56,7 +56,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
                 known[x] = 0
             continue
         # Most instructions depend on something else than constants.
-        if x.operands[0] not in known or not all(operand in known for operand in x.operands) or x not in context.rewriter:
+        if x.operands[0] not in known or not all(operand in known for operand in x.operands):
             continue
         if context.report.is_exhausted:
             return False
@@ -64,7 +64,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
             known |= {new: _elements(new.shape) for new in _fold(context, x)}
         elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
             known[x] = sum(known[operand] for operand in x.operands)
-        is_kept |= x in context.rewriter and context.rewriter.has_control_edges(x)
+        is_kept |= context.rewriter.has_control_edges(x)
     return is_kept and context.report.count > before
 
 

@@ -46,7 +46,7 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
     first, *others = [_returned(branch, operand, index) for branch, operand in pairs]
     if not isinstance(first, Literal):
         return first if all(value is first for value in others) else None
-    return site.constant(first) if not first.elided and all(value == first for value in others) else None
+    return site.constant(first) if all(value == first for value in others) else None
 
 
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:

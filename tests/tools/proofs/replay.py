@@ -88,7 +88,9 @@ class Subject:
         """The module after the rule or pass, and the number of rewrites."""
         rule, after = self.rule, copy(module)
         if rule is not None:
-            return after, apply_rule(after, rule)
+            count = apply_rule(after, rule)
+            _require_unchanged(module, after, when=not count)
+            return after, count
         report, run = Report(), PASSES[self.name]
         with Context(after, _OPTIONS, report) as context:
             if run(context) != (report.count > 0):
@@ -96,17 +98,33 @@ class Subject:
             count = report.count
             if run(context):
                 raise AssertionError("a second run changes something")
-        if count and _changes_anyway(run, module):
-            raise AssertionError("the pass changes a module though it must not")
+        _require_unchanged(module, after, when=not count)
+        if count:
+            _check_limits(run, module, without_flags=self.name in _ROUNDING)
         return after, count
 
 
-def _changes_anyway(run: Pass, module: Module) -> bool:
-    """Whether a pass changes a module, or says so, when no rewrites are allowed."""
+def _require_unchanged(module: Module, after: Module, *, when: bool) -> None:
+    if when and str(after) != str(module):
+        raise AssertionError("the module changes though it should not")
+
+
+def _check_limits(run: Pass, module: Module, *, without_flags: bool) -> None:
+    """Raises AssertionError if a pass changes a module when no rewrites are allowed, or what the module runs when no computation may be changed.
+
+    A pass that changes rounding must not change a module without flags, either.
+    """
+    for limits in (replace(_OPTIONS, bisect_limit=0), *([replace(_OPTIONS, fast_math=frozenset())] if without_flags else [])):
+        after = copy(module)
+        with Context(after, limits) as context:
+            is_changed = run(context)
+        _require_unchanged(module, after, when=True)
+        assert not is_changed
     after = copy(module)
-    with Context(after, replace(_OPTIONS, bisect_limit=0)) as context:
-        is_changed = run(context)
-    return is_changed or str(after) != str(module)
+    with Context(after, replace(_OPTIONS, only=frozenset({"no such computation"}))) as context:
+        run(context)
+    if size_of(after) != size_of(module):
+        raise AssertionError("the pass changes a computation that is not one of those to optimize")
 
 
 @dataclass

@@ -74,7 +74,7 @@ def known_trip_count(loop: Instruction) -> int | None:
     """
     try:
         count = int(json.loads(str(loop.backend_config))[TRIP_COUNT]["n"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return exact_trip_count(loop)
     return count if count >= 0 else None
 

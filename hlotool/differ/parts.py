@@ -130,7 +130,12 @@ class Parts:
     def _configuration(self, text: str) -> int:
         number = self._configurations.get(text)
         if number is None:
-            number = self._configurations[text] = self._number(("configuration", _frozen(configuration(text))))
+            try:
+                value = _frozen(configuration(text))
+            except RecursionError:
+                # JSON that is nested too deeply counts as text.
+                value = text
+            number = self._configurations[text] = self._number(("configuration", value))
         return number
 
     def _number(self, value: Hashable) -> int:

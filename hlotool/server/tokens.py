@@ -27,6 +27,8 @@ _DECLARATION, _READONLY, _LIBRARY = (1 << k for k in range(len(_MODIFIERS)))
 _KEYWORDS = frozenset(["HloModule", "ENTRY", "ROOT"])
 _TOKEN = re.compile(
     rf"(?P<comment>{LINE_COMMENT}|{BLOCK_COMMENT})"
+    # One without an end reaches to the end of the text. Else, a text with many of them would be searched for the end again and again.
+    r"|(?P<open>/\*)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*+"?)'
     r"|(?P<type>[a-z][a-z0-9]*+\[[^\[\]\s\"]*+\](?:\{[0-9,]*+[^{}\s\"]*+\})?+)"
     r"|(?P<number>[+-]?[0-9]++(?:\.[0-9]++)?+(?:[eE][+-]?[0-9]++)?+(?![A-Za-z0-9_]))"
@@ -80,6 +82,9 @@ def _tokens(document: Document, start: int, end: int) -> Iterator[Token]:
         words = _Words(view, module) if module is not None else None
         for match in _TOKEN.finditer(document.text, low, high):
             kind = str(match.lastgroup)
+            if kind == "open":
+                yield match.start(), end, _TYPE_OF["comment"], 0
+                return
             if kind != "word":
                 yield match.start(), match.end(), _TYPE_OF[kind], 0
             elif words is not None and (token := words.token(document.text, match)) is not None:

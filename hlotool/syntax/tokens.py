@@ -17,6 +17,9 @@ from hlotool.text.parse.session import LexerSession
 __all__ = ["Token", "tokens"]
 
 _NAMES = frozenset({"IDENT", "PERCENT_NAME", "COLON_NAME"})
+_UNCLOSED = "UNCLOSED"
+# Each costs a search through the rest of the text, as in `text.source.trivia`.
+_MOST_UNCLOSED = 16
 # Inside a raw dictionary, single quotes and comments have no meaning.
 _RAW_PIECE = re.compile(r'(?P<string>"(?:[^"\\]++|\\.)*+")|[^\s"]++|"', re.DOTALL)
 
@@ -84,8 +87,10 @@ def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterat
 
 @lru_cache(maxsize=1)
 def _any_terminal() -> re.Pattern[str]:
-    """Every terminal, as a group of its name, in the order in which the parser's lexer tries them."""
-    terminals = shared_parser().grammar.terminals
+    """Every terminal, as a group of its name, in the order in which the parser's lexer tries them, and beginnings of comments and strings that do
+    not end.
+    """
+    terminals = {**shared_parser().grammar.terminals, _UNCLOSED: r"/\*|[\"']"}
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in terminals.items() if name != "WHITESPACE"))
 
 
@@ -93,10 +98,18 @@ def _loose(text: str, start: int, end: int) -> Iterator[Token]:
     """The tokens of a piece of text in no particular state of the parser: comments, text that is not HLO, values of unknown attributes."""
     if not text[start:end].strip():
         return
-    kind_of = kind_of_terminal()
+    kind_of, unclosed = kind_of_terminal(), 0
     for match in _any_terminal().finditer(text, start, end):
         terminal = str(match.lastgroup)
-        yield from _pieces(text, *match.span(), terminal, kind_of[terminal])
+        if terminal != _UNCLOSED:
+            yield from _pieces(text, *match.span(), terminal, kind_of[terminal])
+        elif match[0] == "/*":
+            yield Token(match.start(), end, "comment")
+            return
+        else:
+            unclosed += 1
+            if unclosed > _MOST_UNCLOSED:
+                return
 
 
 # ---- the callbacks of rules, which see which rule a name belongs to ----------------------------------------------------

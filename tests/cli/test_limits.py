@@ -421,3 +421,13 @@ def test_hostile_texts(cli: Callable[..., object], name: str) -> None:
         result = cli(*arguments, "-", stdin=TEXTS[name])
         assert result.exit_code in (0, 1, 2), (arguments, result.stderr)  # type: ignore[attr-defined]
         assert "internal error" not in result.stderr  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("depth", [300, 600, 900, 20_000])
+def test_deep_configurations_are_compared(cli: Callable[..., object], tmp_path: Path, depth: int) -> None:
+    for name in ("a", "b"):
+        config = '{"k":' * depth + f'"{name}"' + "}" * depth
+        (tmp_path / f"{name}.hlo").write_text(f"ENTRY e {{ p = f32[] parameter(0) ROOT r = f32[] negate(p), backend_config={config} }}")
+    for output_format in ("text", "json", "markdown", "html", "patch"):
+        result = cli("diff", "--output-format", output_format, tmp_path / "a.hlo", tmp_path / "b.hlo")
+        assert result.exit_code == 1, result.stderr  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from agreement import disagreements
+from growth import slowdown
 from highlighted import TEXT, TEXTS
 
 from hlotool.errors import ParseError
@@ -135,6 +136,12 @@ def test_long_lines_take_seconds(text: str) -> None:
     started = time.monotonic()
     assert sum(1 for _ in scan(text)) > 0
     assert time.monotonic() - started < 60
+
+
+@pytest.mark.parametrize("piece", ["/* ", '\\"', "\\'", "{", "backend_config={", "frontend_attributes={a={"])
+def test_what_does_not_end_takes_linear_time(piece: str) -> None:
+    make = f"HloModule m\n\nENTRY e {{\n  p = f32[] parameter(0)\n{piece}".__add__
+    assert slowdown(tokens, make(piece * 1_500), make(piece * 12_000), 32, negligible=0.3) <= 32
 
 
 def test_every_context_is_used() -> None:

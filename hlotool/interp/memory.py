@@ -197,7 +197,10 @@ class _Peak:
         return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
     def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:
-        """The peak with the copies of results that are inputs, views of fewer elements, or occur twice; `largest` is the size of the largest input."""
+        """The peak with the copies of results that are inputs, views of fewer elements, or occur twice.
+
+        `largest` is the size of the largest input.
+        """
         copied, seen = 0, set[int]()
         for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
             if not array or array in seen or _size(leaf) > self.sizes.get(array, largest):

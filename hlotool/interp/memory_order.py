@@ -17,7 +17,18 @@ from hlotool.interp.dtypes import Array
 from hlotool.ir.model import Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Order", "apart", "forward", "function_in_layout", "in_order", "is_row_major", "memory_order", "operands_in_layout", "orders_of", "row_major"]
+__all__ = [
+    "Order",
+    "apart",
+    "forward",
+    "function_in_layout",
+    "in_order",
+    "is_row_major",
+    "memory_order",
+    "operands_in_layout",
+    "orders_of",
+    "row_major",
+]
 
 Order: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]] | None"
 """The dimensions from the slowest to the fastest in memory, and the inverse permutation; None for row-major arrays, and for other values."""
@@ -103,7 +114,10 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
 
     def in_layout(*operands: Any) -> list[Any]:
         # Most operands are dense, and this is called in each iteration of loops.
-        made = [x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order) for x, order in zip(operands, orders, strict=True)]
+        made = [
+            x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order)
+            for x, order in zip(operands, orders, strict=True)
+        ]
         if len(made) > 1 and isinstance(made[0], np.ndarray) and isinstance(made[1], np.ndarray) and made[1].ndim > 1:
             made[1] = apart(made[0], made[1])
         return made

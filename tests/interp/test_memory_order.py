@@ -182,7 +182,8 @@ GRADIENTS = {
     "many images": "x = f32[40,3,4,5] parameter(0) y = f32[3,4,5,4] parameter(1) ROOT r = convolution(x, y), window={size=3x4 pad=1_1x1_1}, $",
     "groups": """x = f32[2,9,12,6] parameter(0) y = f32[9,12,3,4] parameter(1)
       ROOT r = convolution(x, y), window={size=9x12 pad=1_1x1_1}, feature_group_count=2, $""",
-    "infinite kernels": """x = f32[3,9,12,5] parameter(0) z = f32[9,12,5,4] parameter(1) c = f32[] constant(inf) b = f32[9,12,5,4] broadcast(c), dimensions={}
+    "infinite kernels": """x = f32[3,9,12,5] parameter(0) z = f32[9,12,5,4] parameter(1) c = f32[] constant(inf)
+      b = f32[9,12,5,4] broadcast(c), dimensions={}
       y = f32[9,12,5,4] multiply(z, b) ROOT r = convolution(x, y), window={size=9x12 pad=1_1x1_1}, $""",
     "complex": "x = c64[2,5,7,5] parameter(0) y = c64[5,7,5,4] parameter(1) ROOT r = convolution(x, y), window={size=5x7 pad=1_1x1_1}, $",
 }

@@ -73,7 +73,8 @@ def test_numbers(name: str, executor: str) -> None:
 
 
 ADD = "add { a = T[] parameter(0) b = T[] parameter(1) ROOT r = T[] add(a, b) }\n"
-MORE = "more { s = (T[], s32[]) parameter(0) k = s32[] get-tuple-element(s), index=1 n = s32[] constant(5) ROOT c = pred[] compare(k, n), direction=LT }\n"
+MORE = """more { s = (T[], s32[]) parameter(0) k = s32[] get-tuple-element(s), index=1 n = s32[] constant(5)
+  ROOT c = pred[] compare(k, n), direction=LT }\n"""
 STEP = """step { s = (T[], s32[]) parameter(0) x = T[] get-tuple-element(s), index=0 k = s32[] get-tuple-element(s), index=1 one = s32[] constant(1)
   j = s32[] add(k, one) y = T[] add(x, x) z = T[] subtract(y, x) w = T[] add(y, z) ROOT t = (T[], s32[]) tuple(w, j) }\n"""
 USES = {
@@ -84,7 +85,8 @@ USES = {
     "all sums": "ROOT r = T[] reduce(y, c), dimensions={0,1}, to_apply=add",
     "map": "ROOT r = T[2,3] map(x, x), dimensions={0,1}, to_apply=add",
     "scatter": """i = s32[3,1] constant({{0}, {1}, {1}}) u = T[3,3] broadcast(c), dimensions={}
-      ROOT r = T[2,3] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add""",
+      ROOT r = T[2,3] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+        index_vector_dim=1, to_apply=add""",
     "iota": "i = T[2,3] iota(), iota_dimension=1 ROOT r = T[2,3] add(i, x)",
     "scalars": "d = T[] add(c, c) e = T[] subtract(d, c) f = T[] multiply(e, d) g = T[] negate(f) ROOT r = (T[], T[], T[], T[]) tuple(d, e, f, g)",
     "broadcast": "b = T[2,3] broadcast(c), dimensions={} m = T[2,3] multiply(b, x) ROOT r = T[2,3] maximum(m, b)",
@@ -93,7 +95,7 @@ USES = {
     "clamp": "ROOT r = T[2,3] clamp(c, x, c)",
     "bits": "n = T[2,3] abs(x) w = s32[2,3] convert(n) v = T[2,3] convert(w) ROOT r = (T[2,3], s32[2,3], T[2,3]) tuple(n, w, v)",
     "while": "k = s32[] constant(0) s = (T[], s32[]) tuple(c, k) ROOT r = (T[], s32[]) while(s), condition=more, body=step",
-    "conditional": "p = pred[] constant(true) s = (T[], T[]) tuple(c, c) ROOT r = T[] conditional(p, c, c), true_computation=double, false_computation=double",
+    "conditional": "p = pred[] constant(true) ROOT r = T[] conditional(p, c, c), true_computation=double, false_computation=double",
 }
 DOUBLE = "double { a = T[] parameter(0) ROOT r = T[] add(a, a) }\n"
 
@@ -115,12 +117,10 @@ def test_constants_and_arguments_are_used_alike(name: str, use: str) -> None:
     shapes = [f"{name}[{','.join(map(str, array.shape))}]" for array in arrays]
     clean = [array.view(number.held) for array in arrays]
     dirty = [(array | np.uint8(0xFF << number.bits & 0xFF)).view(number.held) for array in arrays]
-    computations = "".join((ADD, MORE, STEP, DOUBLE)).replace("T[", f"{name}[")
+    computations = f"{ADD}{MORE}{STEP}{DOUBLE}".replace("T[", f"{name}[")
     body = body.replace("T[", f"{name}[")
     given = "".join(f"{variable} = {shape} parameter({k}) " for k, (variable, shape) in enumerate(zip("xyc", shapes, strict=True)))
-    constants = "".join(
-        f"{variable} = {shape} constant({_literal(array)}) " for variable, shape, array in zip("xyc", shapes, clean, strict=True)
-    )
+    constants = "".join(f"{variable} = {shape} constant({_literal(array)}) " for variable, shape, array in zip("xyc", shapes, clean, strict=True))
     modules = [hlotool.parse(f"{computations}ENTRY e {{ {parameters}{body} }}") for parameters in (given, constants)]
     results = []
     for module, arguments in ((modules[0], clean), (modules[0], dirty), (modules[1], [])):

@@ -11,7 +11,7 @@ from hlotool.cli.run_progress import RunProgress, is_wanted
 from hlotool.differ.delta import Delta
 from hlotool.differ.semantic import SemanticDifference, devices_of, semantic_difference
 from hlotool.errors import EvaluationError, HlotoolError
-from hlotool.interp.memory import too_much_memory
+from hlotool.interp.memory import estimate, too_much_memory
 from hlotool.interp.options import RunOptions
 from hlotool.ir.model import Module
 
@@ -36,8 +36,13 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
     devices = max(devices_of(delta.left), devices_of(delta.right))
     if devices > _MOST_DEVICES:
         raise HlotoolError(f"the modules are for {devices} devices; at most {_MOST_DEVICES} can be run in this process")
+    held = 0
     for side, module in (("left", delta.left), ("right", delta.right)):
-        _check(side, module, max_memory, devices)
+        _check(side, module)
+        if diagnostics := too_much_memory(module, max_memory, devices, held=held):
+            raise EvaluationError(diagnostics)
+        # The results, and copies of values until they are compared.
+        held = 2 * devices * estimate(module).bytes
         deadline.check()
     options = RunOptions(
         elided_fill=choice.elided, seed=choice.seed, max_iterations=_MOST_ITERATIONS, max_memory=max_memory, timeout_seconds=deadline.seconds
@@ -53,10 +58,8 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
             progress.clear()
 
 
-def _check(side: str, module: Module, max_memory: int | None, devices: int) -> None:
+def _check(side: str, module: Module) -> None:
     errors = [diagnostic for diagnostic in hlotool.verify(module) if diagnostic.severity == "error"]
     if errors:
         complain(f"the {side} module is not valid HLO, so it is not run")
         raise EvaluationError(errors)
-    if diagnostics := too_much_memory(module, max_memory, devices):
-        raise EvaluationError(diagnostics)

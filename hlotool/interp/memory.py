@@ -35,11 +35,15 @@ _MOST_LISTED = 5
 
 
 class LiveValue(Record):
-    """An array that is in use: the instruction that computes it, its bytes, and the last instruction that needs it, None if that is the caller."""
+    """An array that is in use: the instruction that computes it, its bytes, and the last instruction that needs it, None if that is the caller.
+
+    `is_copy` says that it is the caller's copy of the instruction's value.
+    """
 
     instruction: Instruction
     bytes: int
     needed_by: Instruction | None = None
+    is_copy: bool = False
 
 
 _COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
@@ -100,16 +104,20 @@ def estimate(module: Module) -> Estimate:
     return Estimate(peak.bytes + sum(value.bytes for value in held), peak.at, [*peak.largest, *held])
 
 
-def too_much_memory(module: Module, limit: int | None, devices: int = 1) -> list[Diagnostic]:
-    """The diagnostic for a module that would need more than `limit` bytes on all devices; none if it does not, or `limit` is None."""
+def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
+    """The diagnostic for a module that would need more than `limit` bytes on all devices; none if it does not, or `limit` is None.
+
+    `held` are the bytes that are in use besides, for another module.
+    """
     if limit is None:
         return []
     needed = estimate(module)
-    if needed.bytes * devices <= limit:
+    if needed.bytes * devices + held <= limit:
         return []
     at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
     each = f" ({format_bytes(needed.bytes)} for each of {devices} devices)" if devices > 1 else ""
-    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}, and {format_bytes(limit)} are allowed"
+    besides = f", besides {format_bytes(held)} for the other module" if held else ""
+    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}{besides}, and {format_bytes(limit)} are allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
     return [diagnostic_at(module, at, "R005", message, _HINT, tuple(map(_described, needed.largest)))]
 
@@ -122,6 +130,7 @@ def _described(value: LiveValue) -> str:
     x, user = value.instruction, value.needed_by
     kind = "an argument" if x.parameter_number is not None else "a constant" if x.literal is not None else f"the result of '{x.opcode}'"
     need = "" if user is None or user is x else f", needed until '{user.name}'"
+    kind = f"a copy of {kind}" if value.is_copy else kind
     return f"'{x.name}' {x.shape.text_without_layout[:60]}, {kind}, takes {format_bytes(value.bytes)}{need}"
 
 
@@ -188,17 +197,20 @@ class _Peak:
         return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
     def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:
-        """The peak with the copies of results that are views of fewer elements, or occur twice; `largest` is the size of the largest input."""
+        """The peak with the copies of results that are inputs, views of fewer elements, or occur twice.
+
+        `largest` is the size of the largest input.
+        """
         copied, seen = 0, set[int]()
         for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
-            if array in seen or _size(leaf) > self.sizes.get(array, largest):
+            if not array or array in seen or _size(leaf) > self.sizes.get(array, largest):
                 copied += _size(leaf)
             if array:
                 seen.add(array)
         if self.live + copied <= peak.bytes:
             return peak
         kept = [LiveValue(self.makers[array][0], self.sizes[array]) for array in dict.fromkeys(self.result) if array]
-        return Estimate(self.live + copied, root, [*kept, LiveValue(root, copied)])
+        return Estimate(self.live + copied, root, [*kept, LiveValue(root, copied, is_copy=True)])
 
     def _live_value(self, array: int, order: list[Instruction]) -> LiveValue:
         last = self.last[array]

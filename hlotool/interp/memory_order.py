@@ -17,7 +17,18 @@ from hlotool.interp.dtypes import Array
 from hlotool.ir.model import Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Order", "apart", "forward", "function_in_layout", "in_order", "is_row_major", "memory_order", "operands_in_layout", "orders_of", "row_major"]
+__all__ = [
+    "Order",
+    "apart",
+    "forward",
+    "function_in_layout",
+    "in_order",
+    "is_row_major",
+    "memory_order",
+    "operands_in_layout",
+    "orders_of",
+    "row_major",
+]
 
 Order: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]] | None"
 """The dimensions from the slowest to the fastest in memory, and the inverse permutation; None for row-major arrays, and for other values."""
@@ -40,10 +51,15 @@ def row_major(x: Array) -> Array:
     >>> row_major(x) is x, row_major(x.T).strides
     (True, (16, 8))
     """
-    if x.size < _LARGE or x.flags.c_contiguous or x.strides[-1] == x.itemsize:
-        return np.asarray(x, order="C")
+    return np.asarray(x, order="C") if x.size < _LARGE or x.flags.c_contiguous else _filled(np.empty(x.shape, x.dtype), x)
+
+
+def _filled(copy: Array, x: Array) -> Array:
+    """Returns a row-major array after copying the elements to it."""
+    if x.size < _LARGE or x.strides[-1] == x.itemsize:
+        copy[...] = x
+        return copy
     # NumPy goes along rows, and reads another part of memory for each element of a row.
-    copy = np.empty(x.shape, x.dtype)
     for start in range(0, x.shape[-1], _SLAB):
         copy[..., start : start + _SLAB] = x[..., start : start + _SLAB]
     return copy
@@ -97,8 +113,12 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
     """
 
     def in_layout(*operands: Any) -> list[Any]:
-        made = [in_order(operand, order) for operand, order in zip(operands, orders, strict=True)]
-        if len(made) > 1 and isinstance(made[0], np.ndarray) and isinstance(made[1], np.ndarray):
+        # Most operands are dense, and this is called in each iteration of loops.
+        made = [
+            x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order)
+            for x, order in zip(operands, orders, strict=True)
+        ]
+        if len(made) > 1 and isinstance(made[0], np.ndarray) and isinstance(made[1], np.ndarray) and made[1].ndim > 1:
             made[1] = apart(made[0], made[1])
         return made
 
@@ -122,4 +142,10 @@ def in_order(operand: Any, order: Order) -> Any:
         return tuple([in_order(element, None) for element in operand]) if isinstance(operand, tuple) else operand
     if order is None or operand.ndim != len(order[0]):
         return row_major(operand)
-    return row_major(operand.transpose(order[0])).transpose(order[1])
+    view = operand.transpose(order[0])
+    if view.flags.c_contiguous:
+        return operand
+    # An array with memory of its own, which loops may overwrite.
+    copy = np.empty_like(np.empty(view.shape, view.dtype).transpose(order[1]))
+    _filled(copy.transpose(order[0]), view)
+    return copy

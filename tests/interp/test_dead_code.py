@@ -65,13 +65,14 @@ ALONE = """always { p = f32[2] parameter(0) ROOT t = pred[] constant(true) }
     d = f32[<=2] set-dimension-size(b, n), dimensions={0} ROOT r = f32[] negate(p) }
 """
 PARAMETERS = "x = f32[2] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)"
+# Too long to be written twice, so that a computation with it is a function of its own.
+CHAIN = "a0 = f32[2] exponential(x) " + " ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))
 PLACES = {
     "the entry": f"{ALONE}ENTRY e {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}",
     "a call": f"{ALONE}f {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }} ENTRY e {{ {PARAMETERS} ROOT c = f32[2] call(x, n, m), to_apply=f }}",
     "a dead call": f"""{ALONE}f {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}
       ENTRY e {{ {PARAMETERS} c = f32[2] call(x, n, m), to_apply=f ROOT r = f32[2] negate(x) }}""",
-    # Too long to be written twice, so that it is a function of its own.
-    "dead calls of a long computation": f"""{ALONE}f {{ {PARAMETERS} $ a0 = f32[2] exponential(x) {" ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))}
+    "dead calls of a long computation": f"""{ALONE}f {{ {PARAMETERS} $ {CHAIN}
       ROOT r = f32[2] negate(a79) }}
       ENTRY e {{ {PARAMETERS} c = f32[2] call(x, n, m), to_apply=f d = f32[2] call(x, m, n), to_apply=f ROOT r = f32[2] negate(x) }}""",
     "a loop": f"""{ALONE}step {{ s = (s32[], f32[2], s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0
@@ -98,9 +99,8 @@ def test_failing_code(failing: str, place: str) -> None:
 
 def test_effects_of_dead_calls() -> None:
     """What a computation sends to the host is sent, also if nothing needs its value."""
-    chain = " ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))
     text = f"""f {{ x = f32[2] parameter(0) t = token[] after-all() o = token[] outfeed(x, t), outfeed_shape=f32[2]
-        a0 = f32[2] exponential(x) {chain} ROOT r = f32[2] negate(a79) }}
+        {CHAIN} ROOT r = f32[2] negate(a79) }}
       ENTRY e {{ x = f32[2] parameter(0) y = f32[2] negate(x) c = f32[2] call(y), to_apply=f d = f32[2] call(x), to_apply=f
         ROOT r = f32[2] add(x, x) }}"""
     sent = []

@@ -17,8 +17,12 @@ from random_ops import random_instance
 
 import hlotool
 from hlotool.errors import HlotoolError
+from hlotool.interp.inputs import random_arguments
 from hlotool.interp.kernels.table import OPS
 from hlotool.interp.literal import literal_array
+from hlotool.interp.plan.graph import Loop
+from hlotool.interp.plan.loop_layouts import orders_needed
+from hlotool.interp.plan.lowering import CallGraph, Lowering
 from hlotool.interp.values import leaves
 from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
@@ -171,3 +175,78 @@ def test_powers(element_type: str, exponent: str) -> None:
     expected = hlotool.evaluate(hlotool.parse(dense), [x, np.full(70, complex(exponent) if x.dtype.kind == "c" else float(exponent), x.dtype)])
     for executor in ("reference", "plan"):
         assert hlotool.evaluate(hlotool.parse(text), [x], executor=executor).tobytes() == expected.tobytes()
+
+
+GRADIENTS = {
+    "few images": "x = f32[3,9,12,5] parameter(0) y = f32[9,12,5,4] parameter(1) ROOT r = convolution(x, y), window={size=9x12 pad=1_1x1_1}, $",
+    "many images": "x = f32[40,3,4,5] parameter(0) y = f32[3,4,5,4] parameter(1) ROOT r = convolution(x, y), window={size=3x4 pad=1_1x1_1}, $",
+    "groups": """x = f32[2,9,12,6] parameter(0) y = f32[9,12,3,4] parameter(1)
+      ROOT r = convolution(x, y), window={size=9x12 pad=1_1x1_1}, feature_group_count=2, $""",
+    "infinite kernels": """x = f32[3,9,12,5] parameter(0) z = f32[9,12,5,4] parameter(1) c = f32[] constant(inf)
+      b = f32[9,12,5,4] broadcast(c), dimensions={}
+      y = f32[9,12,5,4] multiply(z, b) ROOT r = convolution(x, y), window={size=9x12 pad=1_1x1_1}, $""",
+    "complex": "x = c64[2,5,7,5] parameter(0) y = c64[5,7,5,4] parameter(1) ROOT r = convolution(x, y), window={size=5x7 pad=1_1x1_1}, $",
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_convolutions_with_large_windows(name: str) -> None:
+    """Where sizes alone decide how a convolution is computed, it reads views where they are."""
+    module = hlotool.parse(f"ENTRY e {{ {GRADIENTS[name].replace('$', 'dim_labels=b01f_01io->b01f')} }}")
+    arguments = random_arguments(module, 1)
+    assert computation_disagreement(module, arguments, Random(1)) is None
+    results = {np.asarray(hlotool.evaluate(module, arguments, executor="reference")).tobytes()}
+    for form in FORMS:
+        given = [in_form(x, form) for x in arguments]
+        results.update(np.asarray(hlotool.evaluate(module, given, executor=executor)).tobytes() for executor in ("reference", "plan"))
+    assert len(results) == 1
+
+
+# ---- loops --------------------------------------------------------------------------------------------------------------
+
+
+CACHE = """more { s = (s32[], f32[60,80], f32[8,60], f32[1,80]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(5)
+  ROOT c = pred[] compare(i, n), direction=LT }
+step { s = (s32[], f32[60,80], f32[8,60], f32[1,80]) parameter(0) i = s32[] get-tuple-element(s), index=0
+  k = f32[60,80] get-tuple-element(s), index=1 o = f32[8,60] get-tuple-element(s), index=2 x = f32[1,80] get-tuple-element(s), index=3
+  z = s32[] constant(0) one = s32[] constant(1) j = s32[] add(i, one) UPDATE
+  t = f32[80,60] transpose(l), dimensions={1,0} w = f32[1,60] dot(x, t), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  p = f32[8,60] dynamic-update-slice(o, w, i, z) h = f32[] constant(0.25)
+  b = f32[1,80] broadcast(h), dimensions={} v = f32[1,80] multiply(x, b)
+  ROOT r = (s32[], f32[60,80], f32[8,60], f32[1,80]) tuple(j, NEXT, p, v) }
+ENTRY e { k = f32[60,80] parameter(0) o = f32[8,60] parameter(1) x = f32[1,80] parameter(2) i = s32[] constant(0)
+  s = (s32[], f32[60,80], f32[8,60], f32[1,80]) tuple(i, k, o, x)
+  ROOT r = (s32[], f32[60,80], f32[8,60], f32[1,80]) while(s), condition=more, body=step }"""
+UPDATES = {
+    # With the next state, and whether the array is kept in the other order.
+    "updated in place": ("l = f32[60,80] dynamic-update-slice(k, x, i, z)", "l", True),
+    "read as it is": ("l = f32[60,80] copy(k)", "k", True),
+    "through reshapes": ("q = f32[1,60,1,80] reshape(k) l = f32[60,80] reshape(q)", "k", True),
+    "read in both orders": (
+        """l = f32[60,80] dynamic-update-slice(k, x, i, z) u = f32[1,60] slice(o), slice={[0:1], [0:60]}
+           a = f32[1,80] dot(u, l), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+           g = f32[60,80] dynamic-update-slice(l, a, i, z)""",
+        "g",
+        False,
+    ),
+    "made anew": ("l = f32[60,80] exponential(k)", "l", False),
+    "read by others": ("l = f32[60,80] dynamic-update-slice(k, x, i, z) g = f32[60,80] negate(l)", "g", False),
+    "updated by its own rows": ("g = f32[1,80] slice(k), slice={[0:1], [0:80]} l = f32[60,80] dynamic-update-slice(k, g, i, z)", "l", False),
+}
+
+
+@pytest.mark.parametrize("name", UPDATES)
+def test_arrays_in_loops(name: str) -> None:
+    """An array of which a loop reads only transposed views is copied once, not in each iteration; results are the same in any case."""
+    update, following, is_kept = UPDATES[name]
+    module = hlotool.parse(CACHE.replace("UPDATE", update).replace("NEXT", following))
+    arguments = random_arguments(module, 3)
+    results = {
+        tuple([np.asarray(leaf).tobytes() for leaf in leaves(hlotool.evaluate(module, given, executor=executor))])
+        for given in (arguments, [in_form(x, "transposed") for x in arguments])
+        for executor in ("reference", "plan")
+    }
+    assert len(results) == 1
+    region = Lowering(hlotool.RunOptions(), CallGraph(module.entry)).region(module.entry)
+    (orders,) = [orders_needed(operation) for operation in region.operations if isinstance(operation, Loop)]
+    assert list(orders.values()) == [((1, 0), (1, 0))] * is_kept

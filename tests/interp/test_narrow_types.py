@@ -70,3 +70,71 @@ def test_numbers(name: str, executor: str) -> None:
     results = hlotool.evaluate(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor=executor)
     assert [(type(x), x.dtype, x.shape) for x in results] == [(np.ndarray, number.held, ())] * 2
     assert not upper_bits(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor)
+
+
+ADD = "add { a = T[] parameter(0) b = T[] parameter(1) ROOT r = T[] add(a, b) }\n"
+MORE = """more { s = (T[], s32[]) parameter(0) k = s32[] get-tuple-element(s), index=1 n = s32[] constant(5)
+  ROOT c = pred[] compare(k, n), direction=LT }\n"""
+STEP = """step { s = (T[], s32[]) parameter(0) x = T[] get-tuple-element(s), index=0 k = s32[] get-tuple-element(s), index=1 one = s32[] constant(1)
+  j = s32[] add(k, one) y = T[] add(x, x) z = T[] subtract(y, x) w = T[] add(y, z) ROOT t = (T[], s32[]) tuple(w, j) }\n"""
+USES = {
+    "dot": "ROOT r = T[2,2] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}",
+    "convolution": "ROOT r = T[2,2] convolution(x, y), dim_labels=bf_io->bf",
+    "reduce": "ROOT r = T[2] reduce(x, c), dimensions={1}, to_apply=add",
+    "reduce-window": "ROOT r = T[2,1] reduce-window(x, c), window={size=1x3}, to_apply=add",
+    "all sums": "ROOT r = T[] reduce(y, c), dimensions={0,1}, to_apply=add",
+    "map": "ROOT r = T[2,3] map(x, x), dimensions={0,1}, to_apply=add",
+    "scatter": """i = s32[3,1] constant({{0}, {1}, {1}}) u = T[3,3] broadcast(c), dimensions={}
+      ROOT r = T[2,3] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+        index_vector_dim=1, to_apply=add""",
+    "iota": "i = T[2,3] iota(), iota_dimension=1 ROOT r = T[2,3] add(i, x)",
+    "scalars": "d = T[] add(c, c) e = T[] subtract(d, c) f = T[] multiply(e, d) g = T[] negate(f) ROOT r = (T[], T[], T[], T[]) tuple(d, e, f, g)",
+    "broadcast": "b = T[2,3] broadcast(c), dimensions={} m = T[2,3] multiply(b, x) ROOT r = T[2,3] maximum(m, b)",
+    "pad": "ROOT r = T[3,5] pad(x, c), padding=0_1x1_1",
+    "dynamic-update-slice": "k = s32[] constant(1) b = T[1,1] broadcast(c), dimensions={} ROOT r = T[2,3] dynamic-update-slice(x, b, k, k)",
+    "clamp": "ROOT r = T[2,3] clamp(c, x, c)",
+    "bits": "n = T[2,3] abs(x) w = s32[2,3] convert(n) v = T[2,3] convert(w) ROOT r = (T[2,3], s32[2,3], T[2,3]) tuple(n, w, v)",
+    "while": "k = s32[] constant(0) s = (T[], s32[]) tuple(c, k) ROOT r = (T[], s32[]) while(s), condition=more, body=step",
+    "conditional": "p = pred[] constant(true) ROOT r = T[] conditional(p, c, c), true_computation=double, false_computation=double",
+}
+DOUBLE = "double { a = T[] parameter(0) ROOT r = T[] add(a, a) }\n"
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("name", NARROW)
+def test_constants_and_arguments_are_used_alike(name: str, use: str) -> None:
+    """Also if nothing but the low bits of the arguments are the same."""
+    number, random = NARROW[name], np.random.default_rng(1)
+    if number.kind == "unsigned" and use in ("bits", "scalars"):
+        # Negations and absolute values are of signed numbers.
+        body = USES[use].replace("abs(x)", "copy(x)").replace("negate(f)", "copy(f)")
+    else:
+        body = USES[use]
+    arrays = [random.integers(0, 1 << number.bits, shape).astype(np.uint8) for shape in ((2, 3), (3, 2), ())]
+    if number.kind == "float":
+        # Sums of infinities have no bits of their own.
+        arrays = [array & np.uint8(1) for array in arrays]
+    shapes = [f"{name}[{','.join(map(str, array.shape))}]" for array in arrays]
+    clean = [array.view(number.held) for array in arrays]
+    dirty = [(array | np.uint8(0xFF << number.bits & 0xFF)).view(number.held) for array in arrays]
+    computations = f"{ADD}{MORE}{STEP}{DOUBLE}".replace("T[", f"{name}[")
+    body = body.replace("T[", f"{name}[")
+    given = "".join(f"{variable} = {shape} parameter({k}) " for k, (variable, shape) in enumerate(zip("xyc", shapes, strict=True)))
+    constants = "".join(f"{variable} = {shape} constant({_literal(array)}) " for variable, shape, array in zip("xyc", shapes, clean, strict=True))
+    modules = [hlotool.parse(f"{computations}ENTRY e {{ {parameters}{body} }}") for parameters in (given, constants)]
+    results = []
+    for module, arguments in ((modules[0], clean), (modules[0], dirty), (modules[1], [])):
+        for executor in ("reference", "plan"):
+            assert not upper_bits(module, arguments, executor)
+            results.append([np.asarray(leaf).tobytes() for leaf in leaves(hlotool.evaluate(module, arguments, executor=executor))])
+    assert all(result == results[0] for result in results)
+
+
+def _literal(x: Any) -> str:
+    if x.ndim:
+        return "{" + ", ".join(map(_literal, x)) + "}"
+    # As an integer, -0 has no sign.
+    return str(float(x)) if NARROW[_NAMES[x.dtype]].kind == "float" else str(int(x))
+
+
+_NAMES = {number.held: name for name, number in NARROW.items()}

@@ -164,7 +164,9 @@ def test_weights_keep_sums_small():
     ],
 )
 def test_a_barrier_takes_no_memory(parts: str) -> None:
-    assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}")).bytes == 4000
+    # The copy of the argument is the caller's.
+    assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}")).bytes == 8000
+    assert estimate(hlotool.parse("ENTRY e { ROOT x = f32[1000] parameter(0) }")).bytes == 8000
 
 
 def test_keeping_memory_is_asked_of_the_c_library(monkeypatch):

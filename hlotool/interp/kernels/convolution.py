@@ -16,7 +16,7 @@ from hlotool.interp.dtypes import NUMBERS, Array, NumberType
 from hlotool.interp.kernels.base import kernel
 from hlotool.interp.kernels.contraction import product_type, unrounded_product
 from hlotool.interp.kernels.conversion import converted
-from hlotool.interp.kernels.window_products import Convolution
+from hlotool.interp.kernels.window_products import Convolution, reads_anywhere
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
 from hlotool.ir.model import Instruction
@@ -30,7 +30,22 @@ def _is_sparse(x: Instruction) -> bool:
     return x.attributes.get("sparsity_config") is not None or any(operand.shape.is_tuple for operand in x.operands)
 
 
-@kernel("convolution", in_layout=True, may_refuse=_is_sparse)
+def _depends_on_memory(x: Instruction) -> bool:
+    shapes = x.operands[0].shape, x.operands[1].shape, x.shape
+    labels, window = x.attributes.get("dim_labels"), x.attributes.get("window") or ()
+    if labels is None or not all(shape.is_array and not any(shape.dynamic or ()) for shape in shapes) or any(w.base_dilation > 1 for w in window):
+        return True
+    lhs, rhs, result = [shape.dimensions for shape in shapes]
+    features, batches = x.attributes.get("feature_group_count", 1), x.attributes.get("batch_group_count", 1)
+    try:
+        places, taps = [result[k] for k in labels.output_spatial], [rhs[k] for k in labels.kernel_spatial]
+        return not reads_anywhere(places, taps, lhs[labels.input_batch] // batches, rhs[labels.kernel_output_feature] // (features * batches))
+    except (IndexError, ZeroDivisionError):
+        # The kernel says what is wrong.
+        return True
+
+
+@kernel("convolution", in_layout=_depends_on_memory, may_refuse=_is_sparse)
 def convolution(
     lhs: Array,
     rhs: Value,
@@ -103,9 +118,10 @@ def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, n
         targets = (slice(None), slice(None), *(target for _, target, _ in places))
         elements = images[(slice(None), slice(None), *(source for _, _, source in places))]
         if elements.size:
-            rows = elements.reshape(groups, -1, elements.shape[-1])
+            rows = np.ascontiguousarray(elements).reshape(groups, -1, elements.shape[-1])
+            columns = np.ascontiguousarray(kernels[tuple(tap for tap, _, _ in places)])
             # For pred arrays, this sum is a disjunction, as HLO has it.
-            out[targets] += unrounded_product(rows, kernels[tuple(tap for tap, _, _ in places)], number).reshape(*elements.shape[:-1], outputs)
+            out[targets] += unrounded_product(rows, columns, number).reshape(*elements.shape[:-1], outputs)
 
 
 def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:

@@ -3,8 +3,8 @@
 * columns: the elements that each place of the result reads are copied into a buffer (im2col), and a matrix product combines them
   with the kernels;
 * rows: columns for a row of taps at a time, and a sum of products, which copies less;
-* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels; if features
-  are outside of the batch in memory, columns of taps instead, which is a sum of products of blocks;
+* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels; if there are few
+  images, or features are outside of the batch in memory, columns of taps instead, which is a sum of products of blocks;
 * shifts and correlations: the same two for groups of a single feature, in which there are no matrices to multiply.
 
 Buffers have a few hundred kilobytes, to stay in a core's cache, and the memory order of the images: channels outside or inside of the
@@ -25,7 +25,7 @@ from hlotool.interp.dtypes import Array
 from hlotool.interp.windows import phases, positions, transposed
 from hlotool.shapes.values import WindowDimension
 
-__all__ = ["Convolution"]
+__all__ = ["Convolution", "reads_anywhere"]
 
 _BUFFER = 1 << 18
 """The number of elements of a buffer that is reused."""
@@ -34,7 +34,19 @@ _FEWEST_PLACES = 256
 _FEWEST_COLUMNS = 32
 """The least sizes of matrices for which several products take no more time than one with the matrices side by side."""
 
+_MANY_TAPS = 4
+"""The number of taps for each image from which on products for places, which have a row for each image, take longer than columns of taps."""
+
 _Slices = tuple[slice, ...]
+
+
+def reads_anywhere(places: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
+    """Returns whether the result is the same wherever elements are in memory: all are copied to blocks whose form the sizes alone decide.
+
+    So it is for few places and many taps, without holes between elements.
+    """
+    is_of_matrices = batch > 1 or outputs > 1
+    return is_of_matrices and 1 < prod(places) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
 
 
 class Convolution:
@@ -206,9 +218,12 @@ class Convolution:
     # ---- places ---------------------------------------------------------------------------------------------------------
 
     def _fill_by_places(self) -> None:
-        if self.images.strides[-1] > self.images.strides[1]:
+        if reads_anywhere(self.sizes, self.taps, self.images.shape[1], self.outputs):
+            self._fill_by_columns_of_taps(is_batch_outside=False)
+            return
+        if self.features > 1 and self.images.strides[-1] > self.images.strides[1]:
             # Features outside of the batch cannot be moved next to the spatial dimensions without copying everything for each place.
-            self._fill_by_columns_of_taps()
+            self._fill_by_columns_of_taps(is_batch_outside=_is_outside(self.images, 1))
             return
         for place in product(*map(range, self.sizes)):
             slices = self._reads_from(place)
@@ -225,9 +240,9 @@ class Convolution:
             return None
         return tuple(taps for taps, _ in pairs), tuple(elements for _, elements in pairs)
 
-    def _fill_by_columns_of_taps(self) -> None:
+    def _fill_by_columns_of_taps(self, *, is_batch_outside: bool) -> None:
         """As `_fill_by_columns` with exchanged roles of places and taps, and of batch and features: a sum of matrix products over blocks
-        of taps and features.
+        of taps and features. Blocks have the batch outside of the spatial dimensions if the images are to be read like this.
         """
         groups, batch, *places, _ = self.out.shape
         kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))
@@ -238,15 +253,14 @@ class Convolution:
             images, out = self.images[:, start : start + step].swapaxes(1, -1), self.out[:, start : start + step]
             total = np.zeros((groups, *places, out.shape[1], self.outputs), out.dtype)
             exchanged = Convolution(images, np.moveaxis(out, (0, 1), (-3, -2)), kernels, window)
-            for left, right in exchanged._blocks_of_places():
+            for left, right in exchanged._blocks_of_places(columns_of_features=is_batch_outside):
                 total += np.matmul(left, right).reshape(total.shape)
             out[...] = np.moveaxis(total, -2, 1)
 
-    def _blocks_of_places(self) -> Iterator[tuple[Array, Array]]:
+    def _blocks_of_places(self, *, columns_of_features: bool) -> Iterator[tuple[Array, Array]]:
         """Matrices [group, tap * feature, place] of the elements that are read, and [group, place, output] of the result."""
         groups, outputs = len(self.out), self.outputs
         images, out = np.moveaxis(self.images, 1, 0), np.moveaxis(self.out, 1, 0)
-        columns_of_features = _is_outside(self.images, -1)
         if columns_of_features:
             images = np.moveaxis(images, -1, 2)
         width = prod(self.taps) * self.features
@@ -254,11 +268,11 @@ class Convolution:
             places = out[(batch, slice(None), *rows)]
             if groups == 1 and not columns_of_features:
                 # All places of the batch are rows of one matrix.
-                yield columns.reshape(1, -1, width).swapaxes(1, 2), places.reshape(1, -1, outputs)
+                yield columns.reshape(1, -1, width).swapaxes(1, 2), np.ascontiguousarray(places.reshape(1, -1, outputs))
                 continue
             for block, right in zip(columns, places, strict=True):
                 left = block.reshape(groups, width, -1) if columns_of_features else block.reshape(groups, -1, width).swapaxes(1, 2)
-                yield left, right.reshape(groups, -1, outputs)
+                yield left, np.ascontiguousarray(right.reshape(groups, -1, outputs))
 
     # ---- single features ------------------------------------------------------------------------------------------------
 

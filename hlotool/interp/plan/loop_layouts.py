@@ -24,7 +24,7 @@ _View = tuple[Variable, Axes]
 def orders_needed(loop: Loop) -> dict[Variable, Order]:
     """Returns the arrays of which a loop needs only views in one order other than row-major, with this order."""
     orders = _Orders(loop)
-    found = {}
+    found: dict[Variable, Order] = {}
     for variable, order in orders.needed.items():
         if order is not None and order != tuple(sorted(order)) and variable not in orders.others:
             long = long_dimensions(variable.shape)

@@ -371,7 +371,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     return data[0]
 
 
-@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, EFFECT))
+@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, ORDER_KEPT))
 def collective_broadcast(
     *operands: Shape,
     channel_id: Int | None = None,

@@ -43,7 +43,7 @@ STRICTER = {
     # What XLA's text parser repairs or drops without a word.
     "S013": "(?:dot|rng-bit-generator|collective-broadcast)' takes",  # operands that are too many
     "S002": "",  # an operand that is called like an opcode and not defined
-    "S027": "",  # the same, and defined later
+    "S027": "", "A028": "is used before it is defined",  # the same, and defined later
     "A020": "",  # the shape written for a send
     "A021": "",  # the shape written for a recv-done
     "S017": "must be positive",  # tiles of size 0

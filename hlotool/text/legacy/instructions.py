@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from hlotool.errors import Edit
+from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
@@ -308,20 +309,17 @@ _COMMON = frozenset(
 
 def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
     """The attributes of the wrapped instruction, and the wrapped computation, which are only written at the start today."""
-    extra = [name for name in statement.attributes if name not in _COMMON]
-    # `send-done` and the like are opcodes of their own.
-    if statement.opcode.split("-")[0] in {"send", "recv", "copy"} or "channel_id" in extra or not extra:
-        return None
-    return drop_attributes(statement, extra)
-
-
-_STARTS = ("all-reduce-start", "all-gather-start", "collective-permute-start", "copy-start")
+    # `send-done` and the like are opcodes of their own, with attributes.
+    known = OPS[statement.opcode].attributes if statement.opcode in OPS and not statement.opcode.startswith("async-") else {}
+    extra = [name for name in statement.attributes if name not in _COMMON and name not in known]
+    return None if "channel_id" in extra or not extra else drop_attributes(statement, extra)
 
 
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
     """The shape of an asynchronous operation whose operands are not a tuple inside it."""
     shape = text.masked[slice(*statement.shape)]
-    return [] if statement.opcode not in _STARTS and re.match(r"\(\s*+[a-z]", shape) else None
+    is_own_opcode = statement.opcode in OPS and statement.opcode != "async-start"
+    return [] if not is_own_opcode and re.match(r"\(\s*+[a-z]", shape) else None
 
 
 def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:

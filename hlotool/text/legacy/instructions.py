@@ -14,7 +14,7 @@ from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
-    "Instructions", "Rewriting", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot", "drop_attributes",
+    "Instructions", "Rewriting", "bernoulli", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot", "drop_attributes",
     "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
     "outfeed", "packed_nibbles", "recv_done", "renamed", "renamed_instruction", "scalar_add", "scan", "send_done", "send_or_recv", "sort",
     "topk", "tuple_of_other_size", "tuple_select",
@@ -271,6 +271,27 @@ def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Ed
     name = before.add("squeezed", f"{squeezed} reshape({text.name_of(operands[0])})")
     edits = [before.edit, opcode_edit(statement, "broadcast"), Edit(*operands[0], name)]
     return [*edits, _appended(statement, f", dimensions={{{','.join(map(str, kept))}}}")]
+
+
+def bernoulli(text: Text, statement: Statement) -> list[Edit] | None:
+    """Random truth values that are true with the probability given."""
+    low, high = statement.attributes.get("distribution", (0, 0))
+    if text.masked[low:high].partition("=")[2].strip() != "rng_bernoulli":
+        return None
+    operands, result = operands_of(text.masked, statement), text.array(statement.shape)
+    if len(operands) != 1 or result is None or result.dtype != "pred":
+        return []
+    before, shape = Instructions(text, statement), Array("f32", result.dimensions).text
+    zero, one = before.add("zero", "f32[] constant(0)"), before.add("one", "f32[] constant(1)")
+    numbers = before.add("numbers", f"{shape} rng({zero}, {one}), distribution=rng_uniform")
+    chance = before.add("chance", f"{shape} broadcast({text.name_of(operands[0])}), dimensions={{}}")
+    return [
+        before.edit,
+        opcode_edit(statement, "compare"),
+        Edit(*statement.operands, f"{numbers}, {chance}"),
+        *drop_attributes(statement, ["distribution"]),
+        _appended(statement, ", direction=LT"),
+    ]
 
 
 def host_compute(text: Text, statement: Statement) -> list[Edit] | None:

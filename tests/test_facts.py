@@ -227,7 +227,8 @@ COLUMNS: dict[str, set[str]] = {
     | set(
         "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-broadcast "
         "collective-permute collective-permute-done collective-reduce concatenate dynamic-slice dynamic-update-slice fft map pad "
-        "ragged-all-to-all reduce-scatter reduce-window reverse scatter select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
+        "ragged-all-to-all reduce-scatter reduce-window reverse scatter select-and-scatter set-dimension-size slice sort topk "
+        "triangular-solve".split()
     ),
     traits.SHAPE_GUESSED: set("broadcast map reduce-window scaled-dot scan while".split()),
     traits.HOLDS_BUFFERS: set(

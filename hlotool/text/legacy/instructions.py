@@ -14,8 +14,8 @@ from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
-    "Instructions", "Rewriting", "bernoulli", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot", "drop_attributes",
-    "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
+    "Instructions", "Rewriting", "bernoulli", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot",
+    "drop_attributes", "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
     "outfeed", "packed_nibbles", "recv_done", "renamed", "renamed_instruction", "scalar_add", "scan", "send_done", "send_or_recv", "sort",
     "topk", "tuple_of_other_size", "tuple_select",
 ]  # fmt: skip

@@ -43,6 +43,7 @@ STRICTER = {
     # What XLA's text parser repairs or drops without a word.
     # Operands that are too many, and one that is an instruction without a shape, which XLA drops if it has too few operands.
     "S013": "(?:dot|rng-bit-generator|collective-broadcast)' takes|takes [0-9]+ operands?, found",
+    "S020": "\\.anon'",  # a parameter among the operands of such an operand
     "S002": "",  # an operand that is called like an opcode and not defined
     "S027": "", "A028": "is used before it is defined",  # the same, and defined later
     "A020": "",  # the shape written for a send

@@ -232,8 +232,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T103": ("pin-unpin-shape", "error", "A custom-call to Pin, Unpin or CreateBuffer has the wrong operands, result or aliasing."),
     "T104": ("scan-shape", "error", ("The operands, carries and results of scan do not fit its computation, or the scanned dimension is out of "
         "range or differs in size.")),
-    "T105": ("collective-broadcast-shape", "error", ("The result of collective-broadcast or collective-permute does not have the shape of the "
-        "operands.")),
+    "T105": ("collective-broadcast-shape", "error", ("The result of collective-broadcast, collective-reduce or collective-permute does not have the "
+        "shape of the operands, or the operand with the roots does not have a number for each of the others.")),
     "T106": ("scan-unexpanded", "error", ("A scan that is not associative is left in a module that has layouts: XLA expands it to a loop before it "
         "assigns layouts.")),
     "L001": ("layout-rank", "error", "A layout has more or fewer dimensions than its array."),

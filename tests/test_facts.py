@@ -162,7 +162,7 @@ ELEMENTWISE_OPCODES = set(
 # hlo_query::IsCollectiveCommunicationOp.
 COLLECTIVE_OPCODES = set(
     "all-gather all-gather-start all-reduce all-reduce-start all-to-all collective-broadcast collective-permute collective-permute-start "
-    "ragged-all-to-all reduce-scatter".split()
+    "collective-reduce ragged-all-to-all reduce-scatter".split()
 )
 FREE_OPCODES = set("add-dependency after-all bitcast constant domain get-tuple-element opt-barrier parameter partition-id replica-id tuple".split())
 TRANSFER_OPCODES = {"recv", "send"}
@@ -225,9 +225,10 @@ COLUMNS: dict[str, set[str]] = {
     # LayoutAssignment::InstructionCanChangeLayout.
     traits.ORDER_KEPT: ELEMENTWISE_OPCODES
     | set(
-        "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-permute "
-        "collective-permute-done concatenate dynamic-slice dynamic-update-slice fft map pad ragged-all-to-all reduce-scatter reduce-window reverse "
-        "scatter select-and-scatter set-dimension-size slice sort topk triangular-solve".split()
+        "add-dependency all-gather all-gather-done all-reduce all-reduce-done all-reduce-start all-to-all cholesky collective-broadcast "
+        "collective-permute collective-permute-done collective-reduce concatenate dynamic-slice dynamic-update-slice fft map pad "
+        "ragged-all-to-all reduce-scatter reduce-window reverse scatter select-and-scatter set-dimension-size slice sort topk "
+        "triangular-solve".split()
     ),
     traits.SHAPE_GUESSED: set("broadcast map reduce-window scaled-dot scan while".split()),
     traits.HOLDS_BUFFERS: set(
@@ -259,6 +260,7 @@ RELATIONS: dict[str, dict[str, str | int]] = {
     "collective-permute-start": {"start_of": "collective-permute", "operands_at": 0},
     "copy-done": {"done_of": "copy-start", "gives": 0},
     "copy-start": {"start_of": "copy", "operands_at": 1},
+    "collective-reduce": {"effect_if": "constrain_layout"},
     "custom-call": {"effect_if": "custom_call_has_side_effect"},
     "recv-done": {"done_of": "recv", "gives": 0},
     "reduce-scatter": {"effect_if": "constrain_layout"},

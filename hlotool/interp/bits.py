@@ -82,16 +82,17 @@ def with_element_bits(array: Array, number: NumberType) -> Array:
     if source is number:
         # NumPy has no integers as wide as c128.
         return array
-    if source.bits == number.bits:
+    old_bits, new_bits = source.element.stored_bits, number.element.stored_bits
+    if old_bits == new_bits:
         return from_patterns(patterns(array), number)
     if source.kind == "complex" or number.kind == "complex":
         raise ValueError(f"{source.element.name} has no bits that {number.element.name} could hold")
     bits = patterns(array).astype(np.uint64)
-    if source.bits > number.bits:
-        shifts = np.arange(0, source.bits, number.bits, dtype=np.uint64)
-        parts = (bits[..., None] >> shifts) & np.uint64((1 << number.bits) - 1)
+    if old_bits > new_bits:
+        shifts = np.arange(0, old_bits, new_bits, dtype=np.uint64)
+        parts = (bits[..., None] >> shifts) & np.uint64((1 << new_bits) - 1)
         return from_patterns(parts, number)
-    shifts = np.arange(0, number.bits, source.bits, dtype=np.uint64)
+    shifts = np.arange(0, new_bits, old_bits, dtype=np.uint64)
     if array.ndim == 0 or array.shape[-1] != len(shifts):
         raise ValueError(f"the last dimension of the operand must have {len(shifts)} elements of {source.element.name}")
     return from_patterns(np.bitwise_or.reduce(bits << shifts, axis=-1), number)

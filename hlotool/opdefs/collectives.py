@@ -59,6 +59,7 @@ __all__ = [
     "collective_broadcast",
     "collective_permute",
     "collective_permute_start",
+    "collective_reduce",
     "ragged_all_to_all",
     "reduce_scatter",
 ]
@@ -342,8 +343,9 @@ def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[
         at, name = f"definition of operand {k}", _RAGGED_OPERANDS[k]
         require_kind(operand, at, "ragged-all-to-all", ("signed", "unsigned"), "P017")
         require(operand.rank in (1, 2), "P017", at, f"{name} must have rank 1 or 2, got {operand.text_without_layout}")
-        same = compatible(first, operand)
-        require(same, "P017", at, f"{name} are {operand.text_without_layout}, but input offsets are {first.text_without_layout}")
+        # XLA compares layouts here in all modes, but not memory spaces.
+        _, wanted, found = difference(first, operand)
+        require(without_memory_space(first) == without_memory_space(operand), "P017", at, f"{name} are {found}, but input offsets are {wanted}")
     return operands[1]
 
 
@@ -371,7 +373,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     return data[0]
 
 
-@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, EFFECT))
+@op(infers=False, verify=_verify_broadcast, result_code="T105", traits=(MIXED_PRECISION, COLLECTIVE, EFFECT, ORDER_KEPT))
 def collective_broadcast(
     *operands: Shape,
     channel_id: Int | None = None,
@@ -383,6 +385,44 @@ def collective_broadcast(
     r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
     written_shape_needed("collective-broadcast")
+
+
+def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
+    """Each result has the shape of its operand; with has_dynamic_root, the last operand has the number of a member for each of the others."""
+    data = operands[:-1] if attributes["has_dynamic_root"] else operands
+    require(data, "S013", "operands", "'collective-reduce' takes at least one operand")
+    if attributes["has_dynamic_root"]:
+        roots, expected = operands[-1], array_shape("s32", (len(data),))
+        message = f"the roots must be {expected.text_without_layout}, one for each operand, got {roots.text_without_layout}"
+        require(compatible(roots, expected), "T105", f"operand {len(data)}", message)
+    _global_ids_need_channel(result, operands, attributes)
+    _check_reducer(data, attributes["to_apply"])
+    _results(result, data, "collective-reduce")
+    return _as_result(data)
+
+
+@op(
+    infers=False,
+    verify=_verify_collective_reduce,
+    result_code="T105",
+    work=one_for_each_element,
+    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
+    effect_if="constrain_layout",
+)
+def collective_reduce(
+    *operands: Shape,
+    channel_id: Int | None = None,
+    replica_groups: Always[ReplicaGroups] = (),
+    constrain_layout: Bool = False,
+    use_global_device_ids: Bool = False,
+    has_dynamic_root: Always[Bool] = False,
+    to_apply: Computation,
+) -> Shape:
+    """Combines the operands of all members of a group for one of them: the first, or those that the last operand names; others get zeros.
+
+    r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
+    """
+    written_shape_needed("collective-reduce")
 
 
 def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:

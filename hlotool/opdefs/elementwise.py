@@ -506,9 +506,8 @@ def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attribut
     old, new = operand.element_type, result.element_type
     both = (kind_of(old) == "complex") == (kind_of(new) == "complex")
     require(both, "T044", "shape", f"cannot reinterpret {old} as {new}", "use real, imag or complex")
-    widths = ELEMENT_TYPES[old].bits, ELEMENT_TYPES[new].bits
-    ratio, rest = divmod(max(widths), min(widths))
-    require(not rest, "T043", "shape", f"cannot reinterpret {old} as {new}: {max(widths)} bits are not a multiple of {min(widths)}")
+    widths = ELEMENT_TYPES[old].stored_bits, ELEMENT_TYPES[new].stored_bits
+    ratio = max(widths) // min(widths)
     sizes = bounds(operand)
     if widths[0] > widths[1]:
         sizes.append((ratio, False))

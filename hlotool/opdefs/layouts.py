@@ -13,8 +13,8 @@ from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import ELEMENTWISE, ORDER_KEPT
 from hlotool.record import replace
 from hlotool.shapes.layout import Layout
-from hlotool.shapes.memory import data_size, stored_size
-from hlotool.shapes.shape import UNBOUNDED, Shape
+from hlotool.shapes.memory import data_size, sizes_differ
+from hlotool.shapes.shape import Shape
 
 __all__ = [
     "FAST_MEMORY",
@@ -88,14 +88,11 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     if spaces[0] != spaces[1] and HOST_MEMORY in spaces:
         message = f"the operand is in {_memory(spaces[0])}, but the result is in {_memory(spaces[1])}"
         raise Violation("L010", "shape[layout]", message, "use copy-start/copy-done or copy")
-    if any(shape.dynamic or UNBOUNDED in shape.dimensions for shape in (result, operand)):
-        # The number of bytes for the actual sizes depends on the target.
-        return
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
     # Whether padding counts depends on the target. Without the mode it may, since XLA's tests accept bitcasts between tiled and flat arrays.
-    if sizes[0] != sizes[1] and (modes.bitcast_may_differ_in_size or stored_size(operand) != stored_size(result)):
+    if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {sizes[0]} bytes, but the result has {sizes[1]}")
 
 

@@ -101,7 +101,7 @@ def _verify_reduce_window(result: Shape, operands: tuple[Shape, ...], attributes
         same = dimensions_agree(inputs[0].dimensions, other.dimensions)
         require(same, "T094", f"operand {k}", f"inputs must have the same dimensions, got {list(inputs[0].dimensions)} and {list(other.dimensions)}")
     require_reducer(to_apply, "to_apply", "reduce-window", inits, [shape.element_type for shape in inputs], _reducer_rules(len(inputs)))
-    _types_of_reducer(inputs, to_apply, "C022", modes)
+    _types_of_reducer(operands, to_apply, "C022", modes)
     results = [_windowed(bare(init).element_type, operand, window, "reduce-window") for operand, init in zip(inputs, inits, strict=True)]
     return tuple_shape(results) if to_apply.result.is_tuple else results[0]
 

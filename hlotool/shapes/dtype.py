@@ -33,6 +33,11 @@ class ElementType(Record):
     float_format: FloatFormat | None = None
 
     @property
+    def stored_bits(self) -> int:
+        """How many bits of memory an element takes: those of 6 bits take 8, others as many as they have."""
+        return 1 << (self.bits - 1).bit_length()
+
+    @property
     def is_integral(self) -> bool:
         return self.kind in ("signed", "unsigned")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from math import prod
 
@@ -10,7 +10,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import COMBINE, default_layout
 from hlotool.shapes.shape import UNBOUNDED, Shape
 
-__all__ = ["array_bytes", "data_size", "format_bytes", "is_physical_reshape", "stored_size", "tiled_sizes"]
+__all__ = ["array_bytes", "data_size", "format_bytes", "is_physical_reshape", "sizes_differ", "stored_size", "tiled_sizes"]
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
@@ -49,6 +49,26 @@ def stored_size(shape: Shape) -> int:
     alignment = max(1, layout.tail_padding_alignment_in_elements)
     elements = -(-prod(sizes) // alignment) * alignment
     return -(-elements * _element_bits(shape) // 8)
+
+
+def sizes_differ(first: Shape, second: Shape, measure: Callable[[Shape], int] = stored_size) -> bool:
+    """Whether two arrays have different sizes on all targets.
+
+    Targets store the actual sizes of dynamic dimensions in different ways, so that only arrays with the same number of dimensions can be
+    compared, and a static array that is smaller than the elements of a dynamic one.
+
+    >>> from hlotool.shapes.shape import array_shape
+    >>> dynamic = array_shape("f32", (3,), dynamic=(True,))
+    >>> sizes_differ(dynamic, array_shape("f32", (4,))), sizes_differ(dynamic, array_shape("f32", (2,)))
+    (False, True)
+    """
+    if UNBOUNDED in first.dimensions or UNBOUNDED in second.dimensions:
+        return False
+    sizes = measure(first), measure(second)
+    if bool(first.dynamic) != bool(second.dynamic):
+        static, dynamic = sizes if second.dynamic else sizes[::-1]
+        return static < dynamic
+    return sizes[0] != sizes[1] and (first.rank == second.rank or not first.dynamic)
 
 
 def array_bytes(shape: Shape) -> int:

@@ -200,8 +200,16 @@ class InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
+        """Returns the first error among the constraints of an op, or a warning if there is no error."""
+        warning: Violation | None = None
+        expected: Shape | None = None
         try:
             expected = self._expected(op, result, operands, written)
+        except Violation as violation:
+            if (violation.severity or severity_of(violation.code)) == "error":
+                return violation
+            warning = violation
+        try:
             if len(operands) > 1:
                 check_precision(op, operands, self.modes)
             check_kept_layout(op, result, operands, self.modes)
@@ -209,7 +217,7 @@ class InstructionRules:
                 check_result(op, operands, expected, result, self.modes)
         except Violation as violation:
             return violation
-        return None
+        return warning
 
     def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
         """The result shape according to inference and the constraints of the op, if they determine one."""

@@ -117,6 +117,7 @@ def test_collectives_by_how_they_name_devices():
         "all-reduce-start",
         "all-to-all",
         "collective-broadcast",
+        "collective-reduce",
         "ragged-all-to-all",
         "reduce-scatter",
     ]

@@ -36,12 +36,14 @@ WITH = [
     ONE + f"ROOT x = f32[8] all-gather(p), {GROUPS}, dimensions={{0}}, constrain_layout=true",
     ONE + f"ROOT x = f32[4] all-to-all(p), {GROUPS}, dimensions={{0}}, constrain_layout=true",
     ONE + f"ROOT x = f32[2] reduce-scatter(p), {GROUPS}, dimensions={{0}}, constrain_layout=true, to_apply=add",
+    ONE + f"ROOT x = f32[4] collective-reduce(p), {GROUPS}, constrain_layout=true, to_apply=add",
 ]
 
 WITHOUT = [
     ONE + "ROOT x = f32[4] abs(p)",
     ONE + 'ROOT x = f32[4] custom-call(p), custom_call_target="t"',
     ONE + f"ROOT x = f32[4] all-reduce(p), {GROUPS}, to_apply=add",
+    ONE + f"ROOT x = f32[4] collective-reduce(p), {GROUPS}, to_apply=add",
     ONE + "ROOT x = f32[4] collective-permute(p), source_target_pairs={{0,1}}",
     ONE + "ROOT x = f32[4] opt-barrier(p)",
     ONE + 'ROOT x = f32[4] domain(p), domain={kind="sharding", entry={replicated}, exit={replicated}}',

@@ -25,6 +25,7 @@ __all__ = ["Generator", "Style", "random_text"]
 
 _STRUCTURAL = frozenset({"parameter", "constant"})
 _NEWER = frozenset({("topk", "is_stable"), ("collective-broadcast", "has_dynamic_root"), ("convolution", "algorithm")})
+_NEWER_OPCODES = frozenset({"collective-reduce"})
 _CALLING = frozenset({"conditional", "async-update", "async-done"}) | {
     name for name, op in OPS.items() if any(spec.kind == "Computation" and spec.default is REQUIRED for spec in op.attributes.values())
 }
@@ -81,7 +82,8 @@ class Generator:
         # Computations of fusions and of async operations, which nobody else may run asynchronously.
         self.bound: set[str] = set()
         self.frames = 0
-        self.opcodes = [name for name in OPS if name not in _STRUCTURAL]
+        left_out = _STRUCTURAL if style.newer else _STRUCTURAL | _NEWER_OPCODES
+        self.opcodes = [name for name in OPS if name not in left_out]
 
     # ---- modules ------------------------------------------------------------------------------------------------------
 

@@ -143,7 +143,7 @@ TARGETS: dict[str, Handler] = {
     **dict.fromkeys([f"{library}_lu_pivots_to_permutation" for library in ("cuda", "cu", "hip")], _pivots_to_permutation),
     "PadToStatic": _padded,
     "SliceToDynamic": _cut,
-    "AllocateBuffer": _buffer,
+    **dict.fromkeys(["AllocateBuffer", "__custom_kernel_fusion$workspace"], _buffer),
     "ConcatBitcast": _joined,
     "X64SplitLow": _low_word,
     "X64SplitHigh": _high_word,

@@ -220,6 +220,17 @@ def all_to_all(
     return (joined,) if result.is_tuple else joined
 
 
+def _roots(operands: tuple[Array, ...], has_dynamic_root: Bool, members: tuple[int, ...]) -> tuple[int, ...]:
+    """The place of the root in the group for each operand: from the last operand, which has one number for all or one for each, or the first."""
+    if not has_dynamic_root:
+        return (0,) * len(operands)
+    roots = tuple(np.broadcast_to(operands[-1], len(operands) - 1).tolist())
+    outside = [root for root in roots if not 0 <= root < len(members)]
+    if outside:
+        raise Violation("R004", f"operand {len(operands) - 1}", f"the root is {outside[0]}, the group has {len(members)} members")
+    return roots
+
+
 @kernel("collective-broadcast")
 def collective_broadcast(
     *operands: Array,
@@ -236,11 +247,31 @@ def collective_broadcast(
     if not members:
         return zeros(result)
     values = yield from exchange(device, _place(site, channel_id), members, operands)
-    root = int(operands[-1]) if has_dynamic_root else 0
-    if not 0 <= root < len(members):
-        raise Violation("R004", f"operand {len(operands) - 1}", f"the root is {root}, the group has {len(members)} members")
-    data = values[root][:-1] if has_dynamic_root else values[root]
-    return _as_value(data, not result.is_tuple)
+    roots = _roots(operands, has_dynamic_root, members)
+    return _as_value([values[root][k] for k, root in enumerate(roots)], not result.is_tuple)
+
+
+@kernel("collective-reduce")
+def collective_reduce(
+    *operands: Array,
+    channel_id: Int | None,
+    replica_groups: Groups,
+    has_dynamic_root: Bool,
+    to_apply: Computation,
+    group_mode: str,
+    device: Device,
+    site: Hashable,
+    result: Shape,
+) -> Run:
+    """The combination of each operand on its root; zeros elsewhere, where XLA defines no value."""
+    members = _members(device, group_mode, replica_groups)
+    roots = _roots(operands, has_dynamic_root, members)
+    total = yield from _combined(device, _place(site, channel_id), members, operands[: len(roots)], to_apply)
+    parts = [
+        converted(x, NUMBERS[shape.element_type]) if members[root] == device.number else zeros(shape)
+        for x, shape, root in zip(total, result.leaves(), roots, strict=True)
+    ]
+    return _as_value(parts, not result.is_tuple)
 
 
 @kernel("ragged-all-to-all")

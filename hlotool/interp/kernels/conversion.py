@@ -146,8 +146,9 @@ def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...])
     number = NUMBERS[result.element_type]
     source = number_type(flat)
     if source.held != number.held:
-        if number.bits > source.bits:
-            flat = flat.reshape(-1, number.bits // source.bits)
+        ratio = number.element.stored_bits // source.element.stored_bits
+        if ratio > 1:
+            flat = flat.reshape(-1, ratio)
         flat = with_element_bits(np.ascontiguousarray(flat), number).reshape(-1)
     order = memory_order(result)
     # A smaller result is the beginning of the operand.

@@ -14,8 +14,8 @@ from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
-    "Instructions", "Rewriting", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot", "drop_attributes",
-    "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
+    "Instructions", "Rewriting", "bernoulli", "broadcast_degenerate_dimensions", "compare", "cross_replica_sum", "device_id", "dot",
+    "drop_attributes", "extra_async_attributes", "flat_async_shape", "gone", "host_compute", "infeed", "iota", "opcode_edit",
     "outfeed", "packed_nibbles", "recv_done", "renamed", "renamed_instruction", "scalar_add", "scan", "send_done", "send_or_recv", "sort",
     "topk", "tuple_of_other_size", "tuple_select",
 ]  # fmt: skip
@@ -273,6 +273,27 @@ def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Ed
     return [*edits, _appended(statement, f", dimensions={{{','.join(map(str, kept))}}}")]
 
 
+def bernoulli(text: Text, statement: Statement) -> list[Edit] | None:
+    """Random truth values that are true with the probability given."""
+    low, high = statement.attributes.get("distribution", (0, 0))
+    if text.masked[low:high].partition("=")[2].strip() != "rng_bernoulli":
+        return None
+    operands, result = operands_of(text.masked, statement), text.array(statement.shape)
+    if len(operands) != 1 or result is None or result.dtype != "pred":
+        return []
+    before, shape = Instructions(text, statement), Array("f32", result.dimensions).text
+    zero, one = before.add("zero", "f32[] constant(0)"), before.add("one", "f32[] constant(1)")
+    numbers = before.add("numbers", f"{shape} rng({zero}, {one}), distribution=rng_uniform")
+    chance = before.add("chance", f"{shape} broadcast({text.name_of(operands[0])}), dimensions={{}}")
+    return [
+        before.edit,
+        opcode_edit(statement, "compare"),
+        Edit(*statement.operands, f"{numbers}, {chance}"),
+        *drop_attributes(statement, ["distribution"]),
+        _appended(statement, ", direction=LT"),
+    ]
+
+
 def host_compute(text: Text, statement: Statement) -> list[Edit] | None:
     names = ("channel_name", "cost_estimate_ns")
     attributes = ', custom_call_target="host-compute", custom_call_has_side_effect=true'
@@ -309,11 +330,10 @@ _COMMON = frozenset(
 
 def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
     """The attributes of the wrapped instruction, and the wrapped computation, which are only written at the start today."""
-    extra = [name for name in statement.attributes if name not in _COMMON]
-    # `send-done` and the like are opcodes of their own.
-    if statement.opcode.startswith(("send-", "recv-", "copy-")) or "channel_id" in extra or not extra:
-        return None
-    return drop_attributes(statement, extra)
+    # `send-done` and the like are opcodes of their own, with attributes.
+    known = OPS[statement.opcode].attributes if statement.opcode in OPS and not statement.opcode.startswith("async-") else {}
+    extra = [name for name in statement.attributes if name not in _COMMON and name not in known]
+    return None if "channel_id" in extra or not extra else drop_attributes(statement, extra)
 
 
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:

@@ -85,7 +85,7 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
     if literal is None:
         return [Edit(*match.span("layout"), "")]
     dense = dense_literal(match["dimensions"], literal)
-    return [] if dense is None else [Edit(*match.span("layout"), ""), Edit(*match.span("literal"), dense)]
+    return [] if dense is None else [Edit(*match.span("layout"), ""), Edit(match.start("shape"), match.end("literal"), dense)]
 
 
 _ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
@@ -162,7 +162,8 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         2020,
         "]sparse{",
         re.compile(
-            rf"{_KEY}{TYPE}\[(?P<dimensions>[0-9, ]*+)\](?P<layout>sparse\{{[0-9]*+\}})(?:\s*+constant\((?P<literal>\{{[^{{}}\n]*+\}})(?=\)))?+"
+            rf"{_KEY}{TYPE}\[(?P<dimensions>[0-9, ]*+)\](?P<layout>sparse\{{[0-9]*+\}})"
+            rf"(?:\s*+constant\((?P<shape>(?:{_SHAPE}\s*+)?+)(?P<literal>\{{[^{{}}\n]*+\}})(?=\)))?+"
         ),
         _sparse,
     ),
@@ -228,6 +229,14 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         "device=0", "sharding={maximal device=0}", 2017, "device=", re.compile(r"(?<=,)\s*+(?P<old>device=(?P<device>[0-9]++))(?=\s)"), _device
     ),
     PatternSpelling(
+        "{f32[2] devices=...}",
+        "{devices=...} without the shape of a tile",
+        2018,
+        "devices=[",
+        re.compile(rf"(?<=\{{)\s*+(?P<tile>{_SHAPE}\s++)(?=devices=\[)"),
+        _delete("tile"),
+    ),
+    PatternSpelling(
         "f32[2,3]{1,0:D(D,C)P(...)}", "a dense array", 2025, ":D(", re.compile(r"\][ ]*+(?=\{[0-9, ]*+:(?P<sparse>D\())"), _sparse_layout
     ),
     PatternSpelling(
@@ -271,12 +280,13 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("iota", "iota()", "iota(), iota_dimension=0", 2018, instructions.iota),
     OpcodeSpelling("dot", "dot(a, b)", "dot(a, b), lhs_contracting_dims={...}, rhs_contracting_dims={...}", 2018, instructions.dot),
     OpcodeSpelling("", "names that are keywords or element types today", "another name, such as token_", 2024, instructions.renamed_instruction),
+    OpcodeSpelling("rng", "distribution=rng_bernoulli", "compare of random numbers", 2018, instructions.bernoulli),
     OpcodeSpelling("logical-and", "logical-and", "and", 2017, renamed("and")),
     OpcodeSpelling("logical-or", "logical-or", "or", 2017, renamed("or")),
     OpcodeSpelling("logical-not", "logical-not", "not", 2017, renamed("not")),
     OpcodeSpelling("index", "index", "dynamic-slice", 2017, gone),
     OpcodeSpelling("update", "update", "dynamic-update-slice", 2017, gone),
-    OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "reshape, then broadcast", 2018, instructions.broadcast_degenerate_dimensions),
+    OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "a reshape and a broadcast", 2018, instructions.broadcast_degenerate_dimensions),
     OpcodeSpelling("host-compute", "host-compute", "a custom-call", 2018, instructions.host_compute),
     OpcodeSpelling(
         "tuple", "tuple(a, b) with a shape of other than two elements", "tuple with a shape for each operand", 2021, instructions.tuple_of_other_size

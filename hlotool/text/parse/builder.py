@@ -37,6 +37,8 @@ _ALIAS_PAIR = re.compile(r"\{[-0-9, \t\r\n]*+\}[ \t\r\n]*+:")
 
 # The beginning of a line that defines an instruction, or that ends a computation.
 _DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \t]*+=|\})", re.MULTILINE)
+# The beginning of a computation.
+_HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[({]", re.MULTILINE)
 
 # Names that a misspelled one is compared with, and comparisons in one text: each takes about 20 microseconds.
 _MOST_COMPARED = 1000
@@ -122,6 +124,8 @@ class ModuleBuilder:
         self._owners: dict[str, Computation] = {}
         self._owners_of = 0
         self._comparisons = 0
+        # The names of computations below the first one that is missing.
+        self._headers: frozenset[str] | None = None
         # Of the tuples whose shapes were inferred: leaves, and tuples and leaves.
         self._leaves = 0
         self._nested = 0
@@ -287,9 +291,14 @@ class ModuleBuilder:
             raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
         if name in self.broken:
             raise Violation("", position, "")
+        if self._headers is None:
+            self._headers = frozenset(_HEADER.findall(self.source.text, position))
+        if name in self._headers:
+            message = f"no computation named '{name}' is defined before this point"
+            raise Violation("S006", position, message, "move its definition up; computations are defined before they are used")
         meant = self._nearest(name, self.computations)
-        hint = f"did you mean '{meant}'?" if meant else "computations are defined before they are used"
-        raise Violation("S006", position, f"no computation named '{name}' is defined before this point", hint)
+        hint = f"did you mean '{meant}'?" if meant else "add it from where the text comes from; without it, the instruction has no meaning"
+        raise Violation("S006", position, f"the text has no computation named '{name}'", hint)
 
     def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
         """The instruction of that name in the open computation. Raises Violation, with this code, when there is none."""

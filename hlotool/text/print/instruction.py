@@ -339,8 +339,7 @@ def as_written(module: Module, x: Instruction) -> Instruction:
 
 def is_wrapper(computation: Computation) -> bool:
     """Whether a computation has only parameters and a root, so that async sugar can replace it."""
-    root = computation.root
-    return root.op.name != "parameter" and all(x.op.name == "parameter" or x is root for x in computation.instructions)
+    return all(x.op.name == "parameter" or x is computation.root for x in computation.instructions)
 
 
 def typed_literal_text(literal: Literal) -> str:

@@ -13,11 +13,16 @@ __all__: list[str] = []
 
 @module_rule("P018", stage="module")
 def channel_ids(facts: Facts) -> Iterator[Finding]:
-    """The channel id of a collective is not negative.
+    """The channel id of a collective is not negative; that of an all-reduce is positive.
 
     Checks: `channel_id` of collectives.
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         channel = x.attributes.get("channel_id")
-        if channel is not None and channel < 0:
+        if channel is None or channel > 0:
+            continue
+        # XLA checks all-reduces only. Others may have 0, which XLA takes for "no channel" elsewhere.
+        if x.op.name == "all-reduce":
+            yield Finding("P018", computation, x, "channel_id", f"channel_id of 'all-reduce' must be positive, got {channel}")
+        elif channel < 0:
             yield Finding("P018", computation, x, "channel_id", f"channel_id must not be negative, got {channel}")

@@ -1,4 +1,4 @@
-"""M001 to M003, M022, L002, L003, L021 and L022: what the header says about the entry computation."""
+"""M001 to M003, M022, L002 to L004, L021 and L022: what the header says about the entry computation."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import ProgramShape, Shape, compatible
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
-from hlotool.verifier.rules.layouts import order_fault
+from hlotool.verifier.rules.layouts import order_fault, tile_fault
 
 __all__: list[str] = []
 
 _AT = "entry_computation_layout"
 
 
-@module_rule("M001", "M002", "M003", "M022", "L002", "L003", "L021", "L022", stage="module")
+@module_rule("M001", "M002", "M003", "M022", "L002", "L003", "L004", "L021", "L022", stage="module")
 def entry_layout(facts: Facts) -> Iterator[Finding]:
     """`entry_computation_layout` matches the entry computation.
 
     Checks: the number of parameters (M001), their shapes (M002) and the result's (M003); in layout-sensitive modules also
     the order of their dimensions in memory (L021, L022), but not tiles, padding and memory spaces. Each layout lists each dimension of its array
-    once (L002, L003). A scheduled module has the attribute (M022).
+    once (L002, L003), and its tiles have positive sizes (L004). A scheduled module has the attribute (M022).
     """
     module = facts.module
     header: ProgramShape | None = module.attributes.get(_AT)
@@ -43,8 +43,7 @@ def entry_layout(facts: Facts) -> Iterator[Finding]:
 def _compared(facts: Facts, header: Shape, shape: Shape, at: str, codes: tuple[str, str], what: str) -> Iterator[Finding]:
     if header is shape:
         return
-    arrays = ((leaf.layout, leaf.rank) for leaf in header.leaves())
-    fault = next((fault for layout, rank in arrays if layout is not None and (fault := order_fault(layout.minor_to_major, rank))), None)
+    fault = next((fault for leaf in header.leaves() if (fault := _layout_fault(leaf)) is not None), None)
     if fault is not None:
         yield Finding(fault[0], None, None, at, fault[1])
     elif not compatible(header, shape):
@@ -56,6 +55,14 @@ def _compared(facts: Facts, header: Shape, shape: Shape, at: str, codes: tuple[s
         wrong = next((pair for pair in pairs if _order(pair[0]) != _order(pair[1]) and not order_fault(_order(pair[1]), pair[1].rank)), None)
         if wrong is not None:
             yield Finding(codes[1], None, None, f"{at}[layout]", f"{what} is {wrong[1].text}, but the header says {wrong[0].text}")
+
+
+def _layout_fault(array: Shape) -> tuple[str, str] | None:
+    """Code and message if a layout of the header is invalid by itself."""
+    if array.layout is None:
+        return None
+    fault, tiles = order_fault(array.layout.minor_to_major, array.rank), tile_fault(array.layout)
+    return fault or (None if tiles is None else ("L004", tiles))
 
 
 def _order(shape: Shape) -> tuple[int, ...]:

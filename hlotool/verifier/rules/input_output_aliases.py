@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from hlotool.analysis.aliasing import Index, index_text
 from hlotool.opdefs.inference import bare, brief, count
-from hlotool.shapes.memory import data_size, stored_size
-from hlotool.shapes.shape import UNBOUNDED, Shape, indexed_leaves, subshape
+from hlotool.shapes.memory import data_size, sizes_differ, stored_size
+from hlotool.shapes.shape import Shape, indexed_leaves, subshape
 from hlotool.shapes.values import AliasPair
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -65,10 +65,10 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
     for shape, what in ((output, f"output {index_text(pair.output_index)}"), (parameter, _named(buffer))):
         if not bare(shape).is_array:
             return "M009", "", f"{what} is {brief(shape)}, but only arrays can be aliased", _pairs_of_leaves(parameter, output, pair)
-    sizes = _size(parameter, stored_size), _size(output, stored_size)
+    arrays = bare(parameter), bare(output)
     # Whether the padding of tiles counts depends on the target.
-    differ = None not in sizes and sizes[0] != sizes[1]
-    if facts.modes.layout_sensitive and differ and _size(parameter, data_size) != _size(output, data_size):
+    if facts.modes.layout_sensitive and sizes_differ(*arrays) and sizes_differ(*arrays, data_size):
+        sizes = tuple(map(stored_size, arrays))
         return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, but the output has {sizes[1]}", None
     header = module.attributes.get("entry_computation_layout")
     if pair.kind == "must-alias":
@@ -83,11 +83,6 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
                 "write may-alias, or make them the same",
             )
     return None
-
-
-def _size(shape: Shape, measure: Callable[[Shape], int]) -> int | None:
-    array = bare(shape)
-    return None if array.dynamic or UNBOUNDED in array.dimensions else measure(array)
 
 
 _MOST_PAIRS = 4

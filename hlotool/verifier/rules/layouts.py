@@ -15,7 +15,7 @@ from hlotool.shapes.layout import COMBINE, Layout, is_implicit_layout
 from hlotool.shapes.shape import Shape
 from hlotool.verifier.registry import shape_rule
 
-__all__ = ["order_fault"]
+__all__ = ["order_fault", "tile_fault"]
 
 _BITS_OF_A_BYTE = 8
 
@@ -60,12 +60,19 @@ def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
     return "L002", f"the layout lists dimension {Counter(order).most_common(1)[0][0]} twice"
 
 
-def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -> None:
+def tile_fault(layout: Layout) -> str | None:
+    """The message if a tile has no sizes, or one that is not positive."""
     for number, tile in enumerate(layout.tiles):
         wrong = next((k for k, size in enumerate(tile) if size < 1 and size != COMBINE), None)
         if wrong is not None or not tile:
-            what = f"size {wrong} of tile {number} must be positive" if wrong is not None else f"tile {number} has no sizes"
-            raise Violation("L004", f"{at}[T]", what)
+            return f"size {wrong} of tile {number} must be positive" if wrong is not None else f"tile {number} has no sizes"
+    return None
+
+
+def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -> None:
+    fault = tile_fault(layout)
+    if fault is not None:
+        raise Violation("L004", f"{at}[T]", fault)
     if layout.index_type is not None or layout.pointer_type is not None:
         raise Violation("L033", at, "index and pointer types are for sparse arrays, which XLA no longer has")
     bits, size = ELEMENT_TYPES[array.element_type].bits, layout.element_size_in_bits

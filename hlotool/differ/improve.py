@@ -149,6 +149,8 @@ class _Improver:
             operands = graph.operands[other]
             read = operands if position < 0 else operands[position : position + 1]
             found.update(dict.fromkeys([*read, *map(graph.source, read)]))
+        for other in graph.counterpart_callers(node, self.pairs.computations):
+            found[other] = None
         counterpart = self.pairs.computations.get(graph.home[node])
         if counterpart is not None:
             if graph.roots[graph.home[node]] == node:

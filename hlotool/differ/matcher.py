@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from hlotool.differ.alignment import align
 from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users, structure_classes
 from hlotool.differ.computations import counterparts, improve_computations
-from hlotool.differ.costs import Costs
+from hlotool.differ.costs import SINGLE, Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
@@ -60,7 +60,9 @@ def _completed(matcher: _Matcher) -> Pairs:
     if remaining:
         Growth(graph, pairs).run([])
     improve(graph, pairs)
-    improve_computations(graph, pairs)
+    if improve_computations(graph, pairs):
+        # What calls them may have better partners now.
+        improve(graph, pairs)
     return pairs
 
 
@@ -134,7 +136,31 @@ class _Matcher:
         self.spread_again(by_users)
         self.join_unique(by_operands)
         self.spread_again(by_operands)
+        self.join_replaced(by_operands)
         self.free_count = self.partner.count(_FREE)
+
+    def join_replaced(self, classes: Sequence[int]) -> None:
+        """Pairs the only operands of pairs that have changed, if they have equal operands themselves: only the instruction is another one."""
+        operands, partner = self.graph.operands, self.partner
+        pending = deque(self.open)
+        while pending:
+            left, right = pending.popleft()
+            here = [node for node in dict.fromkeys(operands[left]) if partner[node] < 0]
+            there = [node for node in dict.fromkeys(operands[right]) if partner[node] < 0]
+            if len(here) != 1 or len(there) != 1 or not operands[here[0]]:
+                continue
+            if self.has_equal_operands(here[0], there[0], classes):
+                known = len(self.open)
+                self.join(here[0], there[0])
+                self.spread(classes)
+                pending.extend(self.open[known:])
+
+    def has_equal_operands(self, left: int, right: int, classes: Sequence[int]) -> bool:
+        """Whether only the instruction itself has changed, and no more than a deletion and an insertion would tell."""
+        if self.graph.parts.cost(self.graph.keys[left], self.graph.keys[right]) > 2 * SINGLE:
+            return False
+        first, second = ([classes[operand] for operand in self.graph.operands[node]] for node in (left, right))
+        return first == second or (self.graph.commutes[left] and self.graph.commutes[right] and sorted(first) == sorted(second))
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
         """How many nodes have another counterpart by their operands than by their users."""
@@ -238,9 +264,10 @@ class _Matcher:
             if crossed:
                 second = (d, c)
         for a, b in zip(first, second, strict=False):
-            if classes[a] != classes[b]:
-                # One of them may be a parameter, or an element of a tuple.
-                a, b = self.graph.source(a), self.graph.source(b)
+            origins = self.graph.source(a), self.graph.source(b)
+            # One of them may be a parameter, or an element of a tuple.
+            if classes[a] != classes[b] or (a == origins[0]) != (b == origins[1]):
+                a, b = origins
             if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:
                 self.join(a, b)
 

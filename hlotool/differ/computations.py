@@ -62,11 +62,11 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
 
 
 def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
-    """Computations that are not partners, though paired instructions call them in the same place, or their instructions call partners.
+    """Computations that are not partners, though paired instructions are in them or call them in the same place, or their instructions call partners.
 
     Those that most ask for come first.
     """
-    votes: Counter[tuple[int, int]] = Counter()
+    votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
     costs = Costs(graph, pairs)
     for node, called in graph.calls.items():
         other = pairs.partner[node] if node < graph.split else -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlotool.differ.alignment import align
@@ -13,6 +13,7 @@ from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
 from hlotool.differ.pairs import Pairs
+from hlotool.differ.parts import shape_kinds
 from hlotool.differ.resemblance import pair_remaining, pair_uncalled
 
 __all__ = ["match"]
@@ -32,8 +33,7 @@ def match(graph: Graph) -> Pairs:
     if not matcher.is_doubtful():
         return pairs
     cost = Costs(graph, pairs).total()
-    if cost <= _cost_of_parts(graph, pairs):
-        # All edges of the graphs correspond, so that no other pairs explain the difference better.
+    if _is_least(graph, pairs, cost):
         return pairs
     other = _Matcher(graph)
     other.run(aligns=True)
@@ -41,9 +41,13 @@ def match(graph: Graph) -> Pairs:
     return aligned if Costs(graph, aligned).total() < cost else pairs
 
 
-def _cost_of_parts(graph: Graph, pairs: Pairs) -> float:
-    keys, partner = graph.keys, pairs.partner
-    return sum(graph.parts.cost(keys[node], keys[partner[node]]) for node in range(graph.split) if partner[node] >= 0)
+def _is_least(graph: Graph, pairs: Pairs, cost: float) -> bool:
+    """Whether no other pairs explain the difference better: all edges of the graphs correspond, and no more nodes than necessary have changed."""
+    keys, split = graph.keys, graph.split
+    changed = [(keys[node], keys[other]) for node, other in enumerate(pairs.partner[:split]) if other >= 0 and keys[node] != keys[other]]
+    if cost > sum(graph.parts.cost(a, b) for a, b in changed):
+        return False
+    return len(changed) <= (Counter(keys[:split]) - Counter(keys[split:])).total()
 
 
 def _completed(matcher: _Matcher) -> Pairs:
@@ -140,27 +144,47 @@ class _Matcher:
         self.free_count = self.partner.count(_FREE)
 
     def join_replaced(self, classes: Sequence[int]) -> None:
-        """Pairs the only operands of pairs that have changed, if they have equal operands themselves: only the instruction is another one."""
-        operands, partner = self.graph.operands, self.partner
+        """Pairs operands of pairs if nothing but the operands themselves, or their types, have changed, and what is equal beyond that."""
         pending = deque(self.open)
         while pending:
             left, right = pending.popleft()
-            here = [node for node in dict.fromkeys(operands[left]) if partner[node] < 0]
-            there = [node for node in dict.fromkeys(operands[right]) if partner[node] < 0]
-            if len(here) != 1 or len(there) != 1 or not operands[here[0]]:
-                continue
-            if self.has_equal_operands(here[0], there[0], classes):
-                known = len(self.open)
-                self.join(here[0], there[0])
-                self.spread(classes)
-                pending.extend(self.open[known:])
+            known = len(self.open)
+            for a, b in self.same_slots(left, right, classes):
+                for c, d in ((a, b), (a, self.pairs.converted(b)), (self.pairs.converted(a), b)):
+                    if self.partner[c] < 0 and self.partner[d] < 0 and self.is_replaced(c, d, classes):
+                        self.join(c, d)
+                        self.spread(classes)
+                        break
+            pending.extend(self.open[known:])
 
-    def has_equal_operands(self, left: int, right: int, classes: Sequence[int]) -> bool:
-        """Whether only the instruction itself has changed, and no more than a deletion and an insertion would tell."""
-        if self.graph.parts.cost(self.graph.keys[left], self.graph.keys[right]) > 2 * SINGLE:
+    def same_slots(self, left: int, right: int, classes: Sequence[int]) -> list[tuple[int, int]]:
+        """The operands in the same places that are not pairs; those of commutative instructions only if one of them is known."""
+        graph, partner = self.graph, self.partner
+        first, second = graph.operands[left], graph.operands[right]
+        if len(first) != len(second):
+            return []
+        slots = [*zip(first, second, strict=True)]
+        if graph.commutes[left] and graph.commutes[right] and len(first) == 2:
+            crossed = [*zip(first, reversed(second), strict=True)]
+            known = [sum(partner[a] == b or classes[self.pairs.converted(a)] == classes[self.pairs.converted(b)] for a, b in way) for way in (slots, crossed)]
+            if not any(known):
+                return []
+            slots = crossed if known[1] > known[0] else slots
+        return [(a, b) for a, b in slots if partner[a] != b]
+
+    def is_replaced(self, left: int, right: int, classes: Sequence[int]) -> bool:
+        """Whether two nodes are equal, or have equal operands, or compute the same in other types."""
+        graph = self.graph
+        if classes[left] == classes[right]:
+            return True
+        first, second = graph.operands[left], graph.operands[right]
+        if not first or graph.parts.cost(graph.keys[left], graph.keys[right]) > 2 * SINGLE:
             return False
-        first, second = ([classes[operand] for operand in self.graph.operands[node]] for node in (left, right))
-        return first == second or (self.graph.commutes[left] and self.graph.commutes[right] and sorted(first) == sorted(second))
+        here, there = [classes[x] for x in first], [classes[x] for x in second]
+        if here == there or (graph.commutes[left] and graph.commutes[right] and sorted(here) == sorted(there)):
+            return True
+        x, y = graph.nodes[left], graph.nodes[right]
+        return x.op is y.op and shape_kinds(x.shape, y.shape) == ("element_type",)
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
         """How many nodes have another counterpart by their operands than by their users."""

@@ -145,17 +145,25 @@ class _Matcher:
 
     def join_replaced(self, classes: Sequence[int]) -> None:
         """Pairs operands of pairs if nothing but the operands themselves, or their types, have changed, and what is equal beyond that."""
+        graph = self.graph
+        for left, right in sorted(self.pairs.computations.items()):
+            if left < right:
+                self.join_if_replaced(graph.roots[left], graph.roots[right], classes)
         pending = deque(self.open)
         while pending:
-            left, right = pending.popleft()
             known = len(self.open)
-            for a, b in self.same_slots(left, right, classes):
-                for c, d in ((a, b), (a, self.pairs.converted(b)), (self.pairs.converted(a), b)):
-                    if self.partner[c] < 0 and self.partner[d] < 0 and self.is_replaced(c, d, classes):
-                        self.join(c, d)
-                        self.spread(classes)
-                        break
+            for a, b in self.same_slots(*pending.popleft(), classes):
+                self.join_if_replaced(a, b, classes)
             pending.extend(self.open[known:])
+
+    def join_if_replaced(self, left: int, right: int, classes: Sequence[int]) -> None:
+        """Pairs two nodes that stand in the same place, or what one of them converts."""
+        converted = self.pairs.converted
+        for a, b in ((left, right), (left, converted(right)), (converted(left), right)):
+            if self.partner[a] < 0 and self.partner[b] < 0 and self.is_replaced(a, b, classes):
+                self.join(a, b)
+                self.spread(classes)
+                return
 
     def same_slots(self, left: int, right: int, classes: Sequence[int]) -> list[tuple[int, int]]:
         """The operands in the same places that are not pairs; those of commutative instructions only if one of them is known."""
@@ -166,11 +174,16 @@ class _Matcher:
         slots = [*zip(first, second, strict=True)]
         if graph.commutes[left] and graph.commutes[right] and len(first) == 2:
             crossed = [*zip(first, reversed(second), strict=True)]
-            known = [sum(partner[a] == b or classes[self.pairs.converted(a)] == classes[self.pairs.converted(b)] for a, b in way) for way in (slots, crossed)]
-            if not any(known):
+            here, there = (sum(self.is_known(a, b, classes) for a, b in way) for way in (slots, crossed))
+            if not here and not there:
                 return []
-            slots = crossed if known[1] > known[0] else slots
+            slots = crossed if there > here else slots
         return [(a, b) for a, b in slots if partner[a] != b]
+
+    def is_known(self, left: int, right: int, classes: Sequence[int]) -> bool:
+        """Whether two nodes are a pair, or are equal but for conversions."""
+        converted = self.pairs.converted
+        return self.partner[left] == right or classes[converted(left)] == classes[converted(right)]
 
     def is_replaced(self, left: int, right: int, classes: Sequence[int]) -> bool:
         """Whether two nodes are equal, or have equal operands, or compute the same in other types."""

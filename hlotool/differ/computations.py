@@ -47,25 +47,36 @@ def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
     return list(zip(graph.parameters(left), graph.parameters(right), strict=False))
 
 
-def improve_computations(graph: Graph, pairs: Pairs) -> None:
-    """Gives computations the partners that the instructions which call them ask for, where that makes the explanation cheaper."""
-    for _ in range(_MOST_ROUNDS):
+def improve_computations(graph: Graph, pairs: Pairs) -> bool:
+    """Gives computations the partners that the instructions which call them ask for, where that makes the explanation cheaper.
+
+    Returns whether there are any.
+    """
+    for number in range(_MOST_ROUNDS):
         exchanges = _Exchanges(graph, pairs)
         # Each of them is tried, also after one that is kept.
         kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
         if not any(kept):
-            return
+            return number > 0
+    return True
 
 
 def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
-    """Computations that paired instructions call in the same place, and that are not partners; those that most ask for come first."""
-    votes: Counter[tuple[int, int]] = Counter()
+    """Computations that are not partners, though paired instructions are in them or call them in the same place, or their instructions call partners.
+
+    Those that most ask for come first.
+    """
+    votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
+    costs = Costs(graph, pairs)
     for node, called in graph.calls.items():
         other = pairs.partner[node] if node < graph.split else -1
         if other < 0:
             continue
         for name, callees in called.items():
             votes.update(zip(callees, graph.calls.get(other, {}).get(name, ()), strict=False))
+        if not costs.has_same_calls(node, other):
+            votes.update((graph.home[node], graph.home[caller]) for caller in graph.counterpart_callers(node, pairs.computations))
+            votes.update((graph.home[caller], graph.home[other]) for caller in graph.counterpart_callers(other, pairs.computations))
     return sorted((pair for pair in votes if pairs.computations.get(pair[0]) != pair[1]), key=lambda pair: (-votes[pair], pair))
 
 

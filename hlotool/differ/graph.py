@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from typing import TypeVar
 
@@ -13,6 +14,9 @@ __all__ = ["Graph"]
 
 
 Item = TypeVar("Item")
+
+# A computation with more callers does not say which of them corresponds to a node.
+_MOST_CALLERS = 32
 
 
 def _rotated(items: list[Item], count: int) -> list[Item]:
@@ -170,6 +174,12 @@ class Graph:
             return None
         called = [callee for numbers in self.calls[node].values() for callee in numbers]
         return called[0] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
+
+    def counterpart_callers(self, node: int, computations: Mapping[int, int]) -> list[int]:
+        """The nodes that call the counterparts of what a node calls, unless they are many."""
+        called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
+        counterparts = dict.fromkeys(computations[callee] for callee in called if callee in computations)
+        return [caller for c in counterparts if len(self.callers[c]) <= _MOST_CALLERS for caller in self.callers[c]]
 
     def _origin(self, node: int) -> int | None:
         x = self.nodes[node]

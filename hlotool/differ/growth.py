@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from hlotool.differ.costs import MOST, MOST_OF_OTHER_OPCODES
 from hlotool.differ.graph import Graph
 from hlotool.differ.pairs import Pairs
-from hlotool.opdefs.traits import CONVERTS
 
 __all__ = ["Growth"]
 
@@ -104,18 +103,16 @@ class Growth:
             if other == b:
                 agreeing += 1
             elif other >= 0 or partner[b] >= 0:
-                source = partner[self._converted(graph.source(a))]
-                if source >= 0 and source == self._converted(graph.source(b)):
+                source = partner[self._converted_source(a)]
+                if source >= 0 and source == self._converted_source(b):
                     agreeing += 1
                 else:
                     conflicts += 1
         return agreeing, 1 if conflicts else 0
 
-    def _converted(self, node: int) -> int:
-        """What a conversion without a partner converts: a change of types inserts or deletes it."""
-        if self.partner[node] >= 0 or CONVERTS not in self.graph.nodes[node].op.traits:
-            return node
-        return self.graph.source(self.graph.operands[node][0])
+    def _converted_source(self, node: int) -> int:
+        source = self.graph.source
+        return source(self.pairs.converted(source(node)))
 
     def _users(self, left: int, right: int) -> tuple[int, int]:
         """How many users of both are pairs that use them in the same position, and how many are not."""

@@ -113,6 +113,8 @@ class _Improver:
             block[a] = b
             taken.add(b)
             pending.extend(zip(graph.operands[a], graph.operands[b], strict=False))
+            if graph.commutes[a] and graph.commutes[b]:
+                pending.extend(zip(graph.operands[a], reversed(graph.operands[b]), strict=False))
             users, others = graph.users[a], graph.users[b]
             if len(users) == len(others) <= _MOST_USERS_IN_BLOCK:
                 pending.extend((x, y) for (at, x), (where, y) in zip(users, others, strict=True) if at == where)
@@ -149,6 +151,8 @@ class _Improver:
             operands = graph.operands[other]
             read = operands if position < 0 else operands[position : position + 1]
             found.update(dict.fromkeys([*read, *map(graph.source, read)]))
+        for other in graph.counterpart_callers(node, self.pairs.computations):
+            found[other] = None
         counterpart = self.pairs.computations.get(graph.home[node])
         if counterpart is not None:
             if graph.roots[graph.home[node]] == node:
@@ -159,7 +163,8 @@ class _Improver:
         found.pop(partner[node], None)
         parts, keys, is_parameter = graph.parts, graph.keys, graph.is_parameter
         possible = [other for other in found if is_parameter[other] == is_parameter[node]]
-        return sorted(possible, key=lambda other: parts.cost(keys[node], keys[other]))[:_MOST_CANDIDATES]
+        # Those without a partner come first: a copy may have been inserted in either of two places.
+        return sorted(possible, key=lambda other: (parts.cost(keys[node], keys[other]), partner[other] >= 0))[:_MOST_CANDIDATES]
 
     def exchange(self, node: int, other: int) -> None:
         """Pairs a node with another one, and the partners that both have lost with each other; -1 leaves it without a partner."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlotool.differ.alignment import align
 from hlotool.differ.classes import classes_by_neighborhood, classes_by_operands, classes_by_users, structure_classes
 from hlotool.differ.computations import counterparts, improve_computations
-from hlotool.differ.costs import Costs
+from hlotool.differ.costs import SINGLE, Costs
 from hlotool.differ.graph import Graph
 from hlotool.differ.growth import Growth
 from hlotool.differ.improve import improve
 from hlotool.differ.pairs import Pairs
+from hlotool.differ.parts import shape_kinds
 from hlotool.differ.resemblance import pair_remaining, pair_uncalled
 
 __all__ = ["match"]
@@ -32,8 +33,7 @@ def match(graph: Graph) -> Pairs:
     if not matcher.is_doubtful():
         return pairs
     cost = Costs(graph, pairs).total()
-    if cost <= _cost_of_parts(graph, pairs):
-        # All edges of the graphs correspond, so that no other pairs explain the difference better.
+    if _is_least(graph, pairs, cost):
         return pairs
     other = _Matcher(graph)
     other.run(aligns=True)
@@ -41,9 +41,13 @@ def match(graph: Graph) -> Pairs:
     return aligned if Costs(graph, aligned).total() < cost else pairs
 
 
-def _cost_of_parts(graph: Graph, pairs: Pairs) -> float:
-    keys, partner = graph.keys, pairs.partner
-    return sum(graph.parts.cost(keys[node], keys[partner[node]]) for node in range(graph.split) if partner[node] >= 0)
+def _is_least(graph: Graph, pairs: Pairs, cost: float) -> bool:
+    """Whether no other pairs explain the difference better: all edges of the graphs correspond, and no more nodes than necessary have changed."""
+    keys, split = graph.keys, graph.split
+    changed = [(keys[node], keys[other]) for node, other in enumerate(pairs.partner[:split]) if other >= 0 and keys[node] != keys[other]]
+    if cost > sum(graph.parts.cost(a, b) for a, b in changed):
+        return False
+    return len(changed) <= (Counter(keys[:split]) - Counter(keys[split:])).total()
 
 
 def _completed(matcher: _Matcher) -> Pairs:
@@ -60,7 +64,9 @@ def _completed(matcher: _Matcher) -> Pairs:
     if remaining:
         Growth(graph, pairs).run([])
     improve(graph, pairs)
-    improve_computations(graph, pairs)
+    if improve_computations(graph, pairs):
+        # What calls them may have better partners now.
+        improve(graph, pairs)
     return pairs
 
 
@@ -134,7 +140,64 @@ class _Matcher:
         self.spread_again(by_users)
         self.join_unique(by_operands)
         self.spread_again(by_operands)
+        self.join_replaced(by_operands)
         self.free_count = self.partner.count(_FREE)
+
+    def join_replaced(self, classes: Sequence[int]) -> None:
+        """Pairs operands of pairs if nothing but the operands themselves, or their types, have changed, and what is equal beyond that."""
+        graph = self.graph
+        for left, right in sorted(self.pairs.computations.items()):
+            if left < right:
+                self.join_if_replaced(graph.roots[left], graph.roots[right], classes)
+        pending = deque(self.open)
+        while pending:
+            known = len(self.open)
+            for a, b in self.same_slots(*pending.popleft(), classes):
+                self.join_if_replaced(a, b, classes)
+            pending.extend(self.open[known:])
+
+    def join_if_replaced(self, left: int, right: int, classes: Sequence[int]) -> None:
+        """Pairs two nodes that stand in the same place, or what one of them converts."""
+        converted = self.pairs.converted
+        for a, b in ((left, right), (left, converted(right)), (converted(left), right)):
+            if self.partner[a] < 0 and self.partner[b] < 0 and self.is_replaced(a, b, classes):
+                self.join(a, b)
+                self.spread(classes)
+                return
+
+    def same_slots(self, left: int, right: int, classes: Sequence[int]) -> list[tuple[int, int]]:
+        """The operands in the same places that are not pairs; those of commutative instructions only if one of them is known."""
+        graph, partner = self.graph, self.partner
+        first, second = graph.operands[left], graph.operands[right]
+        if len(first) != len(second):
+            return []
+        slots = [*zip(first, second, strict=True)]
+        if graph.commutes[left] and graph.commutes[right] and len(first) == 2:
+            crossed = [*zip(first, reversed(second), strict=True)]
+            here, there = (sum(self.is_known(a, b, classes) for a, b in way) for way in (slots, crossed))
+            if not here and not there:
+                return []
+            slots = crossed if there > here else slots
+        return [(a, b) for a, b in slots if partner[a] != b]
+
+    def is_known(self, left: int, right: int, classes: Sequence[int]) -> bool:
+        """Whether two nodes are a pair, or are equal but for conversions."""
+        converted = self.pairs.converted
+        return self.partner[left] == right or classes[converted(left)] == classes[converted(right)]
+
+    def is_replaced(self, left: int, right: int, classes: Sequence[int]) -> bool:
+        """Whether two nodes are equal, or have equal operands, or compute the same in other types."""
+        graph = self.graph
+        if classes[left] == classes[right]:
+            return True
+        first, second = graph.operands[left], graph.operands[right]
+        if not first or graph.parts.cost(graph.keys[left], graph.keys[right]) > 2 * SINGLE:
+            return False
+        here, there = [classes[x] for x in first], [classes[x] for x in second]
+        if here == there or (graph.commutes[left] and graph.commutes[right] and sorted(here) == sorted(there)):
+            return True
+        x, y = graph.nodes[left], graph.nodes[right]
+        return x.op is y.op and shape_kinds(x.shape, y.shape) == ("element_type",)
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
         """How many nodes have another counterpart by their operands than by their users."""
@@ -238,9 +301,10 @@ class _Matcher:
             if crossed:
                 second = (d, c)
         for a, b in zip(first, second, strict=False):
-            if classes[a] != classes[b]:
-                # One of them may be a parameter, or an element of a tuple.
-                a, b = self.graph.source(a), self.graph.source(b)
+            origins = self.graph.source(a), self.graph.source(b)
+            # One of them may be a parameter, or an element of a tuple.
+            if classes[a] != classes[b] or (a == origins[0]) != (b == origins[1]):
+                a, b = origins
             if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:
                 self.join(a, b)
 

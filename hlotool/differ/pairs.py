@@ -7,6 +7,7 @@ from functools import cached_property
 
 from hlotool.differ.classes import outlines
 from hlotool.differ.graph import Graph
+from hlotool.opdefs.traits import CONVERTS
 
 __all__ = ["Pairs"]
 
@@ -27,6 +28,11 @@ class Pairs:
         self.partner[node] = -1
         if other >= 0:
             self.partner[other] = -1
+
+    def converted(self, node: int) -> int:
+        """What a conversion without a partner converts: a change of types inserts or deletes it."""
+        is_conversion = self.partner[node] < 0 and CONVERTS in self.graph.nodes[node].op.traits
+        return self.graph.operands[node][0] if is_conversion else node
 
     def join_computations(self, left: int, right: int) -> bool:
         """Pairs two computations; returns whether they are paired now."""

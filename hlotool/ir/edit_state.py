@@ -109,8 +109,10 @@ class EditState:
 
         With each comes the number of its last change, which is at least `count`.
         """
-        owners = self._uses.owners
-        return {x: number for number, x in enumerate(self._uses.changes[count:], count) if x in owners}
+        owners, changes = self._uses.owners, self._uses.changes
+        # Most instructions change several times, so that looking at each of them once takes less time.
+        last = dict(zip(changes[count:], range(count, len(changes)), strict=True))
+        return {x: number for x, number in last.items() if x in owners}
 
     # ---- flush and finish ---------------------------------------------------------------------------------------------
 

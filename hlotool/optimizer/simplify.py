@@ -14,6 +14,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
+from hlotool.optimizer.inlining import can_take_sharding
 from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
@@ -109,10 +110,9 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
     if not compatible(new.shape, x.shape):
         return f"the result has the shape {new.shape.text_without_layout}"
     if new not in inserted:
-        sharding = x.attributes.get("sharding")
         if new.shape != x.shape:
             return f"the layout of '{new.name}' differs: {new.shape}"
-        return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+        return None if can_take_sharding(context.rewriter, x, new) else f"'{new.name}' has another sharding"
     if new.shape.dynamic != x.shape.dynamic:
         return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
-from hlotool.opdefs.traits import ANY_SIGNATURE, CONTROL_FLOW
+from hlotool.opdefs.traits import ANY_SIGNATURE
 
 __all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeable_signature", "replace_caller", "says_nothing_else"]
 
@@ -55,7 +55,7 @@ def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> b
     sharding, other = x.attributes.get("sharding"), new.attributes.get("sharding")
     if sharding == other:
         return True
-    return sharding is None and not (rewriter.is_root(x) and any(CONTROL_FLOW in y.op.traits for y in rewriter.callers(rewriter.owner(x))))
+    return sharding is None and not (rewriter.is_root(x) and rewriter.caller_count(rewriter.owner(x)))
 
 
 def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) -> bool:

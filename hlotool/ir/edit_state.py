@@ -57,6 +57,11 @@ class EditState:
         """Whether `x` has control predecessors or successors."""
         return "control-predecessors" in x.attributes or x in self._uses.successors
 
+    @property
+    def has_control_dependencies(self) -> bool:
+        """Whether any instruction of the module has control predecessors."""
+        return bool(self._uses.successors)
+
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
         """The instructions that call a computation, each once."""
         return tuple(self._uses.callers.get(computation, ()))

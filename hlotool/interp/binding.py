@@ -25,6 +25,7 @@ from hlotool.interp.ownership import can_alias
 from hlotool.interp.values import Value
 from hlotool.ir.model import Instruction, Module
 from hlotool.opdefs.inference import kind_of
+from hlotool.opdefs.traits import ELEMENTWISE
 
 __all__ = ["Binding"]
 
@@ -57,6 +58,8 @@ class Binding:
         self.function: Callable[..., Any] = function
         if kernel.takes_in_layout(instruction):
             self.function = function_in_layout(function, orders_of(instruction))
+        if ELEMENTWISE in instruction.op.traits and any(x.shape.is_array and x.shape.dynamic for x in instruction.operands):
+            self.function = _of_equal_sizes(self.function)
         self.suspends = kernel.batch_suspends if batch else kernel.suspends
         self.per_call = tuple(name for name in facts if name in PER_CALL_FACTS)
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
@@ -109,6 +112,20 @@ class Binding:
             return failure(module, x, "R004", f"{prefix}{rule.message} ({rule.code})", rule.hint, rule.notes)
         reason = str(error).partition("\n")[0]
         return failure(module, x, "R004", f"{prefix}{reason}", "hlotool verify tells whether the module is valid")
+
+
+def _of_equal_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of arrays that refuses those of different sizes, which dynamic dimensions may have and which NumPy would broadcast."""
+
+    def checked(*operands: Value, **keywords: Any) -> Any:
+        sizes = dict.fromkeys(np.shape(operand) for operand in operands)
+        sizes.pop((), None)
+        if len(sizes) > 1:
+            first, second, *_ = map(list, sizes)
+            raise Violation("R004", "shape", f"operands have the different sizes {first} and {second} in this run")
+        return function(*operands, **keywords)
+
+    return checked
 
 
 def _shardings(x: Instruction, _options: RunOptions) -> tuple[Any, ...]:

@@ -57,6 +57,11 @@ class EditState:
         """Whether `x` has control predecessors or successors."""
         return "control-predecessors" in x.attributes or x in self._uses.successors
 
+    @property
+    def has_control_dependencies(self) -> bool:
+        """Whether any instruction of the module has control predecessors."""
+        return bool(self._uses.successors)
+
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
         """The instructions that call a computation, each once."""
         return tuple(self._uses.callers.get(computation, ()))
@@ -109,8 +114,10 @@ class EditState:
 
         With each comes the number of its last change, which is at least `count`.
         """
-        owners = self._uses.owners
-        return {x: number for number, x in enumerate(self._uses.changes[count:], count) if x in owners}
+        owners, changes = self._uses.owners, self._uses.changes
+        # Most instructions change several times, so that looking at each of them once takes less time.
+        last = dict(zip(changes[count:], range(count, len(changes)), strict=True))
+        return {x: number for x, number in last.items() if x in owners}
 
     # ---- flush and finish ---------------------------------------------------------------------------------------------
 

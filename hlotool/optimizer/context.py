@@ -68,7 +68,9 @@ class Context:
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
         self._refreshed = 0
-        self._has_fusions = any(x.op.name == "fusion" for x in module.all_instructions())
+        # The numbers of rewrites and changes at the last refresh.
+        self._seen = (0, 0)
+        self._has_fusions = any(is_fusion_computation(self.rewriter.callers(f)) for f in module.computations)
         self._with_effects = computations_with_effects(module)
         self._left_alone = self._started()
         modes = VerifyModes(layout_sensitive=self.keeps_layouts, layouts_kept=self.keeps_layouts, allow_mixed_precision=True)
@@ -88,9 +90,10 @@ class Context:
 
         If anything has, all passes look at everything again.
         """
-        before = (self._with_effects, self._left_alone, self._faulty)
-        if not any(before):
+        before, seen = (self._with_effects, self._left_alone, self._faulty), (self.report.count, self.rewriter.change_count)
+        if not any(before) or seen == self._seen:
             return
+        self._seen = seen
         self.rewriter.flush()
         if self._with_effects:
             self._with_effects = computations_with_effects(self.module)
@@ -163,7 +166,8 @@ class Context:
         instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()
         for x, number in instructions.items():
             owner = self.rewriter.owner(x)
-            computations[owner] = max(number, computations.get(owner, number))
+            if computations.get(owner, -1) < number:
+                computations[owner] = number
         return Changes(instructions, computations)
 
     def mark_finished(self, name: str, count: int) -> None:

@@ -8,7 +8,7 @@ from hlotool.ir.edit import Rewriter
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import ANY_SIGNATURE
 
-__all__ = ["can_replace_caller", "copy_body", "has_changeable_signature", "replace_caller", "says_nothing_else"]
+__all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeable_signature", "replace_caller", "says_nothing_else"]
 
 
 def has_changeable_signature(caller: Instruction) -> bool:
@@ -47,12 +47,25 @@ def copy_body(
 _INHERITED = ("sharding", "origin")
 
 
-def can_replace_caller(x: Instruction, body: Computation) -> bool:
+def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> bool:
+    """Whether an instruction has the sharding that the one that it replaces has, or may have one of its own.
+
+    The shardings of roots are compared with those of callers, so a root without a sharding must not get one.
+    """
+    sharding, other = x.attributes.get("sharding"), new.attributes.get("sharding")
+    if sharding == other:
+        return True
+    return sharding is None and not (rewriter.is_root(x) and rewriter.caller_count(rewriter.owner(x)))
+
+
+def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) -> bool:
     """Whether a copy of the root can take over the sharding and the origin of its caller: it has the same, or none."""
     inherited = [(x.attributes[name], body.root.attributes.get(name)) for name in _INHERITED if name in x.attributes]
     if any(old not in (None, new) for new, old in inherited):
         return False
-    return body.root.op.name != "parameter" or not inherited
+    if body.root.op.name == "parameter":
+        return not inherited and can_take_sharding(rewriter, x, x.operands[body.root.immediate])
+    return "sharding" in x.attributes or can_take_sharding(rewriter, x, body.root)
 
 
 def says_nothing_else(x: Instruction) -> bool:

@@ -168,8 +168,11 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
                 return
             if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
+            may_release = context.rewriter.has_control_dependencies
             result = _run(context, spec.name, number, run)
-            finished[spec.name] = context.progress
+            # What it has erased may have been ordered after instructions that it had passed by, which kept them as they were.
+            if not (may_release and result.rewrites):
+                finished[spec.name] = context.progress
             if observer is not None:
                 context.rewriter.flush()
                 observer(result, context)

@@ -14,6 +14,7 @@ from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.base import OpDef
 from hlotool.optimizer.constants import CannotBuildError
 from hlotool.optimizer.context import Changes, Context
+from hlotool.optimizer.inlining import can_take_sharding
 from hlotool.optimizer.registry import FAILURES, Rule
 from hlotool.optimizer.report import RuleStatistics
 from hlotool.optimizer.site import Site
@@ -81,12 +82,16 @@ def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, 
     # With the number of the last change that each of them sees.
     again = dict(changes.instructions)
     for computation, number in changes.computations.items():
-        again.update(dict.fromkeys(rewriter.callers(computation), number))
+        for caller in rewriter.callers(computation):
+            again[caller] = max(number, again.get(caller, number))
+    reached = dict(again)
     for _ in range(2):
-        for x, number in [*again.items()]:
+        users: dict[Instruction, int] = {}
+        for x, number in reached.items():
             for user in rewriter.users(x):
                 if again.get(user, -1) < number:
-                    again[user] = number
+                    again[user] = users[user] = number
+        reached = users
     result: dict[Computation, dict[Instruction, None]] = {}
     for x, number in again.items():
         if visited.get(x, 0) <= number and context.is_optimized(owner := rewriter.owner(x)):
@@ -105,10 +110,9 @@ def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, ins
     if not compatible(new.shape, x.shape):
         return f"the result has the shape {new.shape.text_without_layout}"
     if new not in inserted:
-        sharding = x.attributes.get("sharding")
         if new.shape != x.shape:
             return f"the layout of '{new.name}' differs: {new.shape}"
-        return None if sharding is None or new.attributes.get("sharding") == sharding else f"'{new.name}' has another sharding"
+        return None if can_take_sharding(context.rewriter, x, new) else f"'{new.name}' has another sharding"
     if new.shape.dynamic != x.shape.dynamic:
         return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:
@@ -144,6 +148,7 @@ class _Simplifier:
         self.waiting: set[Instruction] = set()
         # How many changes there were when no rule matched an instruction.
         self.visited: dict[Instruction, int] = {}
+        self.change_count = 0
         self.fired: Counter[str] = Counter()
 
     def run(self, computation: Computation, instructions: Sequence[Instruction]) -> None:
@@ -154,14 +159,16 @@ class _Simplifier:
         self.queue.extend(instructions)
         self.waiting.update(instructions)
         queue, waiting, rewriter, table, visited = self.queue, self.waiting, self.rewriter, self.table, self.visited
+        self.change_count = rewriter.change_count
         while queue:
             x = queue.popleft()
             waiting.discard(x)
             if x.op not in table or x not in rewriter:
                 continue
             if not self._visit(x):
-                visited[x] = rewriter.change_count
+                visited[x] = self.change_count
                 continue
+            self.change_count = rewriter.change_count
             if self.report.is_exhausted:
                 break
             if self.report.count > most:
@@ -198,7 +205,7 @@ class _Simplifier:
                 else:
                     new = rewrite(x, site)
             except CannotBuildError:
-                site.undo()
+                self._undo(site)
                 continue
             except MemoryError:
                 raise
@@ -208,8 +215,12 @@ class _Simplifier:
                 continue
             if self._accept(entry, x, new, site.inserted):
                 return True
-            site.undo()
+            self._undo(site)
         return False
+
+    def _undo(self, site: Site) -> None:
+        site.undo()
+        self.change_count = self.rewriter.change_count
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
         """Replaces `x`, unless the new instructions are not valid in this module."""

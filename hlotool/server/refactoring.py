@@ -50,7 +50,7 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
         body = call.called[0]
         if rewriter.module.is_scheduled:
             raise EditError(f"'{x.name}' cannot be inlined: the module is scheduled, and inlining would change the order of its instructions")
-        if not says_nothing_else(call) or not can_replace_caller(call, body):
+        if not says_nothing_else(call) or not can_replace_caller(rewriter, call, body):
             raise EditError(f"'{x.name}' cannot be inlined: it has attributes that the instructions of '{body.name}' cannot take over")
         replace_caller(rewriter, call, body, copy_body(rewriter, body, call.operands, call))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from hlotool.codes import CODE_NAMES, is_default
@@ -43,13 +44,13 @@ class Selection:
     """
 
     def __init__(self, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None) -> None:
-        self.codes, self._wanted = _chosen([Layer(None if select is None else tuple(select), (), tuple(ignore or ()))])
+        self.codes, self._wanted = _chosen((Layer(None if select is None else tuple(select), (), tuple(ignore or ())),))
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
         """The selection that results from several layers, from the lowest to the highest. Raises SelectionError."""
         selection = cls()
-        selection.codes, selection._wanted = _chosen(list(layers))
+        selection.codes, selection._wanted = _chosen(tuple(layers))
         return selection
 
     def with_errors(self, codes: Iterable[str]) -> Selection:
@@ -86,7 +87,8 @@ def codes_of(name: str) -> list[str]:
     return [code for code in CODE_NAMES if code.startswith(prefix)]
 
 
-def _chosen(layers: list[Layer]) -> tuple[frozenset[str], frozenset[str]]:
+@lru_cache(maxsize=64)
+def _chosen(layers: tuple[Layer, ...]) -> tuple[frozenset[str], frozenset[str]]:
     """The codes that are reported, and those that would be if all codes were reported by default."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
     # Whether the codes with a prefix are wanted; what is said last counts.

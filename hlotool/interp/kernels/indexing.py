@@ -20,9 +20,9 @@ __all__ = ["along", "index_vectors", "starts_of"]
 
 
 def _starts(indices: Sequence[Array], sizes: Sequence[int], limits: Sequence[int]) -> list[int]:
-    """Start indices, passed as scalars or as one vector, clamped so that slices of `sizes` are within `limits`."""
+    """Start indices, passed as scalars or as one vector, clamped so that slices of `sizes` are within `limits`, or start at 0 if they are larger."""
     starts = [int(i) for i in (indices[0] if len(indices) == 1 and indices[0].ndim == 1 else indices)]
-    return [min(max(start, 0), limit - size) for start, size, limit in zip(starts, sizes, limits, strict=True)]
+    return [min(max(start, 0), max(limit - size, 0)) for start, size, limit in zip(starts, sizes, limits, strict=True)]
 
 
 @kernel("dynamic-slice")
@@ -86,17 +86,19 @@ def gather(
     if not rank:
         return np.broadcast_to(operand, vectors.shape[:-1])
     window = [k for k in range(rank) if k not in collapsed_slice_dims and k not in operand_batching_dims]
-    lengths = [slice_sizes[k] for k in window]
-    if 0 in slice_sizes:
+    # Dynamic dimensions may be smaller.
+    sizes = tuple(map(min, slice_sizes, operand.shape))
+    lengths = [sizes[k] for k in window]
+    if 0 in sizes:
         # A collapsed dimension may be the empty one, XLA has zeros then.
         gathered = np.zeros((*vectors.shape[:-1], *lengths), operand.dtype)
     elif not vectors.shape[-1] and not operand_batching_dims:
         # The same slice everywhere.
-        gathered = np.broadcast_to(operand[tuple([slice(size) for size in slice_sizes])].reshape(lengths), (*vectors.shape[:-1], *lengths))
+        gathered = np.broadcast_to(operand[tuple([slice(size) for size in sizes])].reshape(lengths), (*vectors.shape[:-1], *lengths))
     else:
         starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
         indexed = sorted((*start_index_map, *operand_batching_dims))
-        gathered = _slices_at([starts[k] for k in indexed], indexed, operand, slice_sizes, window)
+        gathered = _slices_at([starts[k] for k in indexed], indexed, operand, sizes, window)
     return gathered if offset_dims == tuple(range(batch, gathered.ndim)) else np.moveaxis(gathered, range(batch, gathered.ndim), offset_dims)
 
 

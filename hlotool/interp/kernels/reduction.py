@@ -39,7 +39,9 @@ def listed(value: Value) -> tuple[Array, ...]:
 
 @kernel("map")
 def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
-    return (yield Invoke(to_apply, as_parameters(operands, to_apply, 0), result.dimensions))
+    # Dynamic dimensions may be smaller than those of the result's shape.
+    sizes = operands[0].shape if operands else result.dimensions
+    return (yield Invoke(to_apply, as_parameters(operands, to_apply, 0), sizes))
 
 
 # ---- reduce -----------------------------------------------------------------------------------------------------------

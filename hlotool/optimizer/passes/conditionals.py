@@ -8,6 +8,7 @@ from hlotool.analysis.effects import has_own_effect
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.optimizer.context import Context
+from hlotool.optimizer.inlining import can_take_sharding
 from hlotool.optimizer.tuple_edits import (
     is_only_taken_apart,
     is_removable_root,
@@ -102,7 +103,9 @@ def _to_select(context: Context, x: Instruction) -> None:
     is_taken_apart = is_only_taken_apart(context.rewriter, x) and all(map(context.is_movable, context.rewriter.users(x)))
     indices = sorted(taken_elements(context.rewriter, x)) if is_taken_apart else range(len(_results(branches[0].root)))
     plan = _Selects(x, branches, indices)
-    if not plan.is_possible or plan.added + (x.shape.is_tuple and not is_taken_apart) >= plan.removed(context):
+    if not plan.is_possible or not plan.keeps_shardings(context, is_taken_apart=is_taken_apart):
+        return
+    if plan.added + (x.shape.is_tuple and not is_taken_apart) >= plan.removed(context):
         return
     if context.allows("conditional-to-select", x):
         plan.carry_out(context, is_taken_apart=is_taken_apart)
@@ -152,12 +155,22 @@ class _Selects:
         self.branches = branches
         results = [_results(branch.root) for branch in branches]
         self.pairs = {k: (results[0][k], results[1][k]) for k in indices}
-        self.selected = {k: pair for k, pair in self.pairs.items() if branches[0].outer(pair[0]) is not branches[1].outer(pair[1])}
+        # The instructions outside of the branches that both return.
+        self.common = {k: branches[0].outer(a) for k, (a, b) in self.pairs.items() if branches[0].outer(a) is branches[1].outer(b)}
+        self.selected = {k: pair for k, pair in self.pairs.items() if k not in self.common}
         shapes = [result.shape for pair in self.selected.values() for result in pair]
         self.is_possible = all(shape.is_array and not any(shape.dynamic) for shape in shapes)
         self.is_possible = self.is_possible and all(a.shape == b.shape for a, b in self.selected.values())
         broadcasts = {shape.dimensions for shape in shapes if shape.dimensions}
         self.added = len(self.selected) + len(broadcasts) + sum(len(branch.copied) for branch in branches)
+
+    def keeps_shardings(self, context: Context, *, is_taken_apart: bool) -> bool:
+        """Whether what both branches return may stand for the conditional or its get-tuple-elements."""
+        rewriter, x = context.rewriter, self.x
+        if x.shape.is_tuple and not is_taken_apart:
+            return True
+        replaced = {y: y.attributes["index"] for y in rewriter.users(x)} if is_taken_apart else {x: 0}
+        return all(can_take_sharding(rewriter, y, self.common[k]) for y, k in replaced.items() if k in self.common)
 
     def removed(self, context: Context) -> int:
         """The instructions that disappear: the conditional, the branches, operands that are only for them, and what takes the result apart."""

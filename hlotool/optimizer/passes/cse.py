@@ -57,7 +57,7 @@ class _Keys:
 
     def of(self, x: Instruction) -> Any:
         # Instructions that give another value each time have an effect, and do not come here.
-        if x.literal is not None and x.literal.elided:
+        if x.op.name == "constant" and x.immediate.elided:
             return x
         operands = tuple([id(y) for y in x.operands])
         if COMMUTATIVE in x.op.traits:

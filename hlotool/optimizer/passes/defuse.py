@@ -17,7 +17,7 @@ def undo_fusions(context: Context) -> bool:
     rewriter = context.rewriter
     for computation in context.computations():
         for x in context.instructions(computation):
-            if x.op.name != "fusion" or not context.is_movable(x) or not can_replace_caller(x, x.called[0]):
+            if x.op.name != "fusion" or not context.is_movable(x) or not can_replace_caller(context.rewriter, x, x.called[0]):
                 continue
             if context.allows("defuse", x):
                 replace_caller(rewriter, x, x.called[0], copy_body(rewriter, x.called[0], x.operands, x))

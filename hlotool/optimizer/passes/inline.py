@@ -31,7 +31,7 @@ def _allows(context: Context, x: Instruction) -> bool:
 
 def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation, bool]) -> bool:
     body = x.called[0]
-    if not context.is_movable(x) or not says_nothing_else(x) or not can_replace_caller(x, body):
+    if not context.is_movable(x) or not says_nothing_else(x) or not can_replace_caller(context.rewriter, x, body):
         return False
     if context.rewriter.is_only_caller(x, body):
         return True

@@ -74,14 +74,15 @@ def is_as_inferred(x: Instruction) -> bool:
 
 
 def may_fail(x: Instruction) -> bool:
-    """Whether an instruction that keeps the rules of its op may be refused because of values: of sizes that are only known when it runs.
+    """Whether an instruction that keeps the rules of its op may be refused when it runs: by its kernel, or because of sizes that are only known then.
 
     >>> import hlotool
     >>> text = "ENTRY e { x = f32[2] parameter(0) n = s32[] parameter(1) ROOT r = f32[<=2] set-dimension-size(x, n), dimensions={0} }"
     >>> may_fail(hlotool.parse(text).entry.root)
     True
     """
-    return any(True in leaf.dynamic for y in (x, *x.operands) for leaf in y.shape.leaves() if leaf.dynamic)
+    is_dynamic = any(True in leaf.dynamic for y in (x, *x.operands) for leaf in y.shape.leaves() if leaf.dynamic)
+    return is_dynamic or (x.op.kernel is not None and x.op.kernel.refuses(x))
 
 
 def _type_and_sizes(shape: Shape) -> tuple[str, tuple[int, ...]]:

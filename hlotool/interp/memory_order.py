@@ -17,7 +17,7 @@ from hlotool.interp.dtypes import Array
 from hlotool.ir.model import Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Order", "apart", "forward", "function_in_layout", "is_row_major", "memory_order", "operands_in_layout", "orders_of", "row_major"]
+__all__ = ["Order", "apart", "forward", "function_in_layout", "in_order", "is_row_major", "memory_order", "operands_in_layout", "orders_of", "row_major"]
 
 Order: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]] | None"
 """The dimensions from the slowest to the fastest in memory, and the inverse permutation; None for row-major arrays, and for other values."""
@@ -97,7 +97,7 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
     """
 
     def in_layout(*operands: Any) -> list[Any]:
-        made = [_in_order(operand, order) for operand, order in zip(operands, orders, strict=True)]
+        made = [in_order(operand, order) for operand, order in zip(operands, orders, strict=True)]
         if len(made) > 1 and isinstance(made[0], np.ndarray) and isinstance(made[1], np.ndarray):
             made[1] = apart(made[0], made[1])
         return made
@@ -116,9 +116,10 @@ def function_in_layout(function: Callable[..., Any], orders: tuple[Order, ...]) 
     return of_any
 
 
-def _in_order(operand: Any, order: Order) -> Any:
+def in_order(operand: Any, order: Order) -> Any:
+    """Returns the array, or a copy, in this order without gaps; arrays in tuples in row-major order."""
     if not isinstance(operand, np.ndarray):
-        return tuple([_in_order(element, None) for element in operand]) if isinstance(operand, tuple) else operand
+        return tuple([in_order(element, None) for element in operand]) if isinstance(operand, tuple) else operand
     if order is None or operand.ndim != len(order[0]):
         return row_major(operand)
     return row_major(operand.transpose(order[0])).transpose(order[1])

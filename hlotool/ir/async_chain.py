@@ -48,8 +48,9 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
     None if the value does not come from either. Without `loops`, the search ends at parameters. `start` is the opcode of the start.
 
     >>> from hlotool.text.parse.parser import parse
-    >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) b = opt-barrier(s) ROOT d = f32[4] abs-done(b) }"
-    >>> producer(parse(text).entry.root.operands[0], {}).name
+    >>> start = "p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p)"
+    >>> module = parse(f"ENTRY e {{ {start} b = ((f32[4]), f32[4]) opt-barrier(s) ROOT d = f32[4] abs-done(b) }}")
+    >>> producer(module.entry.root.operands[0], {}).name
     's'
     """
     pending: list[_Source] = [(value, ())]

@@ -236,6 +236,10 @@ class Context:
             rewriter.erase(x)
         return alive
 
+    def can_lose_parameter(self, parameter: Instruction, callers: Iterable[Instruction]) -> bool:
+        """Whether an unused parameter can be erased together with the operands of all callers, even of those that have other errors."""
+        return all(has_changeable_signature(x) and parameter.immediate < len(x.operands) for x in callers)
+
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
         """Erases unused parameters of a computation, their operands in each call, and what is dead after that."""
         if parameters:
@@ -259,8 +263,8 @@ class Context:
             count = rewriter.change_count
             for computation, parameters in unused.items():
                 callers = rewriter.callers(computation)
-                if is_fusion_computation(callers) and all(has_changeable_signature(x) and self.is_valid_before(x) for x in callers):
-                    self.erase_parameters(parameters)
+                if is_fusion_computation(callers):
+                    self.erase_parameters([x for x in parameters if self.can_lose_parameter(x, callers)])
 
 
 def _starts(caller: Instruction) -> bool:

@@ -11,6 +11,7 @@ from hlotool.ir.model import Computation, Instruction, Module
 from hlotool.ir.walk import fusion_computations
 from hlotool.literals.literal import Literal
 from hlotool.literals.print import literal_text
+from hlotool.opdefs.traits import ACCUMULATED, COMMUNICATES, ELEMENTWISE, FORWARDS, LAYOUT_KEPT, MOVES, REDUCTION, VIEW
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.sharding import REPLICATED, Sharding
@@ -18,8 +19,9 @@ from hlotool.shapes.values import AliasPair
 
 __all__ = ["EDITS", "shuffle"]
 
-_FREE_LAYOUTS = frozenset({"add", "multiply", "negate", "transpose", "broadcast", "reverse", "dot", "reduce", "slice", "select", "copy", "convert"})
-"""Opcodes whose results and operands may have any layouts."""
+# Results and operands of such opcodes may have any layouts, unless another trait says how they are laid out.
+_COMPUTED = frozenset({ACCUMULATED, ELEMENTWISE, MOVES, REDUCTION})
+_LAID_OUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
 
 
 def _order_effects(module: Module, random: Random) -> None:
@@ -108,10 +110,14 @@ def _change_layouts(module: Module, random: Random) -> None:
     with Rewriter(module) as rewriter:
         for computation in _computations(module):
             for x in list(computation.instructions):
-                free = x.opcode in _FREE_LAYOUTS and x.shape.rank > 1 and computation.root is not x
-                if free and all(user.opcode in _FREE_LAYOUTS for user in rewriter.users(x)) and random.random() < 0.4:
+                is_free = x.shape.is_array and x.shape.rank > 1 and computation.root is not x and all(map(_has_any_layout, (x, *rewriter.users(x))))
+                if is_free and random.random() < 0.4:
                     order = random.sample(range(x.shape.rank), x.shape.rank)
                     rewriter.update(x, shape=x.shape.with_layout(Layout(tuple(order))))
+
+
+def _has_any_layout(x: Instruction) -> bool:
+    return not x.op.traits.isdisjoint(_COMPUTED) and x.op.traits.isdisjoint(_LAID_OUT)
 
 
 def _annotate(module: Module, random: Random) -> None:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 import re
 import string
-from collections.abc import Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +19,13 @@ __all__ = ["IgnoreRules", "rules_for"]
 
 # In bytes. The ignore files that people write have a few kilobytes.
 _LARGEST = 1 << 18
-# Those of all ignore files that apply to a folder, since each is tried for each of its entries.
+# In bytes. A path is not longer on any system.
+_LONGEST = 4096
+# Those of all ignore files that apply to a folder.
 _MOST_PATTERNS = 20_000
+# Those among them with wildcards: each is tried for each entry, while the others are looked up. Large projects have 200.
+_MOST_TRIED = 500
+_WILDCARD = re.compile(rb"[\\*?\[]")
 _CLASSES = {
     "alnum": string.ascii_letters + string.digits, "alpha": string.ascii_letters, "blank": " \t", "cntrl": "".join(map(chr, [*range(32), 127])),
     "digit": string.digits, "graph": "".join(map(chr, range(33, 127))), "lower": string.ascii_lowercase, "print": "".join(map(chr, range(32, 127))),
@@ -33,9 +37,11 @@ class _Pattern(NamedTuple):
     """A line of an ignore file.
 
     `segments` match the parts of a path, or only its last part if there is one segment and `is_name`. None stands for any number of parts.
+    Without wildcards, `literal` is the only path that matches, and there are no segments.
     """
 
     segments: tuple[re.Pattern[bytes] | None, ...]
+    literal: tuple[bytes, ...] | None
     is_name: bool
     is_negated: bool
     needs_folder: bool
@@ -47,6 +53,45 @@ class _Pattern(NamedTuple):
         return _match(self.segments, parts)
 
 
+class _Patterns:
+    """The patterns of an ignore file, of which the last one that matches counts."""
+
+    __slots__ = ("count", "literal", "negated", "tried")
+
+    def __init__(self, patterns: Iterable[_Pattern], most: int, most_tried: int) -> None:
+        # The numbers of patterns, by whether they match names, what they match, and whether it must be a folder.
+        self.literal: dict[tuple[bool, tuple[bytes, ...], bool], int] = {}
+        self.tried: list[tuple[int, _Pattern]] = []
+        self.negated: set[int] = set()
+        self.count = 0
+        for pattern in patterns:
+            if pattern.literal is None and len(self.tried) >= most_tried:
+                continue
+            if self.count >= most:
+                break
+            if pattern.literal is None:
+                self.tried.append((self.count, pattern))
+            else:
+                self.literal[pattern.is_name, pattern.literal, pattern.needs_folder] = self.count
+            if pattern.is_negated:
+                self.negated.add(self.count)
+            self.count += 1
+
+    def ignore(self, path: tuple[bytes, ...], *, is_folder: bool) -> bool | None:
+        """Whether the patterns have an entry ignored; None if none matches."""
+        last = -1
+        for is_name, literal in ((True, path[-1:]), (False, path)):
+            for needs_folder in (False, True)[: 1 + is_folder]:
+                last = max(last, self.literal.get((is_name, literal, needs_folder), -1))
+        for number, pattern in reversed(self.tried):
+            if number < last:
+                break
+            if (is_folder or not pattern.needs_folder) and pattern.matches(path):
+                last = number
+                break
+        return None if last < 0 else last not in self.negated
+
+
 class IgnoreRules:
     """The patterns that apply to the entries of a folder.
 
@@ -55,16 +100,18 @@ class IgnoreRules:
 
     __slots__ = ("folder", "levels")
 
-    def __init__(self, folder: str, levels: Sequence[tuple[Sequence[_Pattern], tuple[bytes, ...]]]) -> None:
+    def __init__(self, folder: str, levels: Sequence[tuple[_Patterns, tuple[bytes, ...]]]) -> None:
         self.folder = folder
-        room = _MOST_PATTERNS - sum(len(patterns) for patterns, _ in levels)
-        own = _patterns_in(os.path.join(folder, ".gitignore"), room)  # noqa: PTH118
-        self.levels = [*levels, (own, ())] if own else levels
+        room = _MOST_PATTERNS - sum(patterns.count for patterns, _ in levels)
+        room_tried = _MOST_TRIED - sum(len(patterns.tried) for patterns, _ in levels)
+        own = _Patterns(_patterns_in(os.path.join(folder, ".gitignore")), room, room_tried)  # noqa: PTH118
+        self.levels = [*levels, (own, ())] if own.count else levels
 
     @classmethod
     def of_repository(cls, root: str) -> IgnoreRules:
         """The rules for the root of a repository."""
-        return cls(root, [(_patterns_in(os.path.join(root, ".git", "info", "exclude"), _MOST_PATTERNS), ())])  # noqa: PTH118
+        exclude = os.path.join(root, ".git", "info", "exclude")  # noqa: PTH118
+        return cls(root, [(_Patterns(_patterns_in(exclude), _MOST_PATTERNS, _MOST_TRIED), ())])
 
     def below(self, name: str) -> IgnoreRules:
         """The rules for a folder in this one; another repository has its own."""
@@ -78,10 +125,9 @@ class IgnoreRules:
         """Whether git ignores an entry of the folder."""
         part = os.fsencode(name)
         for patterns, parts in reversed(self.levels):
-            path = (*parts, part)
-            for pattern in reversed(patterns):
-                if (is_folder or not pattern.needs_folder) and pattern.matches(path):
-                    return not pattern.is_negated
+            found = patterns.ignore((*parts, part), is_folder=is_folder)
+            if found is not None:
+                return found
         return False
 
 
@@ -107,21 +153,23 @@ def _is_repository(folder: str) -> bool:
 # ---- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _patterns_in(path: str, most: int) -> list[_Pattern]:
-    """The first patterns of an ignore file; none if it cannot be read, if it is large, a link or a device. Git does not follow links either."""
+def _patterns_in(path: str) -> Iterator[_Pattern]:
+    """The patterns of an ignore file; none if it cannot be read, if it is large, a link or a device. Git does not follow links either."""
     if is_link(path):
-        return []
+        return
     try:
         data = read_bounded(path, _LARGEST, needs_file=True)
     except (OSError, ValueError):
-        return []
-    lines = data.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    return list(islice((pattern for line in lines if (pattern := _pattern(line.removesuffix(b"\r"))) is not None), max(0, most)))
+        return
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        pattern = _pattern(line.removesuffix(b"\r"))
+        if pattern is not None:
+            yield pattern
 
 
 def _pattern(line: bytes) -> _Pattern | None:
-    """The pattern in a line; None for comments, empty lines, and patterns that match nothing."""
-    if line.startswith(b"#"):
+    """The pattern in a line; None for comments, empty lines, and patterns that match nothing or are longer than any path."""
+    if line.startswith(b"#") or len(line) > _LONGEST:
         return None
     text = line.partition(b"\0")[0]
     stripped = text.rstrip(b" ")
@@ -132,8 +180,13 @@ def _pattern(line: bytes) -> _Pattern | None:
     needs_folder = text.endswith(b"/")
     text = text.removesuffix(b"/")
     is_name = b"/" not in text
-    segments = _segments(text.removeprefix(b"/"), is_name=is_name)
-    return None if not text or segments is None else _Pattern(segments, is_name, is_negated, needs_folder)
+    text = text.removeprefix(b"/")
+    if not text:
+        return None
+    if not _WILDCARD.search(text):
+        return _Pattern((), tuple(text.split(b"/")), is_name, is_negated, needs_folder)
+    segments = _segments(text, is_name=is_name)
+    return None if segments is None else _Pattern(segments, None, is_name, is_negated, needs_folder)
 
 
 def _segments(text: bytes, *, is_name: bool) -> tuple[re.Pattern[bytes] | None, ...] | None:

@@ -25,6 +25,9 @@ _PROJECT = "pyproject.toml"
 # In bytes.
 _LARGEST = 1 << 19
 _MOST_DOTS = 200
+# In characters: of a wrong value, in a message.
+_LONGEST_SHOWN = 100
+_MOST = (1 << 63) - 1
 
 
 class SettingsError(HlotoolError):
@@ -137,7 +140,7 @@ def _read(path: Path) -> Settings:
         for name in ("tool", "hlotool"):
             data = data.get(name, {})
             if not isinstance(data, dict):
-                raise wrong_setting(path, f"'{name}' must be a table, not {data!r}")
+                raise wrong_setting(path, f"'{name}' must be a table, not {_shown(data)}")
     # Imported on use, since most folders have no settings file.
     keys: Keys = import_module("hlotool.workspace.keys").KEYS
     values: dict[str, dict[str, Any]] = {"": {}}
@@ -159,13 +162,26 @@ def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
     if option is None:
         raise _unknown(path, f"key '{key}'" + (f" in [{table}]" if table else ""), key, list(keys[table]))
     if not option.accepts(value):
-        raise wrong_setting(path, f"'{key}' must be {option.expected}, not {value!r}")
+        raise wrong_setting(path, f"'{key}' must be {option.expected}, not {_shown(value)}")
     for word in value.values() if option.kind == "severities" else (value,) if option.choices else ():
         if word not in option.choices:
             raise _unknown(path, f"{key} '{word}'", word, list(option.choices))
-    if isinstance(value, int) and option.kind in ("count", "size") and value < option.least:
-        raise wrong_setting(path, f"'{key}' must be at least {option.least}, not {value}")
+    if isinstance(value, int) and option.kind in ("count", "size"):
+        most = _MOST if option.most is None else option.most
+        if not option.least <= value <= most:
+            limit = f"at least {option.least}" if value < option.least else f"at most {most}"
+            raise wrong_setting(path, f"'{key}' must be {limit}, not {_shown(value)}")
     return value
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, shortened."""
+    try:
+        text = repr(value)
+    except ValueError:
+        # Python writes no integers of more than 4,300 digits in decimal; in a settings file, they can be hexadecimal.
+        return "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def _unknown(path: Path, what: str, word: str, known: list[str]) -> SettingsError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -253,7 +254,23 @@ def test_many_patterns_in_many_folders(tmp_path: Path, cli: Callable[..., Result
     assert cli("fmt", "-l", tmp_path).exit_code == 0
     rules = rules_for(str(at))
     assert rules is not None
-    assert sum(len(patterns) for patterns, _ in rules.levels) <= 20_000
+    assert sum(patterns.count for patterns, _ in rules.levels) <= 20_000
+    assert sum(len(patterns.tried) for patterns, _ in rules.levels) <= 500
+
+
+def test_many_patterns_and_many_files(tmp_path: Path) -> None:
+    """The time for an entry is bounded: patterns without wildcards are looked up, and few others are tried."""
+    (tmp_path / ".git").mkdir()
+    words = [f"/n{k}" if k % 2 else f"n{k}" for k in range(10_000)]
+    (tmp_path / ".gitignore").write_text("\n".join([*(f"?*a*b*{k}" for k in range(10_000)), *words, "!n7", "*a" * 3_000, "n8"]))
+    started = time.process_time()
+    rules = rules_for(str(tmp_path))
+    assert rules is not None
+    last = f"n9999{'a' * 100}"
+    assert [rules.ignore(name, is_folder=False) for name in ("n6", "n7", "n8", "xab3", last)] == [True, False, True, True, False]
+    for _ in range(1000):
+        assert not rules.ignore(last, is_folder=False)
+    assert time.process_time() - started < 5
 
 
 def test_another_repository_has_its_own_rules(tmp_path: Path, cli: Callable[..., Result]) -> None:

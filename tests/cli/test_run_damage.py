@@ -122,10 +122,11 @@ def test_timeouts_that_are_not_numbers(refused):
 
 
 def test_one_instruction_that_takes_days(process, tmp_path):
-    add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(a, b) }"
+    largest = "largest { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }"
     broadcast = "x = f32[1000000,1000000] broadcast(c), dimensions={}"
     path = tmp_path / "days.hlo"
-    path.write_text(f"{add}\nENTRY e {{\n c = f32[] constant(1)\n {broadcast}\n ROOT y = f32[] reduce(x, c), dimensions={{0,1}}, to_apply=add\n}}\n")
+    reduce = "y = f32[] reduce(x, c), dimensions={0,1}, to_apply=largest"
+    path.write_text(f"{largest}\nENTRY e {{\n c = f32[] constant(1)\n {broadcast}\n ROOT {reduce}\n}}\n")
     result = process("run", path, "--timeout", "0.5", "--max-memory", "none")
     assert result.returncode == 2
     assert result.stderr == "hlotool: the run took longer than 0.5 seconds; it was stopped where it cannot be interrupted\n"

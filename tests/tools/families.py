@@ -300,11 +300,11 @@ def branches_of_one_conditional(constant: str) -> Callable[[int], str]:
 
     def make(n: int) -> str:
         branches = "".join(
-            f"f{k} {{ a = f32[4] parameter(0) c = s32[2] constant({constant.replace('@', str(k))}) b = f32[4] sine(a) "
+            f"branch{k} {{ a = f32[4] parameter(0) c = s32[2] constant({constant.replace('@', str(k))}) b = f32[4] sine(a) "
             f"ROOT t = (f32[4], s32[2]) tuple(b, c) }}\n"
             for k in range(n)
         )
-        called = ", ".join(f"f{k}" for k in range(n))
+        called = ", ".join(f"branch{k}" for k in range(n))
         operands = ", ".join(["p"] * n)
         return (
             f"{branches}ENTRY e {{\n  i = s32[] parameter(0)\n  p = f32[4] parameter(1)\n"

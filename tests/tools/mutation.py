@@ -35,7 +35,7 @@ PIECES = (
     "\n\n", "metadata={}", "sharding={replicated}", "parameter(0)", "constant(", "<=", "1e5", "0x1", "-", "--", ", x=1", "T(8,128)", "\r\n",
     "/*index=5*/", "HloModule ",
 )  # fmt: skip
-_OPEN_CONSTANT = re.compile(r"\bconstant\((?:[^)\n]*+|.*(?://|/\*).*)$")
+_OPEN_CONSTANT = re.compile(r"\bconstant\((?:(?:[^()\n]|\([^()\n]*+\))*+|.*(?://|/\*).*)$")
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[A-Za-z0-9_.%\-]+|\s+|.', re.DOTALL)
 
 

@@ -33,7 +33,7 @@ def markdown(report: Report, left: str, right: str) -> str:
         )
         rows = [row for row in (*amounts(delta), *opcode_changes(delta)[:_MOST_OPCODES]) if row.left != row.right]
         if rows:
-            pieces.append(_table(("", "before", "after", "change"), [(row.name, *row.texts) for row in rows]))
+            pieces.append(_table(("", "before", "after", "change"), [(_plain(row.name), *row.texts) for row in rows]))
         pieces += _details(report, _LONGEST - sum(map(len, pieces)))
     return "\n".join(pieces)
 

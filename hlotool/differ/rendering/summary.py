@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from hlotool.differ.categories import MINOR
 from hlotool.differ.rendering.layers import layers
@@ -21,6 +22,8 @@ _MOST_REGIONS = 3
 _MOST_NAMES = 3
 # A sentence of more characters leaves out which instructions have changed.
 _LONGEST = 180
+# The changes of an instruction whose shape is divided among devices.
+_RESIZED = frozenset({"operands", "shape"})
 _WORDS = {
     "backend_config": "backend configurations",
     "element_type": "element types",
@@ -57,8 +60,9 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     # Regions tell what moved.
     told = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
-    whole = [*_layers(report), *_sharded(report)]
-    clauses = [*_changed(report), *([] if layers(delta) else _one_sided(report)), *_others(report)]
+    sharded, resharded = _sharded(report)
+    whole = [*_layers(report), *sharded]
+    clauses = [*_changed(report, resharded), *([] if layers(delta) else _one_sided(report, resharded)), *_others(report)]
     clauses = [*whole, *_regions(report), *clauses] if is_brief else [*whole, *clauses, *_regions(report)]
     if not clauses:
         return f"equal but for {_joined(side_issues)}" if side_issues else ""
@@ -74,7 +78,7 @@ def _in_numbers(report: Report) -> str:
     """What has become of the instructions of the left module, and what else happened, without details."""
     delta = report.delta
     before, after = delta.graph.split, len(delta.graph.nodes) - delta.graph.split
-    changed = sum(not SIDE_ISSUES.issuperset(change["kind"] for change in changes) for changes in delta.changed.values())
+    changed = sum(bool(_kinds(changes)) for changes in delta.changed.values())
     same = before - len(delta.deleted) - changed
     title = "largely rewritten: " if 2 * same <= min(before, after) else ""
     rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
@@ -97,8 +101,11 @@ def _layers(report: Report) -> list[_Clause]:
     return [(f"{count_of(found.number, 'layer')} {'added' if found.is_added else 'removed'}", f"({count_of(found.size, 'instruction')}) {place}")]
 
 
-def _sharded(report: Report) -> list[_Clause]:
-    """How many shapes have been divided among devices, or put together again, and the collectives that only one module has."""
+def _sharded(report: Report) -> tuple[list[_Clause], set[int]]:
+    """How many shapes have been divided among devices, or put together again, and the collectives that only one module has.
+
+    Also returns the nodes about which that says everything.
+    """
     delta = report.delta
     nodes, partner = delta.graph.nodes, delta.pairs.partner
     resized = [x for x, changes in delta.changed.items() if any(change["kind"] == "shape" for change in changes)]
@@ -107,14 +114,22 @@ def _sharded(report: Report) -> list[_Clause]:
     joined = [(a, b) for a, b in pairs if _is_part(a, b)]
     shown, word = (divided, "sharded") if len(divided) >= len(joined) else (joined, "put together from shards")
     collectives: list[_Clause] = []
+    named: set[int] = set()
     for kind, one_sided in (("inserted", delta.inserted), ("deleted", delta.deleted)):
-        found = [nodes[x] for x in one_sided if COLLECTIVE in nodes[x].op.traits]
+        found = [x for x in one_sided if COLLECTIVE in nodes[x].op.traits]
         if found and kind not in delta.ignored:
-            collectives.append((f"{count_of(len(found), 'collective')} {kind}", f"({opcode_list(found)})"))
+            collectives.append((f"{count_of(len(found), 'collective')} {kind}", f"({opcode_list(nodes[x] for x in found)})"))
+            named.update(found)
     if not collectives or 2 * len(shown) <= len(pairs):
-        return []
+        return [], set()
     examples = Counter(f"{a.text_without_layout} -> {b.text_without_layout}" for a, b in shown).most_common(2)
-    return [(f"{count_of(len(shown), 'shape')} {word}", f"({', '.join(text for text, _ in examples)})"), *collectives]
+    clauses = [(f"{count_of(len(shown), 'shape')} {word}", f"({', '.join(text for text, _ in examples)})"), *collectives]
+    named.update(x for x, pair in zip(resized, pairs, strict=True) if pair in shown and _RESIZED.issuperset(_kinds(delta.changed[x])))
+    return clauses, named
+
+
+def _kinds(changes: Iterable[Mapping[str, Any]]) -> set[str]:
+    return {change["kind"] for change in changes} - SIDE_ISSUES
 
 
 def _is_part(shard: Shape, whole: Shape) -> bool:
@@ -124,12 +139,12 @@ def _is_part(shard: Shape, whole: Shape) -> bool:
     return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
-def _changed(report: Report) -> list[_Clause]:
-    """How many instructions have changed in what they compute, and how."""
+def _changed(report: Report, named: Collection[int]) -> list[_Clause]:
+    """How many instructions have changed in what they compute, and how, without those that have been `named`."""
     headlines: Counter[str] = Counter()
     homes: dict[str, set[str]] = {}
     for node, changes in report.delta.changed.items():
-        if SIDE_ISSUES.issuperset(change["kind"] for change in changes):
+        if node in named or not _kinds(changes):
             continue
         headline = report.notes.headline(node, changes)
         headlines[headline] += 1
@@ -149,10 +164,11 @@ def _changed(report: Report) -> list[_Clause]:
     return [(f"{count_of(total, 'instruction')} changed", f"({', '.join(parts)})")]
 
 
-def _one_sided(report: Report) -> list[_Clause]:
+def _one_sided(report: Report, named: Collection[int]) -> list[_Clause]:
     delta = report.delta
     clauses: list[_Clause] = []
-    for kind, nodes in (("inserted", delta.inserted), ("deleted", delta.deleted)):
+    for kind, one_sided in (("inserted", delta.inserted), ("deleted", delta.deleted)):
+        nodes = [node for node in one_sided if node not in named]
         if nodes and kind not in delta.ignored:
             clauses.append((f"{len(nodes):,} {kind}", f"({opcode_list(delta.graph.nodes[node] for node in nodes)})"))
     return clauses

@@ -89,13 +89,17 @@ Run: TypeAlias = Generator[Invoke | Wait, Any, Value]
 """What a kernel that suspends returns: a generator of requests whose return value is the result."""
 
 
+When: TypeAlias = "bool | Callable[[Instruction], bool]"
+"""Whether something holds for all instructions of an opcode, or the function that says for which."""
+
+
 class Kernel(Record):
     """How one opcode is computed.
 
     `function(*operands, **facts)` gives the value; if it `suspends`, it is a generator function and gives a Run. `facts` are the names
     of its keyword parameters. `batch_function`, `batch_suspends` and `batch_facts` are the same for batches; the function is None if
-    the opcode cannot be computed for a batch. `in_layout` says whether arrays must be in memory as the layouts say, or for which
-    instructions.
+    the opcode cannot be computed for a batch. `in_layout` says whether arrays must be in memory as the layouts say, and `may_refuse`
+    whether the kernel may raise Violation for instructions that keep the rules of the op; or for which instructions.
     """
 
     function: Callable[..., Any]
@@ -104,11 +108,16 @@ class Kernel(Record):
     batch_function: Callable[..., Any] | None = None
     batch_suspends: bool = False
     batch_facts: tuple[str, ...] = ()
-    in_layout: bool | Callable[[Instruction], bool] = False
+    in_layout: When = False
+    may_refuse: When = False
 
     def takes_in_layout(self, x: Instruction) -> bool:
         """Returns whether the operands of this instruction have to be in memory as their layouts say."""
         return self.in_layout if isinstance(self.in_layout, bool) else self.in_layout(x)
+
+    def refuses(self, x: Instruction) -> bool:
+        """Returns whether this instruction may be refused when it runs, so that it must run even if nothing needs its value."""
+        return self.may_refuse if isinstance(self.may_refuse, bool) else self.may_refuse(x)
 
 
 def unchanged(operand: Value) -> Value:
@@ -126,12 +135,13 @@ def _facts_of(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def kernel(
-    *opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None, in_layout: bool | Callable[[Instruction], bool] = False
+    *opcodes: str, batch: Callable[..., Any] | Literal["same"] | None = None, in_layout: When = False, may_refuse: When = False
 ) -> Callable[[Function], Function]:
     """Makes the decorated function the kernel of these opcodes.
 
     `batch` is the function that computes them for batches; `"same"` says that it is the decorated one. `in_layout` says that the result
     depends on where operands are in memory, or for which instructions it does; executors then pass arrays as the layouts of the operands say.
+    `may_refuse` says in the same way whether it may raise Violation for instructions that keep the rules of the op; executors run these always.
     Raises ValueError if a keyword parameter is neither an attribute of the op nor one of FACTS.
     """
 
@@ -146,6 +156,7 @@ def kernel(
                 inspect.isgeneratorfunction(batch_function),
                 _facts_of(opcode, batch_function) if batch_function is not None else (),
                 in_layout,
+                may_refuse,
             )
         return function
 

@@ -45,6 +45,11 @@ class MatrixForm(NamedTuple):
         """Whether `large_product` computes it."""
         return is_large(self.lhs_sizes, self.rhs_sizes)
 
+    @property
+    def may_be_symmetric(self) -> bool:
+        """Whether the product of a matrix and its own transpose has these sizes."""
+        return self.lhs_sizes[-2] == self.rhs_sizes[-1] > 1
+
 
 def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_contracting: Dims, rhs_batch: Dims, rhs_contracting: Dims) -> MatrixForm:
     """The form for operands of these sizes.

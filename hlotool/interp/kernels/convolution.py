@@ -19,13 +19,18 @@ from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.window_products import Convolution
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
+from hlotool.ir.model import Instruction
 from hlotool.opdefs.kinds import DimLabels, Int, SparsityConfig, Window
 from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
 
 
-@kernel("convolution", in_layout=True)
+def _is_sparse(x: Instruction) -> bool:
+    return x.attributes.get("sparsity_config") is not None or any(operand.shape.is_tuple for operand in x.operands)
+
+
+@kernel("convolution", in_layout=True, may_refuse=_is_sparse)
 def convolution(
     lhs: Array,
     rhs: Value,

@@ -130,7 +130,7 @@ _ALGORITHMS: dict[str, tuple[Callable[[Array, Sequence[int], int], tuple[Array, 
 }
 
 
-@kernel("rng-bit-generator")
+@kernel("rng-bit-generator", may_refuse=True)
 def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape) -> Value:
     generate, sizes = _ALGORITHMS[algorithm]
     if state.nbytes not in sizes:

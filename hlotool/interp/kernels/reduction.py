@@ -191,7 +191,8 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
     shapes = result.elements if result.is_tuple else (result,)
     kept = shapes[: len(shapes) - num_carries]
     steps = len(rows[0]) if rows else kept[0].dimensions[axis]
-    outputs = [np.empty(shape.dimensions, NUMBERS[shape.element_type].held) for shape in kept]
+    # A dynamic dimension may have fewer steps than the result has elements.
+    outputs = [np.zeros(shape.dimensions, NUMBERS[shape.element_type].held) for shape in kept]
     for k in range(steps - 1, -1, -1) if is_reverse else range(steps):
         results = listed((yield Invoke(to_apply, (*(row[k] for row in rows), *carries))))
         for output, value in zip(outputs, results, strict=False):

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hlotool.analysis.loops import exact_trip_count
-from hlotool.interp.failures import is_as_inferred, may_fail
 from hlotool.interp.kernels.control_flow import is_pure
+from hlotool.interp.memory_order import in_order
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.blocks import write_cluster
 from hlotool.interp.plan.forms import Form, Reduction, form_of, reduction_of
 from hlotool.interp.plan.fusing import Cluster, schedule
 from hlotool.interp.plan.graph import Branches, Call, Loop, Operation, Region, Variable
+from hlotool.interp.plan.loop_layouts import orders_needed
 from hlotool.interp.plan.lowering import Lowering
 from hlotool.interp.plan.native.loops import NativeLoop, native_loop
 from hlotool.interp.plan.number_loops import NumberLoop, number_loop
@@ -156,6 +157,8 @@ class FunctionWriter:
         initial = set(loop.operands[0])
         inside = {variable for region in loop.regions for variable in region.free_variables()}
         self._delete(variable for variable in dying if variable in initial and variable not in inside)
+        for variable, order in orders_needed(loop).items():
+            writer.line(f"{writer.name(variable)} = {writer.bind(in_order)}({writer.name(variable)}, {writer.bind(order)})")
         is_finite = exact_trip_count(loop.instruction) is not None
         native = native_loop(loop, self.lowering.bindings)
         check = first_check(self.options, is_finite and native is None)
@@ -250,7 +253,7 @@ def _must_run(item: Item) -> bool:
     """Whether something is noticed of an operation that nothing needs: its effect, or an error."""
     if isinstance(item, Cluster):
         return False
-    return not (item.is_pure and is_as_inferred(item.instruction)) or may_fail(item.instruction)
+    return not item.is_removable
 
 
 _WRITERS: dict[type, Callable[[Any, Any, list[Variable]], None]] = {

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from hlotool.analysis.callgraph import reachable
+from hlotool.interp.failures import is_as_inferred, may_fail
 from hlotool.interp.memory_order import is_row_major
 from hlotool.interp.values import Value
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.traits import CONTROL_FLOW
 from hlotool.shapes.shape import Shape
 
 __all__ = [
@@ -177,8 +180,19 @@ class Operation:
 
     @property
     def is_pure(self) -> bool:
-        """Whether it may be left out if nothing reads its results, and may run before or after others."""
-        return self.instruction.op.is_pure and not self.regions
+        """Whether it has no effects, so that it may run before or after others."""
+        return not self.regions and all(x.op.is_pure for x in self._instructions)
+
+    @property
+    def is_removable(self) -> bool:
+        """Whether it may be left out if nothing reads its results: it has no effects, ends, and cannot fail."""
+        return self.is_pure and not any(CONTROL_FLOW in x.op.traits or may_fail(x) or not is_as_inferred(x) for x in self._instructions)
+
+    @property
+    def _instructions(self) -> list[Instruction]:
+        """Its instruction, and those of all computations that this calls."""
+        called = self.instruction.called
+        return [self.instruction, *(x for computation in reachable(called) for x in computation.instructions)] if called else [self.instruction]
 
     @property
     def regions(self) -> tuple[Region, ...]:

@@ -18,7 +18,7 @@ from hlotool.analysis.loops import carried_elements
 from hlotool.analysis.simplify import same_value
 from hlotool.errors import HlotoolError
 from hlotool.interp.binding import Binding
-from hlotool.interp.failures import is_as_inferred
+from hlotool.interp.failures import is_as_inferred, may_fail
 from hlotool.interp.literal import literal_value
 from hlotool.interp.options import RunOptions
 from hlotool.interp.plan.errors import CannotPlan
@@ -298,7 +298,7 @@ def _unchanged_operand(x: Instruction) -> int | None:
     same = same_value(x)
     unchanged = next((k for k, operand in enumerate(x.operands) if operand is same), None)
     # The kernel says what is wrong with the others.
-    return unchanged if unchanged is not None and is_as_inferred(x) else None
+    return unchanged if unchanged is not None and is_as_inferred(x) and not may_fail(x) else None
 
 
 def _offsets_of(shape: Shape) -> list[int]:

@@ -20,8 +20,11 @@ def write_product(writer: Writer, operation: Operation) -> bool:
         return False
     lhs, rhs = operation.reads
     arrays = [f"asarray({writer.name(variable)})" if variable.is_scalar else writer.name(variable) for variable in (lhs, rhs)]
-    ordered = f"{', '.join(arrays)}" if form.is_large else f"{writer.bind(operands_in_layout(orders_of(operation.instruction)))}({', '.join(arrays)})"
-    writer.line(f"a, b = {ordered}")
+    writer.line(f"a, b = {', '.join(arrays)}")
+    if not form.is_large:
+        orders = orders_of(operation.instruction)
+        is_dense = "a.flags.c_contiguous and b.flags.c_contiguous" if not any(orders) and not form.may_be_symmetric else "False"
+        writer.line(f"if not ({is_dense}): a, b = {writer.bind(operands_in_layout(orders))}(a, b)")
     left = _viewed(writer, "a", lhs, form.lhs_order, form.lhs_sizes)
     right = _viewed(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
     product = f"{writer.bind(large_product) if form.is_large else writer.bind(np.matmul, 'matmul')}({left}, {right})"

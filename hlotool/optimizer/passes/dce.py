@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hlotool.ir.model import Computation
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.inlining import has_changeable_signature
 
 __all__ = ["remove_dead_code"]
 
@@ -57,8 +56,8 @@ def _remove_parameters_of(context: Context, computation: Computation) -> bool:
     rewriter = context.rewriter
     parameters = [x for x in context.instructions(computation) if x.op.name == "parameter" and not rewriter.is_used(x)]
     callers = rewriter.callers(computation) if parameters else ()
-    if not callers or not all(has_changeable_signature(x) and context.is_valid_before(x) for x in callers):
+    if not callers:
         return False
-    unused = [x for x in parameters if context.allows("dce", x)]
+    unused = [x for x in parameters if context.can_lose_parameter(x, callers) and context.allows("dce", x)]
     context.erase_parameters(unused)
     return bool(unused)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from hlotool.errors import Edit
+from hlotool.opdefs.table import OPS
 from hlotool.text.legacy.statements import TYPE, Array, Statement, Text, operands_of
 
 __all__ = [
@@ -310,18 +311,17 @@ def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | Non
     """The attributes of the wrapped instruction, and the wrapped computation, which are only written at the start today."""
     extra = [name for name in statement.attributes if name not in _COMMON]
     # `send-done` and the like are opcodes of their own.
-    if statement.opcode.split("-")[0] in {"send", "recv", "copy"} or "channel_id" in extra or not extra:
+    if statement.opcode.startswith(("send-", "recv-", "copy-")) or "channel_id" in extra or not extra:
         return None
     return drop_attributes(statement, extra)
 
 
-_STARTS = ("all-reduce-start", "all-gather-start", "collective-permute-start", "copy-start")
-
-
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
     """The shape of an asynchronous operation whose operands are not a tuple inside it."""
+    if statement.opcode in OPS and statement.opcode != "async-start":
+        return None
     shape = text.masked[slice(*statement.shape)]
-    return [] if statement.opcode not in _STARTS and re.match(r"\(\s*+[a-z]", shape) else None
+    return [] if re.match(r"\(\s*+[a-z]", shape) else None
 
 
 def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:

@@ -276,7 +276,7 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("logical-not", "logical-not", "not", 2017, renamed("not")),
     OpcodeSpelling("index", "index", "dynamic-slice", 2017, gone),
     OpcodeSpelling("update", "update", "dynamic-update-slice", 2017, gone),
-    OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "reshape and broadcast", 2018, instructions.broadcast_degenerate_dimensions),
+    OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "reshape, then broadcast", 2018, instructions.broadcast_degenerate_dimensions),
     OpcodeSpelling("host-compute", "host-compute", "a custom-call", 2018, instructions.host_compute),
     OpcodeSpelling(
         "tuple", "tuple(a, b) with a shape of other than two elements", "tuple with a shape for each operand", 2021, instructions.tuple_of_other_size

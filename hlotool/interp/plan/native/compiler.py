@@ -30,8 +30,8 @@ def is_installed() -> bool:
 
 def _numba() -> Any:
     """Numba without the settings that it reads from the working directory, which may be a folder from anywhere; raises what its import raises."""
-    if "numba" in sys.modules:
-        return sys.modules["numba"]
+    if sys.modules.get("numba") is not None:
+        return import_module("numba")
     # It reads the file if it can import yaml, and warns otherwise; later, it looks for the file again.
     yaml = sys.modules.get("yaml")
     sys.modules["yaml"] = None  # type: ignore[assignment]

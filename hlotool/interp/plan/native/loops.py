@@ -13,7 +13,6 @@ import numpy as np
 from hlotool.analysis.loops import exact_trip_count
 from hlotool.interp.binding import Binding
 from hlotool.interp.dtypes import NUMPY_TYPES, Array
-from hlotool.interp.failures import is_as_inferred
 from hlotool.interp.kernels.control_flow import FIRST_COMPARED, is_pure, is_same, next_iteration
 from hlotool.interp.plan.graph import Branches, Leaves, Loop, Operation, Region, Variable
 from hlotool.interp.plan.native.compiler import NativeSource, Step, compiled, is_installed
@@ -223,8 +222,8 @@ def _operations(loop: Loop) -> Iterator[Operation]:
 
 
 def is_simple(operation: Operation) -> bool:
-    """Whether an operation is a kernel without effects, and its result what is written."""
-    return type(operation) is Operation and operation.is_pure and is_as_inferred(operation.instruction)
+    """Whether an operation is a kernel without effects that cannot fail, and its result what is written."""
+    return type(operation) is Operation and operation.is_removable
 
 
 def _can_be_read(variable: Variable) -> bool:

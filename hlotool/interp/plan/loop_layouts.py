@@ -1,0 +1,120 @@
+"""Memory orders that loops need: an array is copied once before a loop, instead of a view of it in each iteration.
+
+Kernels that take operands in memory as layouts say receive copies of transposed views. Where a loop reads an array only through such views, and at
+most updates it in place, the array itself is kept in the order of the views. This changes no result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from hlotool.interp.memory_order import Order, memory_order
+from hlotool.interp.plan.graph import Axes, Leaves, Loop, Operation, Region, Variable, long_dimensions
+
+__all__ = ["orders_needed"]
+
+_SMALLEST = 1 << 12
+"""The number of elements from which on a copy takes longer than finding out that none is needed."""
+
+_View = tuple[Variable, Axes]
+"""An array from outside of the loop or of its state, and which of its long dimensions those of a view are."""
+
+
+def orders_needed(loop: Loop) -> dict[Variable, Order]:
+    """Returns the arrays of which a loop needs only views in one order other than row-major, with this order."""
+    orders = _Orders(loop)
+    found = {}
+    for variable, order in orders.needed.items():
+        if order is not None and order != tuple(sorted(order)) and variable not in orders.others:
+            long = long_dimensions(variable.shape)
+            whole = [*(k for k in range(variable.shape.rank) if k not in long), *(long[k] for k in order)]
+            found[variable] = (tuple(whole), tuple([whole.index(k) for k in range(len(whole))]))
+    return found
+
+
+class _Orders:
+    """`needed` has the order of each array that kernels take in memory order, by its long dimensions, and None if these are several;
+    `others` the arrays that something else reads.
+    """
+
+    def __init__(self, loop: Loop) -> None:
+        self.needed: dict[Variable, Axes | None] = {}
+        self.others: set[Variable] = set()
+        self._views: dict[Variable, _View] = {}
+        operations = list(_operations(loop))
+        computed = {result for operation in operations for result in operation.results}
+        for variable in (*loop.state, *(read for operation in operations for read in operation.reads)):
+            if variable not in computed and variable.constant is None and _is_large(variable):
+                self._views[variable] = variable, tuple(range(len(long_dimensions(variable.shape))))
+        for operation in operations:
+            self._add(operation)
+        for state, result in zip(loop.state, loop.body.results, strict=True):
+            if self._views.get(result) != self._views.get(state):
+                # The next iteration reads what is in another order.
+                self._read_otherwise((state, result))
+        for operation in operations:
+            for region in operation.regions:
+                self._read_otherwise(region.results)
+
+    def _add(self, operation: Operation) -> None:
+        if not any(variable in self._views for variable in operation.reads):
+            return
+        view = self._view(operation)
+        if view is not None:
+            self._views[operation.results[0]] = view
+            self._read_otherwise(operation.reads[1:])
+            return
+        x = operation.instruction
+        if operation.regions or x.op.kernel is None or not x.op.kernel.takes_in_layout(x):
+            self._read_otherwise(operation.reads)
+            return
+        for operand, leaves in zip(x.operands, operation.operands, strict=True):
+            if not operand.shape.is_array:
+                self._read_otherwise(leaves)
+            elif leaves[0] in self._views:
+                variable, axes = self._views[leaves[0]]
+                long = long_dimensions(operand.shape)
+                order = tuple([axes[long.index(k)] for k in memory_order(operand.shape) if k in long])
+                self.needed[variable] = order if self.needed.get(variable, order) == order else None
+
+    def _view(self, operation: Operation) -> _View | None:
+        """The view that an operation makes of an array, or the array that it updates in place; None if it does something else."""
+        if len(operation.results) != 1 or operation.reads[0] not in self._views:
+            return None
+        (result,), first = operation.results, operation.reads[0]
+        variable, axes = self._views[first]
+        opcode = operation.instruction.opcode
+        if opcode == "dynamic-update-slice":
+            return variable, axes
+        if opcode == "transpose":
+            long = long_dimensions(first.shape)
+            return variable, tuple([axes[long.index(k)] for k in operation.instruction.attributes["dimensions"] if k in long])
+        # A reshape that only adds or removes dimensions of one element.
+        source, places = result.view_source
+        is_whole = source is not result and len(places) == len(long_dimensions(result.shape))
+        return self._views.get(source) if is_whole else None
+
+    def _read_otherwise(self, variables: Leaves) -> None:
+        self.others.update(self._views[variable][0] for variable in variables if variable in self._views)
+
+
+def _operations(loop: Loop) -> Iterator[Operation]:
+    """The operations in a loop with those of its regions, in an order in which they may run."""
+    stack: list[Iterator[Operation]] = [_of(region) for region in reversed(loop.regions)]
+    while stack:
+        operation = next(stack[-1], None)
+        if operation is None:
+            stack.pop()
+            continue
+        yield operation
+        stack += [_of(region) for region in reversed(operation.regions)]
+
+
+def _of(region: Region) -> Iterator[Operation]:
+    return iter(region.operations)
+
+
+def _is_large(variable: Variable) -> bool:
+    shape = variable.shape
+    return shape.is_array and not any(shape.dynamic or ()) and prod(shape.dimensions) >= _SMALLEST

@@ -17,7 +17,18 @@ from hlotool.interp.dtypes import Array
 from hlotool.ir.model import Instruction
 from hlotool.shapes.shape import Shape
 
-__all__ = ["Order", "apart", "forward", "function_in_layout", "in_order", "is_row_major", "memory_order", "operands_in_layout", "orders_of", "row_major"]
+__all__ = [
+    "Order",
+    "apart",
+    "forward",
+    "function_in_layout",
+    "in_order",
+    "is_row_major",
+    "memory_order",
+    "operands_in_layout",
+    "orders_of",
+    "row_major",
+]
 
 Order: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]] | None"
 """The dimensions from the slowest to the fastest in memory, and the inverse permutation; None for row-major arrays, and for other values."""

@@ -19,12 +19,15 @@ from proofs.replay import FOLDER, Subject, subjects_of
 __all__ = ["Guard", "apart", "equivalents", "guards_of"]
 
 _HELPERS: dict[str, dict[str, tuple[str, ...]]] = {
-    "passes.arguments": {"hlotool.optimizer.tuple_edits": ()},
+    "passes.arguments": {"hlotool.optimizer.tuple_edits": (), "hlotool.optimizer.inlining": ("has_changeable_signature",)},
+    "passes.loops": {"hlotool.optimizer.tuple_edits": ("keep_elements_of_operand",)},
     "passes.inline": {"hlotool.optimizer.inlining": ()},
     "rules.arithmetic": {"hlotool.optimizer.patterns": ()},
     "rules.identities": {"hlotool.analysis.simplify": tuple(
         "same_value _by_algebra _of_one _of_two _if_in_order _padded _reversed _joined _selected _element _regrouped".split()
     )},
+    "rules.logic": {"hlotool.optimizer.patterns": ("is_complex",)},
+    "rules.pad": {"hlotool.optimizer.dimensions": ("are_plain",)},
     "rules.reshape": {"hlotool.optimizer.dimensions": ()},
 }  # fmt: skip
 """Modules whose functions rules and passes share, each with one of those whose programs show their guards; all functions, or only these."""

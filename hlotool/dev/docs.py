@@ -41,11 +41,11 @@ Each rule says how it is proved. *All numbers*: both sides are equal for all ope
 for a sample of types if there are several. *Z3*: an SMT solver shows that both sides are equal for all numbers of these types or, for rules that
 change the rounding, for all real numbers for which both are defined. *Programs at each guard*: for every condition in the code of the rule, and for
 each part and limit of it, there is a recorded program that shows a change of that condition, because the program goes wrong or is rewritten
-otherwise than it should be. So there are programs on both sides of each condition, and both sides of each rewrite are compared bit for bit; for
-rules that change the rounding, on small integers. Passes have such programs, too ([tests/optimizer/proofs](../../tests/optimizer/proofs)), except
-for the guards that `open.txt` lists there. Proofs of a rule that needs flags exclude what its flags exclude. *Tested* is what is only seen for
-special numbers, since all combinations of operands would be too many. The tests repeat all of this, and compare both sides of all cases in
-[tests/optimizer](../../tests/optimizer).
+differently. So there are programs on both sides of each condition, and both sides of each rewrite are compared bit for bit; for rules that change the
+rounding, on small integers. Passes have such programs, too. The few conditions that make no difference to any result, since they only save time, are
+listed with the reasons in `equivalent.txt`, next to the programs in [tests/optimizer/proofs](../../tests/optimizer/proofs). Proofs of a rule that
+needs flags exclude what its flags exclude. *Tested* is what is only seen for special numbers, since all combinations of operands would be too many.
+The tests repeat all of this, and compare both sides of all cases in [tests/optimizer](../../tests/optimizer).
 """
 # What the tests of the rewrite rules prove; `tests/tools/prove_rules.py` and `prove_guards.py` write it.
 _PROOFS = _ROOT / "tests" / "optimizer" / "proofs.json"

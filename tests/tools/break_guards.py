@@ -24,7 +24,6 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=40, help="how many guards are broken, one at a time; 0 for all")
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
     parser.add_argument("--equivalent", action="store_true", help="break those instead whose change should make no difference")
-    parser.add_argument("--recorded", action="store_true", help="leave out those for which no program is known yet")
     options = parser.parse_args()
     guards = [guard for module in subjects_of() for key, guard in guards_of(module).items() if (key in equivalents(module)) == options.equivalent]
     chosen = Random(options.seed).sample(guards, min(options.count, len(guards))) if options.count else guards

@@ -25,7 +25,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_modules.py", "--count", "400"),
     ("fuzz_optimizer.py", "--count", "300"),
     ("fuzz_plans.py", "--count", "200"),
-    ("break_guards.py", "--count", "20", "--recorded"),
+    ("break_guards.py", "--count", "20"),
     ("fuzz_differ.py", "--count", "20", "--faults", "6", "--linear"),
     ("fuzz_commands.py", "--count", "250"),
     ("fuzz_server.py", "--count", "40"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hlotool.analysis.effects import has_own_effect
 from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.traits import CHEAP, COMMUNICATES, ELEMENTWISE, MOVES, NONDETERMINISTIC, STRUCTURAL
 from hlotool.optimizer.context import Context
@@ -47,7 +46,7 @@ def _simplify_each_conditional(context: Context) -> None:
 
 def _conditionals(context: Context, computation: Computation) -> Iterator[Instruction]:
     for x in context.instructions(computation):
-        if x.op.name == "conditional" and x in context.rewriter and not context.report.is_exhausted and _owns_branches(context, x):
+        if x.op.name == "conditional" and _owns_branches(context, x):
             yield x
 
 
@@ -141,10 +140,9 @@ class _Branch:
 
 def _is_short(x: Instruction) -> bool:
     """Whether an instruction computes its value without calling anything, in about the time that it takes to copy it."""
-    if x.called or x.control_predecessors or has_own_effect(x) or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
+    if x.called or x.control_predecessors or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
         return False
-    # Without operands: constants and iotas.
-    return not x.operands or not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})
+    return not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})
 
 
 class _Selects:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from hlotool.analysis.value_numbers import ComputationClasses
@@ -25,28 +26,25 @@ def merge_instructions(context: Context) -> bool:
 
 def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
     rewriter = context.rewriter
-    known: dict[Any, Instruction] = {}
-    for x in context.instructions(computation):
-        if context.has_effect(x):
-            continue
-        first = known.setdefault(keys.of(x), x)
-        if first is x:
-            continue
+    for x, first in _equal_pairs(context, computation, keys):
         if not context.allows("cse", x, (first,)):
             return
         rewriter.replace_all_uses(x, first)
         rewriter.erase(x)
 
 
+def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Iterator[tuple[Instruction, Instruction]]:
+    """Yields each instruction that computes the same as one before it, with the first of these. Between two pairs, operands may be replaced."""
+    known: dict[Any, Instruction] = {}
+    for x in context.instructions(computation):
+        if not context.has_effect(x) and (first := known.setdefault(keys.of(x), x)) is not x:
+            yield x, first
+
+
 def equal_instructions(context: Context) -> dict[Instruction, Instruction]:
     """For each instruction that computes the same as one before it, the first of these; without those that are equal only once operands are one."""
-    keys, equal = _Keys(context), dict[Instruction, Instruction]()
-    for computation in context.computations():
-        first: dict[Any, Instruction] = {}
-        for x in context.instructions(computation):
-            if x.op.name != "parameter" and not context.has_effect(x) and (other := first.setdefault(keys.of(x), x)) is not x:
-                equal[x] = other
-    return equal
+    keys = _Keys(context)
+    return {x: first for computation in context.computations() for x, first in _equal_pairs(context, computation, keys)}
 
 
 class _Keys:

@@ -69,9 +69,7 @@ def _loops(context: Context) -> Iterator[_Loop]:
     """The loops in their usual form. Outer loops come first, since they decide what is needed of the loops in them."""
     for computation in reversed(context.computations()):
         for x in context.instructions(computation):
-            if x.op.name != "while" or x not in context.rewriter or context.report.is_exhausted:
-                continue
-            if not all(context.is_owned(called, x) for called in x.called):
+            if x.op.name != "while" or not all(context.is_owned(called, x) for called in x.called):
                 continue
             loop = _Loop(context, x)
             if loop.has_usual_form():
@@ -95,7 +93,7 @@ class _Loop:
     def has_usual_form(self) -> bool:
         """Whether the state is a tuple that nothing but this loop uses as a whole."""
         rewriter, x = self.rewriter, self.x
-        if self.start.op.name != "tuple" or self.body is self.condition or "tuple_ind" in (x.backend_config or ""):
+        if self.start.op.name != "tuple" or "tuple_ind" in (x.backend_config or ""):
             return False
         return is_removable_root(rewriter, self.root) and all(is_only_taken_apart(rewriter, p) for p in (self.parameter, self.tested))
 
@@ -124,7 +122,7 @@ class _Loop:
 
     def _is_copied(self, index: int, element: Instruction) -> bool:
         literal = element.literal
-        if literal is None or literal.shape != element.shape or not _is_returned(self.root.operands[index], index, self.parameter):
+        if literal is None or not _is_returned(self.root.operands[index], index, self.parameter):
             return False
         if element.control_predecessors:
             return False
@@ -132,7 +130,7 @@ class _Loop:
 
     def _is_read(self, element: Instruction) -> bool:
         """Whether anything but the body's root uses a get-tuple-element."""
-        return any(user is not self.root for user in self.rewriter.users(element)) or (element is not self.root and self.rewriter.is_root(element))
+        return any(user is not self.root for user in self.rewriter.users(element)) or self.rewriter.is_root(element)
 
     def _replace(self, element: Instruction, constant: Instruction) -> None:
         rewriter = self.rewriter
@@ -177,7 +175,7 @@ class _Loop:
         for x in self.context.instructions(self.body):
             if x.op.name == "get-tuple-element" and x.operands[0] is self.parameter:
                 key: Any = first[x.attributes["index"]]
-            elif x is self.parameter or NONDETERMINISTIC in x.op.traits or x.control_predecessors or self.context.has_effect(x):
+            elif self.context.has_effect(x):
                 key = x
             else:
                 immediate = x if isinstance(x.immediate, Literal) and x.immediate.elided else x.immediate
@@ -209,8 +207,6 @@ class _Loop:
         while stack or queue:
             if queue:
                 index = queue.pop()
-                if index in needed:
-                    continue
                 needed.add(index)
                 reached: Iterable[Instruction] = (self.root.operands[index],)
             else:
@@ -242,7 +238,7 @@ class _Loop:
     def _replaced_by(self, y: Instruction, visible: set[int]) -> Instruction | None:
         """The get-tuple-element whose element the result of an operation can replace; None if the operation must stay in the loop."""
         rewriter = self.rewriter
-        if not y.operands or y.called or not y.shape.is_array or y is self.root or not self.context.is_movable(y) or self.context.has_effect(y):
+        if y.called or not y.shape.is_array or not self.context.is_movable(y) or self.context.has_effect(y):
             return None
         if not y.op.traits.isdisjoint({CHEAP, COMMUNICATES, IDENTITY, NONDETERMINISTIC}) or not all(map(self._is_kept, y.operands)):
             return None

@@ -17,8 +17,7 @@ def replace_empty_arrays(context: Context) -> bool:
     before, rewriter = context.report.count, context.rewriter
     for computation in context.computations():
         for x in context.instructions(computation):
-            # It may have died with an instruction that used it.
-            if not is_empty(x.shape) or x not in rewriter or not _is_replaceable(context, x):
+            if not is_empty(x.shape) or not _is_replaceable(context, x):
                 continue
             if context.report.is_exhausted:
                 return context.report.count > before

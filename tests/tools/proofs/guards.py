@@ -8,7 +8,6 @@ import resource
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from types import FunctionType
 
 from code_changes import Swap, names_in
@@ -17,21 +16,24 @@ from reached import tree_of
 
 from proofs.replay import FOLDER, Subject, subjects_of
 
-__all__ = ["Guard", "apart", "equivalents", "guards_of", "open_guards"]
+__all__ = ["Guard", "apart", "equivalents", "guards_of"]
 
 _HELPERS: dict[str, dict[str, tuple[str, ...]]] = {
-    "passes.arguments": {"hlotool.optimizer.tuple_edits": ()},
+    "passes.arguments": {"hlotool.optimizer.tuple_edits": (), "hlotool.optimizer.inlining": ("has_changeable_signature",)},
+    "passes.loops": {"hlotool.optimizer.tuple_edits": ("keep_elements_of_operand",)},
     "passes.inline": {"hlotool.optimizer.inlining": ()},
     "rules.arithmetic": {"hlotool.optimizer.patterns": ()},
     "rules.identities": {"hlotool.analysis.simplify": tuple(
         "same_value _by_algebra _of_one _of_two _if_in_order _padded _reversed _joined _selected _element _regrouped".split()
     )},
+    "rules.logic": {"hlotool.optimizer.patterns": ("is_complex",)},
+    "rules.pad": {"hlotool.optimizer.dimensions": ("are_plain",)},
     "rules.reshape": {"hlotool.optimizer.dimensions": ()},
 }  # fmt: skip
 """Modules whose functions rules and passes share, each with one of those whose programs show their guards; all functions, or only these."""
 
 _MEMORY = 6 << 30
-_EQUIVALENTS, _OPEN = FOLDER / "equivalent.txt", FOLDER / "open.txt"
+_EQUIVALENTS = FOLDER / "equivalent.txt"
 
 
 @dataclass
@@ -84,17 +86,8 @@ def _references(trees: Iterable[ast.Module]) -> dict[str, set[str]]:
 
 def equivalents(module: str) -> set[str]:
     """The guards of a module whose changes make no difference, for the reasons that comments in the file give."""
-    return _listed(_EQUIVALENTS, module)
-
-
-def open_guards(module: str) -> set[str]:
-    """The guards of a module for which no program is known yet."""
-    return _listed(_OPEN, module)
-
-
-def _listed(path: Path, module: str) -> set[str]:
     start = f"{module.rpartition('.')[2]}: "
-    return {line.removeprefix(start) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
+    return {line.removeprefix(start) for line in _EQUIVALENTS.read_text(encoding="utf-8").splitlines() if line.startswith(start)}
 
 
 def _reached(nodes: dict[str, set[str]], name: str) -> set[str]:

@@ -101,12 +101,23 @@ class Subject:
         _require_unchanged(module, after, when=not count)
         if count:
             _check_limits(run, module, without_flags=self.name in _ROUNDING)
+            _check_one(run, module)
         return after, count
 
 
 def _require_unchanged(module: Module, after: Module, *, when: bool) -> None:
     if when and str(after) != str(module):
         raise AssertionError("the module changes though it should not")
+
+
+def _check_one(run: Pass, module: Module) -> None:
+    """Raises AssertionError if a pass does not make a single rewrite, and say so, when one is allowed."""
+    report, after = Report(1), copy(module)
+    with Context(after, _OPTIONS, report) as context:
+        is_changed = run(context)
+    assert is_changed
+    assert report.count == 1
+    assert str(after) != str(module)
 
 
 def _check_limits(run: Pass, module: Module, *, without_flags: bool) -> None:

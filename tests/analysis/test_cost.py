@@ -116,7 +116,9 @@ def test_operations_in_other_threads():
     assert module_cost(module) == Cost(128, 0, 1536)
 
 
-@pytest.mark.parametrize(("config", "count"), [('{"n":"3"}', 3), ('{"n":"-3"}', None), ('{"n":"x"}', 10), ("3", 10), ('{"m":"3"}', 10), ('{"n":1e999}', 10)])
+@pytest.mark.parametrize(
+    ("config", "count"), [('{"n":"3"}', 3), ('{"n":"-3"}', None), ('{"n":"x"}', 10), ("3", 10), ('{"m":"3"}', 10), ('{"n":1e999}', 10)]
+)
 def test_numbers_of_iterations(config, count):
     """What a configuration does not say follows from constants."""
     loop = f'while(s), condition=below, body=next, backend_config={{"known_trip_count":{config}}}'

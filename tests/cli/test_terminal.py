@@ -102,10 +102,12 @@ def test_names_of_files_in_reports(tmp_path: Path, name: str, output_format: str
 
 def test_names_of_targets_in_reports(tmp_path: Path) -> None:
     target = r"<img src=x>|`*a*\n| b"
-    text = f"ENTRY e {{\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] custom-call(p), custom_call_target=\"{target}\"\n}}\n"
+    text = f'ENTRY e {{\n  p = f32[4] parameter(0)\n  ROOT r = f32[4] custom-call(p), custom_call_target="{target}"\n}}\n'
     (tmp_path / "a.hlo").write_text(text)
     (tmp_path / "b.hlo").write_text(text.replace("<img", "<svg"))
     command = [sys.executable, "-m", "hlotool", "diff", "--output-format", "markdown", "a.hlo", "b.hlo"]
     done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False, capture_output=True, text=True)
     rows = [line for line in done.stdout.splitlines() if line.startswith("| custom-call")]
-    assert rows == [rf"| custom-call \<{name} src=x\>\|\`\*a\*\\n\| b | {change} |" for name, change in (("img", "1 | 0 | -1"), ("svg", "0 | 1 | +1"))]
+    assert rows == [
+        rf"| custom-call \<{name} src=x\>\|\`\*a\*\\n\| b | {change} |" for name, change in (("img", "1 | 0 | -1"), ("svg", "0 | 1 | +1"))
+    ]

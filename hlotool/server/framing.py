@@ -13,6 +13,8 @@ __all__ = ["MessageReader"]
 
 # A header may follow what is left of a message at once.
 _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNORECASE)
+# The first line of what a browser sends. A page of any site can have one send its own messages to a port of this computer.
+_HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
 # In bytes. Texts are at most 400 MB, and escapes make them longer.
 _LARGEST = 2 << 30
 _LONGEST_LINE = 1 << 20
@@ -28,11 +30,13 @@ class MessageReader:
         self.body: bytes | None = None
 
     def readline(self) -> bytes:
-        """The next line of a header; empty at the end of the stream."""
+        """The next line of a header; empty at the end of the stream, which a request of a browser is, too."""
         if self.lines:
             return self.lines.pop()
         size, is_header = -1, False
         while line := self.stream.readline(_LONGEST_LINE):
+            if _HTTP.search(line):
+                return b""
             if line.strip():
                 is_header = True
                 found = _LENGTH.search(line)

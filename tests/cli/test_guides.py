@@ -154,6 +154,18 @@ def test_options_in_recipes_exist():
     assert options <= known
 
 
+def test_names_of_files_are_neither_commands_nor_options():
+    """Files may come from anywhere, and be called `$(program).hlo` or `--output=m.hlo`."""
+    tasks = [task for block in blocks("editors.md", "json") for task in json.loads(block).get("tasks", ())]
+    assert [task["type"] for task in tasks] == ["process"]
+    assert [task["args"][-2:] for task in tasks] == [["--", "${file}"]]
+    vim = (EDITORS / "vim/ftplugin/hlo.vim").read_text(encoding="utf-8")
+    for text in (vim.replace("\\ ", " "), *blocks("editors.md", "lua"), *blocks("editors.md", "vim")):
+        assert re.findall(r".*%:S", text) == re.findall(r".* -- %:S", text)
+    for option in re.findall(r"hlotool diff [^\n]*", "\n".join(blocks("comparing.md", "sh"))):
+        assert '"$' not in option or re.search(r' -- "\$\w+" "\$\w+"', option), option
+
+
 # ---- links ------------------------------------------------------------------------------------------------------------
 
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -515,7 +515,12 @@ def test_a_signal_ends_the_server(number: signal.Signals) -> None:
     assert client.leave() == 128 + number
 
 
-def test_over_a_port() -> None:
+INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
+
+
+@contextmanager
+def served_over_a_port() -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
+    """A connection to a server that waits on a port, and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -528,17 +533,31 @@ def test_over_a_port() -> None:
             except OSError:
                 time.sleep(0.05)
         with connection:
-            body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":null,"rootUri":null,"capabilities":{}}}'
-            connection.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-            assert connection.recv(14) == b"Content-Length"
-            connection.sendall(b"Content-Length: x\r\n\r\n")
-            received = b""
-            while b"-32700" not in received:
-                received += connection.recv(1 << 16)
-            assert received.endswith(b"}}")
+            yield connection, process
     finally:
         process.kill()
         process.wait()
+
+
+def test_over_a_port() -> None:
+    with served_over_a_port() as (connection, _):
+        connection.sendall(b"Content-Length: %d\r\n\r\n" % len(INITIALIZE) + INITIALIZE)
+        assert connection.recv(14) == b"Content-Length"
+        connection.sendall(b"Content-Length: x\r\n\r\n")
+        received = b""
+        while b"-32700" not in received:
+            received += connection.recv(1 << 16)
+        assert received.endswith(b"}}")
+
+
+def test_requests_of_browsers_are_not_answered() -> None:
+    # A page of any site can have a browser send this; a referrer that looks like a header would let it send several messages.
+    head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nReferer: http://example.org/Content-Length:%d\r\n\r\n" % len(INITIALIZE)
+    with served_over_a_port() as (connection, process):
+        connection.sendall(head + INITIALIZE)
+        with suppress(ConnectionResetError):
+            assert connection.recv(1 << 16) == b""
+        assert process.wait(20) in (1, 2)
 
 
 def test_without_pygls_the_command_says_what_to_install(tmp_path: Path) -> None:

@@ -33,5 +33,5 @@ endif
 setlocal formatexpr=HlotoolFormatExpr()
 setlocal comments=s1:/*,mb:*,ex:*/,:// commentstring=//\ %s
 setlocal iskeyword+=-,.
-setlocal makeprg=hlotool\ verify\ -q\ --output-format\ concise\ %:S
+setlocal makeprg=hlotool\ verify\ -q\ --output-format\ concise\ --\ %:S
 setlocal errorformat=%f:%l:%c:\ %t%*[^[][%*[^]]]\ %m

@@ -151,15 +151,20 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
     low = -_INTEGER_SPAN if domain.least is None else math.ceil(domain.least)
     high = max(low, _INTEGER_SPAN) if domain.greatest is None else math.floor(domain.greatest)
     low = -(2**63) if domain.least is None and domain.greatest is not None and high < low else low
-    low, high = max(low, number.element.minimum), min(high, number.element.maximum)
-    high = max(low, high)
+    # A limit is a float, which may be beyond the largest integer that it was made from.
+    low = min(max(low, number.element.minimum), number.element.maximum)
+    high = max(low, min(high, number.element.maximum))
     if domain.is_unique:
         drawn = _unique_integers(generator, sizes, low, high, in_order=domain.is_sorted)
     else:
-        # Only unsigned 64-bit numbers do not fit in int64.
-        drawn = generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
+        drawn = _integers_between(generator, sizes, low, high)
         drawn = np.sort(drawn, axis=None).reshape(sizes) if domain.is_sorted else drawn
     return np.where(drawn == 0, min(1, high), drawn) if domain.nonzero else drawn
+
+
+def _integers_between(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int) -> Array:
+    # Only unsigned 64-bit numbers do not fit in int64.
+    return generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
 
 
 def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, in_order: bool) -> Array:
@@ -168,7 +173,7 @@ def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low
     length = 1 if count <= width or not sizes else sizes[-1]
     rows, choices = count // max(1, length), width**length
     if rows > choices or choices >= 2**63:
-        drawn = generator.integers(low, high, sizes, endpoint=True)
+        drawn = _integers_between(generator, sizes, low, high)
         return np.sort(drawn, axis=None).reshape(sizes) if in_order else drawn
     chosen = generator.choice(choices, rows, replace=False, shuffle=True)
     chosen = np.sort(chosen) if in_order else chosen

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import hlotool
+from hlotool.interp.inputs import random_arguments
 from hlotool.interp.kernels import random_numbers
+from hlotool.shapes.dtype import ELEMENT_TYPES
 
 
 @pytest.mark.parametrize("algorithm", ["rng_three_fry", "rng_philox"])
@@ -33,3 +36,14 @@ def test_each_counter_may_have_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
         single = [random_numbers.threefry(key, counter) for key, counter in zip(keys.flat, counters.flat, strict=True)]
     for k in range(2):
         assert together[k].ravel().tolist() == [int(words[k]) for words in single]
+
+
+@pytest.mark.parametrize("element_type", ["u64", "s64", "u32", "s32", "u8", "s8", "u4", "s4"])
+def test_random_arguments_up_to_the_largest_integer(element_type: str) -> None:
+    """Limits of what suits an argument may be the last integers of its type, which no float holds."""
+    element = ELEMENT_TYPES[element_type]
+    for limit in (element.minimum, element.minimum + 1, element.maximum - 1, element.maximum):
+        for operands in ("x, x, c", "c, x, x", "x, c, x"):
+            text = f"ENTRY e {{ x = {element_type}[] parameter(0) c = {element_type}[] constant({limit}) "
+            (x,) = random_arguments(hlotool.parse(f"{text} ROOT r = {element_type}[] clamp({operands}) }}"), 1)
+            assert element.minimum <= int(x) <= element.maximum

@@ -46,7 +46,8 @@ simplification
   0001 algsimp                  6  1 instruction changed (tanh: operands)
   0002 dce                 6 -> 3  3 deleted (broadcast, add, constant)
 spmd
-  0010 partitioner         3 -> 4  1 instruction changed (negate: f32[8] -> f32[16] and operands), 1 inserted (all-gather)
+  0010 partitioner         3 -> 4  1 shape put together from shards (f32[8] -> f32[16]), 1 collective inserted (all-gather), \
+1 instruction changed (negate: f32[8] -> f32[16] and operands), 1 inserted (all-gather)
 after all pipelines
   cpu_after_optimizations       4  equal but for layouts
 """

@@ -10,6 +10,8 @@ import pytest
 from edit_modules import renamed, shuffled
 
 import hlotool
+from hlotool.differ.rendering.report import report_of
+from hlotool.differ.rendering.summary import summary
 
 pytestmark = pytest.mark.parametrize("seed", range(4))
 
@@ -152,3 +154,39 @@ def test_a_part_of_a_tree_is_repeated(seed: int) -> None:
     again = [re.sub(r"\((a1[01]|b1[01])\)", r"(\1x)", line).replace("(c10, c11)", "(c10x, c11x)") for line in again]
     later = [re.sub(r"\bsum5\b", "sum5x", line) for line in total[6:]]
     assert told(module([*lines, *total]), module([*lines, *total[:6], *again, *later]), seed) == ([["operands"]], 7, 0)
+
+
+def with_gradients(count: int, activation: Sequence[str]) -> hlotool.Module:
+    """Layers one after the other, and for each, from the last to the first, the gradient of its weight."""
+    lines = ["x0 = f32[8,8] parameter(0)", *(f"w{k} = f32[8,8] parameter({k + 1})" for k in range(count))]
+    attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    for k in range(count):
+        lines += [f"d{k} = f32[8,8] dot(x{k}, w{k}), {attributes}", f"e{k} = f32[8,8] abs(d{k})"]
+        lines += [line.format(k=k) for line in activation]
+        lines += [f"x{k + 1} = f32[8,8] add(a{k}, x{k})"]
+    lines += [f"y = f32[8,8] cosine(x{count})", "z = f32[8,8] floor(y)", "u = f32[8,8] ceil(z)", "v = f32[8,8] sign(u)"]
+    gradient = "v"
+    for k in reversed(range(count)):
+        lines += [f"f{k} = f32[8,8] subtract({gradient}, a{k})", f"h{k} = f32[8,8] sine(f{k})", f"i{k} = f32[8,8] multiply(h{k}, e{k})"]
+        lines += [f"g{k} = f32[8,8] dot(i{k}, x{k}), {attributes}", f"j{k} = f32[8,8] dot(h{k}, w{k}), {attributes}"]
+        lines.append(f"l{k} = f32[8,8] add(j{k}, {gradient})")
+        gradient = f"l{k}"
+    shape = ", ".join(["f32[8,8]"] * (count + 1))
+    return module([*lines, f"t = ({shape}) tuple({', '.join(f'g{k}' for k in range(count))}, {gradient})"])
+
+
+TANH = ["b{k} = f32[8,8] multiply(d{k}, e{k})", "c{k} = f32[8,8] tanh(b{k})", "a{k} = f32[8,8] multiply(c{k}, d{k})"]
+MAXIMUM = ["a{k} = f32[8,8] maximum(e{k}, d{k})"]
+
+
+def test_a_layer_with_its_gradients_was_added(seed: int) -> None:
+    left, right = with_gradients(4, TANH), renamed(with_gradients(5, TANH), Random(seed))
+    # Twelve instructions and the weight.
+    assert summary(report_of(hlotool.diff(left, right))).startswith("1 layer added (13 instructions) after layer ")
+
+
+def test_a_sentence_of_many_differences_names_what_was_replaced(seed: int) -> None:
+    left, right = with_gradients(9, TANH), with_gradients(9, MAXIMUM)
+    sentence = summary(report_of(hlotool.diff(left, renamed(right, Random(seed)))))
+    assert "tanh" in sentence
+    assert "maximum" in sentence

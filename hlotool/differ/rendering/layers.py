@@ -26,6 +26,8 @@ class Layers(NamedTuple):
 def layers(delta: Delta) -> Layers | None:
     """Returns the layers by which one of the modules is longer, if all instructions that only one module has belong to them.
 
+    What follows from a layer elsewhere, such as its gradients, belongs to it, too: there is nothing in it that other layers do not have.
+
     >>> import hlotool
     >>> opcodes = ["add", "subtract", "multiply", "divide", "maximum", "minimum"]
     >>> def model(count):
@@ -44,17 +46,32 @@ def layers(delta: Delta) -> Layers | None:
         return None
     (home,) = homes
     sequence = [node for node in canonical_order(graph, home) if graph.operands[node]]
-    places = [place for place, node in enumerate(sequence) if node in nodes]
-    first, length = places[0], len(places)
     structures = [graph.structures[node] for node in sequence]
+    runs = _runs([place for place, node in enumerate(sequence) if node in nodes])
+    others = {graph.structures[node] for node in sequence if node not in nodes}
+    if not others.issuperset(structures[place] for run in runs for place in run):
+        return None
+    first, length = runs[0].start, len(runs[0])
     part = structures[first : first + length]
     period = _period(part)
-    if places[-1] - first >= length or period < _SHORTEST:
-        return None
     starts = _occurrences(structures, part[:period])
-    if len(starts) <= length // period:
+    if period < _SHORTEST or len(starts) <= length // period:
+        return None
+    repeated = sum(len(run) for run in runs if len(_occurrences(structures, structures[run.start : run.stop])) > 1 or run is runs[0])
+    if 2 * repeated < sum(map(len, runs)):
         return None
     return Layers(bool(delta.inserted), length // period, len(nodes), sum(start + period <= first for start in starts))
+
+
+def _runs(places: Sequence[int]) -> list[range]:
+    """Places that follow one another, put together."""
+    runs: list[range] = []
+    for place in places:
+        if runs and runs[-1].stop == place:
+            runs[-1] = range(runs[-1].start, place + 1)
+        else:
+            runs.append(range(place, place + 1))
+    return runs
 
 
 def _period(part: Sequence[int]) -> int:

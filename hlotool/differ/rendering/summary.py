@@ -18,6 +18,7 @@ from hlotool.shapes.shape import Shape
 __all__ = ["count_of", "opcode_list", "region_sentences", "summary"]
 
 _MOST_HEADLINES = 3
+_MOST_IN_NUMBERS = 2
 _MOST_REGIONS = 3
 _MOST_NAMES = 3
 # A sentence of more characters leaves out which instructions have changed.
@@ -82,10 +83,21 @@ def _in_numbers(report: Report) -> str:
     same = before - len(delta.deleted) - changed
     title = "largely rewritten: " if 2 * same <= min(before, after) else ""
     rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
+    # There is nothing more to say of layers and shards.
+    is_said = bool(_layers(report) or _sharded(report)[0])
+    how = "" if is_said else "".join(clause[1] for clause in _changed(report, most=_MOST_IN_NUMBERS))
+    nodes = delta.graph.nodes
+    deleted, inserted = ("" if is_said else opcode_list((nodes[x] for x in found), _MOST_IN_NUMBERS) for found in (delta.deleted, delta.inserted))
     return (
-        f"{title}of {count_of(before, 'instruction')}, {same:,} are the same, {changed:,} changed and {len(delta.deleted):,} were deleted; "
-        f"{len(delta.inserted):,} of {after:,} are new" + (f"; {rest}" if rest else "")
+        f"{title}of {count_of(before, 'instruction')}, {same:,} are the same, {_detailed(f'{changed:,} changed', how)} "
+        f"and {_detailed(f'{len(delta.deleted):,} were deleted', deleted)}; "
+        f"{_detailed(f'{len(delta.inserted):,} of {after:,} are new', inserted)}" + (f"; {rest}" if rest else "")
     )
+
+
+def _detailed(clause: str, details: str) -> str:
+    details = details.removeprefix("(").removesuffix(")")
+    return f"{clause} ({details})" if details else clause
 
 
 _Clause = tuple[str, ...]
@@ -139,15 +151,19 @@ def _is_part(shard: Shape, whole: Shape) -> bool:
     return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
-def _changed(report: Report, named: Collection[int]) -> list[_Clause]:
+def _changed(report: Report, named: Collection[int] = (), most: int = _MOST_HEADLINES) -> list[_Clause]:
     """How many instructions have changed in what they compute, and how, without those that have been `named`."""
     headlines: Counter[str] = Counter()
+    # Changes of operands often follow from those of opcodes.
+    replaced: set[str] = set()
     homes: dict[str, set[str]] = {}
     for node, changes in report.delta.changed.items():
         if node in named or not _kinds(changes):
             continue
         headline = report.notes.headline(node, changes)
         headlines[headline] += 1
+        if any(change["kind"] == "opcode" for change in changes):
+            replaced.add(headline)
         homes.setdefault(headline, set()).add(report.title(report.delta.graph.home[node], -1).removesuffix(" (ENTRY)"))
     if not headlines:
         return []
@@ -156,7 +172,7 @@ def _changed(report: Report, named: Collection[int]) -> list[_Clause]:
         (headline,) = headlines
         where = f" in {next(iter(homes[headline]))}" if total > 1 and len(homes[headline]) == 1 else ""
         return [(f"{count_of(total, 'instruction')} changed", f"({headline}{where})")]
-    common = headlines.most_common(_MOST_HEADLINES)
+    common = sorted(headlines.most_common(), key=lambda item: item[0] not in replaced)[:most]
     parts = [f"{number}x {headline}" if number > 1 else headline for headline, number in common]
     rest = total - sum(number for _, number in common)
     if rest:

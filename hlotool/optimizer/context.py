@@ -67,6 +67,8 @@ class Context:
         self.keeps_layouts = module.is_scheduled
         # The number of changes when a pass was last finished, by its name.
         self._finished: dict[str, int] = {}
+        self.visited: dict[str, dict[Instruction, int]] = {}
+        """How many changes there were when none of a pass's rules matched an instruction, by the name of the pass."""
         self._refreshed = 0
         # The numbers of rewrites and changes at the last refresh.
         self._seen = (0, 0)

@@ -157,21 +157,21 @@ def pass_of(name: str) -> Pass:
 
 def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
     """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
-    passes = [(spec, pass_of(spec.name)) for spec in specs]
-    # Each pass reaches its own fixed point, so it runs again only if another one has changed something since.
+    passes = [(spec, pass_of(spec.name), bool(topics_of(spec.name))) for spec in specs]
+    # Most passes reach their own fixed points, so they run again only if another one has changed something since.
     finished: dict[str, tuple[int, int]] = {}
     for number in range(1, _MOST_ROUNDS + 1):
         context.refresh()
         before = context.progress
-        for spec, run in passes:
+        for spec, run, has_rules in passes:
             if context.report.is_exhausted:
                 return
             if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
-            may_release = context.rewriter.has_control_dependencies
+            # Rules have not looked at everything around their last rewrites. What a pass has erased may have been ordered after others.
+            may_go_on = has_rules or context.rewriter.has_control_dependencies
             result = _run(context, spec.name, number, run)
-            # What it has erased may have been ordered after instructions that it had passed by, which kept them as they were.
-            if not (may_release and result.rewrites):
+            if not (may_go_on and result.rewrites):
                 finished[spec.name] = context.progress
             if observer is not None:
                 context.rewriter.flush()

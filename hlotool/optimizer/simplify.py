@@ -26,8 +26,6 @@ __all__ = ["adapt", "refusal", "simplify"]
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 _FEW_USERS = 16
-# Times that everything around changes is visited again, in one run of a pass. The pipeline runs it again after that.
-_MOST_SWEEPS = 10
 # The rules for an instruction with more operands are not kept.
 _MOST_OPERANDS = 3
 
@@ -37,22 +35,18 @@ _Candidate = tuple[Rule, Callable[[Instruction, Site], Instruction | None], Rule
 def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
     """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed.
 
-    `name` is that of the pass: when it runs again, it only looks at what has changed since.
+    `name` is that of the pass: when it runs again, it only looks at what has changed since. After a rewrite, some of its neighbors are visited
+    at once; the next run visits all others that see what the Rewriter has changed.
     """
-    simplifier, before = _Simplifier(context, table), context.report.count
-    changes = context.changes_since_last(name)
+    start, before, changes = context.rewriter.change_count, context.report.count, context.changes_since_last(name)
+    visited = context.visited.setdefault(name, {})
     if changes is None:
+        visited.clear()
         waiting = {computation: dict.fromkeys(context.instructions(computation)) for computation in context.computations()}
     else:
-        waiting = _affected(context, changes, simplifier.visited)
-    for _ in range(_MOST_SWEEPS):
-        start, count = context.rewriter.change_count, context.report.count
-        _simplify(context, simplifier, waiting)
-        context.mark_finished(name, start)
-        if context.report.count == count or context.report.is_exhausted:
-            break
-        # After a rewrite, some of its neighbors are visited at once. Here come all that see what the Rewriter has changed.
-        waiting = _affected(context, context.changes_since(start), simplifier.visited)
+        waiting = _affected(context, changes, visited)
+    _simplify(context, _Simplifier(context, table, visited), waiting)
+    context.mark_finished(name, start)
     return context.report.count > before
 
 
@@ -134,7 +128,7 @@ def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
 class _Simplifier:
     """The queue of instructions of the computation that is being simplified."""
 
-    def __init__(self, context: Context, table: Mapping[OpDef, Sequence[Rule]]) -> None:
+    def __init__(self, context: Context, table: Mapping[OpDef, Sequence[Rule]], visited: dict[Instruction, int]) -> None:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
@@ -146,8 +140,7 @@ class _Simplifier:
         self.candidates: dict[tuple[OpDef, tuple[OpDef, ...]], list[_Candidate]] = {}
         self.queue: deque[Instruction] = deque()
         self.waiting: set[Instruction] = set()
-        # How many changes there were when no rule matched an instruction.
-        self.visited: dict[Instruction, int] = {}
+        self.visited = visited
         self.change_count = 0
         self.fired: Counter[str] = Counter()
 

@@ -64,12 +64,9 @@ def unroll_loops(context: Context) -> bool:
 
 def _is_unrollable(context: Context, x: Instruction) -> bool:
     count, condition, body = exact_trip_count(x), x.attributes["condition"], x.attributes["body"]
-    if (
-        count is None
-        or not 0 < count <= context.options.max_unrolled_iterations
-        or not context.is_movable(x)
-        or not can_replace_caller(context.rewriter, x, body)
-    ):
+    if count is None or not 0 < count <= context.options.max_unrolled_iterations or not context.is_movable(x):
+        return False
+    if not can_replace_caller(context.rewriter, x, body):
         return False
     if any(context.has_effect(y) for y in context.instructions(condition)):
         return False

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from hlotool.analysis.simplify import identity_of
+from hlotool.analysis.simplify import identity_of, same_value
 from hlotool.interp.array_reductions import long_rows_reduced, reduced_along
 from hlotool.interp.dtypes import NUMBERS, Array, NumberType, number_type
-from hlotool.ir.model import Computation
+from hlotool.ir.model import Computation, Instruction
 from hlotool.opdefs.table import OPS
-from hlotool.opdefs.traits import IDEMPOTENT
+from hlotool.opdefs.traits import ANY_SIGNATURE, IDEMPOTENT, RETURNS
 from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
@@ -126,18 +126,41 @@ _MONOIDS = {
 
 
 def monoid_of(computation: Computation) -> Monoid | None:
-    """The monoid of a computation `{ a, b -> op(a, b) }`; None for all others.
+    """Returns the monoid of a computation that applies an operation to its two parameters; None for all others.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(b, a) } ENTRY e { ROOT p = f32[] parameter(0) }"
     >>> monoid_of(hlotool.parse(text).computations[0]).numbers
     <ufunc 'add'>
     """
-    root = computation.root
+    root, operands = _without_steps(computation)
     monoid = _MONOIDS.get(root.opcode)
-    if monoid is None or {x.parameter_number for x in root.operands} != {0, 1} or len(computation.parameters) != 2:
+    if monoid is None or {x.parameter_number for x in operands} != {0, 1} or len(computation.parameters) != 2:
         return None
     # NumPy would convert operands of different types, and it orders complex numbers, which HLO does not.
-    types = {x.shape.element_type for x in (root, *root.operands)}
+    types = {x.shape.element_type for x in (root, *operands)}
     compares_complex = monoid.winning_zero is not None and NUMBERS[root.shape.element_type].kind == "complex"
     return monoid if len(types) == 1 and not compares_complex else None
+
+
+def _without_steps(computation: Computation) -> tuple[Instruction, list[Instruction]]:
+    """Returns the instruction that gives the result, also in a computation that is called with both parameters, and its operands.
+
+    Steps that change nothing are left out, as the optimizer does: sums are rounded in another order than other computations are.
+    """
+    seen = {computation}
+    while True:
+        root = _source(computation.root)
+        operands = [_source(x) for x in root.operands]
+        is_handed_on = root.op.traits >= {RETURNS, ANY_SIGNATURE} and len(operands) == 2 and {x.parameter_number for x in operands} == {0, 1}
+        if not is_handed_on or root.called[0] in seen:
+            return root, operands
+        computation = root.called[0]
+        seen.add(computation)
+
+
+def _source(x: Instruction) -> Instruction:
+    """Returns the first instruction that has the value of another one."""
+    while (before := same_value(x)) is not None:
+        x = before
+    return x

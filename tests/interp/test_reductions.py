@@ -324,3 +324,23 @@ def test_selected_elements_receive_the_values_of_their_windows(random: Random) -
 def element_of(window: tuple[str, str, int, int], place: int, tap: int) -> int:
     stride, (padding, dilation) = int(window[0].split()[1]), window[1].split()[:2]
     return place * stride - int(padding.split("_")[0]) + tap * int(dilation)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "m = f32[] minimum(a, a) ROOT r = f32[] add(b, m)",
+        "n = f32[] negate(a) m = f32[] negate(n) s = f32[] add(m, b) ROOT r = f32[] copy(s)",
+        "one = f32[] constant(1) m = f32[] multiply(one, b) ROOT r = f32[] add(a, m)",
+        "ROOT r = f32[] call(b, a), to_apply=add",
+    ],
+)
+def test_steps_that_change_nothing_do_not_change_the_order_of_a_sum(steps: str) -> None:
+    """Otherwise, results would change where the optimizer removes the steps."""
+    add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
+    entry = "ENTRY e { x = f32[3,50] parameter(0) z = f32[] constant(0.1) ROOT r = f32[3] reduce(x, z), dimensions={1}, to_apply=NAME }"
+    module = f"{add}\nf {{ a = f32[] parameter(0) b = f32[] parameter(1) {steps} }}\n{entry}"
+    x = np.random.default_rng(1).standard_normal((3, 50), np.float32)
+    for executor in ("reference", "plan"):
+        plain, other = (hlotool.evaluate(hlotool.parse(module.replace("NAME", name)), [x], executor=executor) for name in ("add", "f"))
+        assert plain.tobytes() == other.tobytes()

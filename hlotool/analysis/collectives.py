@@ -47,7 +47,7 @@ def reduces(op: OpDef) -> bool:
 
     >>> from hlotool.opdefs.table import OPS
     >>> [name for name in OPS if reduces(OPS[name])]
-    ['all-reduce', 'all-reduce-start', 'reduce-scatter']
+    ['all-reduce', 'all-reduce-start', 'reduce-scatter', 'collective-reduce']
     """
     return COLLECTIVE in op.traits and "to_apply" in op.attributes
 

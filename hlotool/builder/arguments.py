@@ -218,6 +218,7 @@ RENAMED: dict[str, dict[str, str]] = {
     "batch_norm_grad": {"mean": "batch_mean", "variance": "batch_var"},
     "call": _COMPUTATION,
     "clamp": {"minimum": "min", "maximum": "max"},
+    "collective_reduce": _COMPUTATION,
     "composite_call": {**_COMPUTATION, "is_composite": "name"},
     "concat_in_dim": _DIMENSION,
     "conv": _CONVOLUTION,

@@ -31,10 +31,13 @@ class Domain:
         self.reasons: list[str] = []
 
     def narrow(self, least: float | None, greatest: float | None, reason: str) -> None:
-        """Adds limits, unless they contradict the present ones: nearer uses take precedence."""
+        """Adds limits, unless they contradict the present ones, as those of `log(x)` and `sqrt(-x)` do: nearer uses take precedence."""
+        # Adding 0 makes 0 of -0: NumPy refuses a range from 0 to -0.
+        least, greatest = (None if bound is None else bound + 0.0 for bound in (least, greatest))
         low = least if self.least is None else self.least if least is None else max(least, self.least)
         high = greatest if self.greatest is None else self.greatest if greatest is None else min(greatest, self.greatest)
-        if low is not None and high is not None and low > high:
+        is_a_number = least == greatest or self.least == self.greatest
+        if low is not None and high is not None and (low > high or (low == high and not is_a_number)):
             return
         if (low, high) != (self.least, self.greatest):
             self.least, self.greatest = low, high

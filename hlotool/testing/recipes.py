@@ -419,6 +419,7 @@ def _collective(g: Generator) -> Op:
         lambda: b.all_to_all(x, axis, axis, 1, [[0]]),
         lambda: b.collective_permute(x, [(0, 0)]),
         lambda: b.collective_broadcast(x, [[0]]),
+        lambda: b.collective_reduce(x, g.reducer(x.shape.element_type), [[0]]),
     )
     return g.choice(collectives)()
 

@@ -86,6 +86,13 @@ def test_built_modules_need_no_names():
     assert "unique_names" not in code
 
 
+def test_a_reduction_for_chosen_members():
+    text = """sum { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] add(x, y) }
+ENTRY e { a = f32[2] parameter(0) b = f32[3] parameter(1) i = s32[2] parameter(2)
+  ROOT r = (f32[2], f32[3]) collective-reduce(a, b, i), replica_groups={{0,1}}, has_dynamic_root=true, to_apply=sum }"""
+    assert "r = b.collective_reduce([a, b_], sum_, [[0, 1]], roots=i)" in hlotool.to_python(parse(text))
+
+
 def test_a_large_module():
     lines = "".join([f"  x{k} = f32[4] negate(x{k - 1})\n" for k in range(1, 20_001)])
     module = parse(f"ENTRY e {{\n  x0 = f32[4] parameter(0)\n{lines}  ROOT r = f32[4] sine(x20000)\n}}")

@@ -267,6 +267,13 @@ def test_assumptions_are_said(cli):
     assert cli("run", "-", "-q", stdin=text).stderr == ""
 
 
+def test_contradictory_assumptions(cli):
+    """No number except 0 is positive and negative; the first use decides."""
+    text = "ENTRY e { p = f32[3] parameter(0) log = f32[3] log(p) n = f32[3] negate(p) s = f32[3] sqrt(n) ROOT t = tuple(log, s) }"
+    result = cli("run", "-", "-v", "--json", stdin=text)
+    assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: under 'log' log")
+
+
 @pytest.mark.parametrize(("executor", "ending"), [("reference", " instructions  w iteration 2  root"), ("plan", " s  w iteration 2")])
 def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch, executor, ending):
     terminal = io.StringIO()

@@ -145,7 +145,7 @@ def test_a_computation_for_other_values(executor):
 def test_a_broken_rule_explains_a_wrong_result():
     text = "ENTRY e { x = f32[3] parameter(0) i = s32[] parameter(1) ROOT r = f32[4] dynamic-slice(x, i), dynamic_slice_sizes={4} }"
     (found,) = refused(text, [1.0, 2.0, 3.0], 0)
-    assert found.message == "the result of 'dynamic-slice' is float32[1], not f32[4] as written"
+    assert found.message == "the result of 'dynamic-slice' is float32[3], not f32[4] as written"
     assert found.hint == "slice size 4 exceeds dimension 0 of size 3 (T030)"
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hlotool.builder.arguments import Called, Groups, Operand, Operands
+from hlotool.builder.arguments import Groups, Operand, Operands
 from hlotool.builder.composites.convolution import ConvolutionMethods
-from hlotool.builder.composites.reductions import scalars_of
 from hlotool.builder.op import Op
-from hlotool.builder.texts import ShapeLike
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.inference import bounds
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
 
-__all__ = ["CollectiveMethods"]
+__all__ = ["CollectiveMethods", "joined"]
 
-_ALL_GATHER, _ALL_REDUCE, _ALL_TO_ALL, _REDUCE_SCATTER = OPS["all-gather"], OPS["all-reduce"], OPS["all-to-all"], OPS["reduce-scatter"]
+_ALL_GATHER, _ALL_TO_ALL = OPS["all-gather"], OPS["all-to-all"]
 _COLLECTIVE_BROADCAST, _COLLECTIVE_PERMUTE = OPS["collective-broadcast"], OPS["collective-permute"]
 _ELEMENT, _RAGGED, _RESHAPE, _TRANSPOSE = OPS["get-tuple-element"], OPS["ragged-all-to-all"], OPS["reshape"], OPS["transpose"]
 
@@ -61,107 +59,7 @@ class CollectiveMethods(ConvolutionMethods):
             "dimensions": (dimension,),
             "use_global_device_ids": bool(use_global_device_ids),
         }
-        return self._emit(_ALL_GATHER, parts, attributes, _joined(results))
-
-    def all_reduce(
-        self,
-        operand: Operands,
-        computation: Called,
-        replica_groups: Groups = (),
-        channel_id: int | None = None,
-        shape_with_layout: ShapeLike | None = None,
-        use_global_device_ids: bool = False,
-    ) -> Op:
-        """Combines the operands of all members of a group, and returns the result to each of them.
-
-        A tuple, or several operands, gives a tuple. `shape_with_layout` fixes the layout of what is sent. Raises BuilderError if the computation
-        does not take two scalars.
-
-        >>> import hlotool
-        >>> b = hlotool.Builder("demo", replica_count=2)
-        >>> module = b.build(b.all_reduce(b.parameter(0, "f32[2]"), lambda x, y: x + y))
-        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
-        [array([4., 6.], dtype=float32), array([4., 6.], dtype=float32)]
-        """
-        parts = self._leaves(operand)
-        attributes = {
-            "channel_id": self._optional_integer(channel_id, "channel_id"),
-            "replica_groups": self._groups(replica_groups),
-            "constrain_layout": shape_with_layout is not None,
-            "use_global_device_ids": bool(use_global_device_ids),
-            "to_apply": self._combiner(computation, parts[0]),
-        }
-        shape = _joined([x.shape for x in parts]) if shape_with_layout is None else self._shape(shape_with_layout, "shape_with_layout")
-        return self._emit(_ALL_REDUCE, parts, attributes, shape)
-
-    def cross_replica_sum(self, operand: Operands, replica_groups: Groups = (), *, replica_group_ids: Sequence[int] = ()) -> Op:
-        """The sum over the replicas of each group: an all-reduce by addition, or by `or` for truth values.
-
-        `replica_group_ids`, the form of 2019, has the number of the group of each replica. Raises BuilderError for groups of different sizes.
-
-        >>> import hlotool
-        >>> b = hlotool.Builder("demo", replica_count=4)
-        >>> total = b.cross_replica_sum(b.parameter(0, "f32[]"), replica_group_ids=[0, 1, 0, 1])
-        >>> total.instruction.attributes["replica_groups"].text
-        '{{0,2},{1,3}}'
-        >>> [float(value) for value in hlotool.evaluate_replicas(b.build(total), [[1.0], [2.0], [30.0], [40.0]])]
-        [31.0, 42.0, 31.0, 42.0]
-        """
-        parts = self._leaves(operand)
-        ids = self._integers(replica_group_ids, "replica_group_ids")
-        if ids:
-            replica_groups = self._groups_by_id(ids)
-        is_truth = parts[0].shape.element_type == "pred"
-        computation = _either if is_truth else _sum
-        return self.all_reduce([Op(self._innermost(), x) for x in parts], computation, replica_groups)
-
-    def _groups_by_id(self, ids: Sequence[int]) -> list[list[int]]:
-        """The groups, from the number of the group of each replica."""
-        groups: dict[int, list[int]] = {}
-        for replica, group in enumerate(ids):
-            groups.setdefault(group, []).append(replica)
-        lists = [groups[group] for group in sorted(groups)]
-        sizes = sorted({len(group) for group in lists})
-        self._require(len(sizes) == 1, "P005", "replica_group_ids", f"subgroups must have equal size, got sizes {sizes}")
-        return lists
-
-    def reduce_scatter(
-        self,
-        operand: Operands,
-        computation: Called,
-        scatter_dimension: int,
-        shard_count: int,
-        replica_groups: Groups = (),
-        channel_id: int | None = None,
-        layout: Layout | None = None,
-        use_global_device_ids: bool = False,
-    ) -> Op:
-        """Combines the operands of the members of a group, and returns to each of `shard_count` members its part along one dimension.
-
-        Raises BuilderError unless the size of the dimension is a multiple of `shard_count`.
-
-        >>> import hlotool
-        >>> b = hlotool.Builder("demo", replica_count=2)
-        >>> module = b.build(b.reduce_scatter(b.parameter(0, "f32[4]"), lambda x, y: x + y, 0, 2))
-        >>> hlotool.evaluate_replicas(module, [[[1.0, 2.0, 3.0, 4.0]], [[10.0, 20.0, 30.0, 40.0]]])
-        [array([11., 22.], dtype=float32), array([33., 44.], dtype=float32)]
-        """
-        parts = self._leaves(operand)
-        dimension = self._dimension(scatter_dimension, parts[0].shape.rank, "scatter_dimension")
-        count = self._integer(shard_count, "shard_count")
-        self._check_count(count, replica_groups, "shard_count")
-        for x in parts:
-            size = x.shape.dimensions[dimension] if 0 <= dimension < x.shape.rank else 0
-            self._require(size % count == 0, "P010", "shard_count", f"dimension {dimension} of size {size} cannot be split into {count} parts")
-        attributes = {
-            "channel_id": self._optional_integer(channel_id, "channel_id"),
-            "replica_groups": self._groups(replica_groups),
-            "constrain_layout": layout is not None,
-            "use_global_device_ids": bool(use_global_device_ids),
-            "dimensions": (dimension,),
-            "to_apply": self._combiner(computation, parts[0]),
-        }
-        return self._emit(_REDUCE_SCATTER, parts, attributes, _joined([self._rescaled(x.shape, dimension, 1, count, layout) for x in parts]))
+        return self._emit(_ALL_GATHER, parts, attributes, joined(results))
 
     def all_to_all(
         self,
@@ -303,9 +201,6 @@ class CollectiveMethods(ConvolutionMethods):
         self._require(count, "S013", "operand", "expected at least one operand, got an empty tuple")
         return tuple([self._emit(_ELEMENT, parts, {"index": k}).instruction for k in range(count)])
 
-    def _combiner(self, computation: Called, x: Instruction) -> Any:
-        return self._called(computation, scalars_of((x, x)), "computation")
-
     def _check_count(self, count: int, groups: Groups, argument: str) -> None:
         self._require(count > 0, "P008", argument, f"expected a positive number, got {count}")
         sizes = self._group_sizes(groups)
@@ -319,13 +214,6 @@ class CollectiveMethods(ConvolutionMethods):
         return array_shape(shape.element_type, tuple(size for size, _ in sizes), tuple(dynamic for _, dynamic in sizes), layout)
 
 
-def _joined(shapes: Sequence[Shape]) -> Shape:
+def joined(shapes: Sequence[Shape]) -> Shape:
+    """The shape of a result with a part for each operand: the only one, or a tuple of them."""
     return shapes[0] if len(shapes) == 1 else tuple_shape(shapes)
-
-
-def _sum(x: Op, y: Op) -> Op:
-    return x + y
-
-
-def _either(x: Op, y: Op) -> Op:
-    return x | y

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hlotool.builder.arguments import Operand, Operands
-from hlotool.builder.composites.collectives import CollectiveMethods
+from hlotool.builder.composites.collective_reductions import CollectiveReductionMethods
 from hlotool.builder.op import Op
 from hlotool.builder.texts import ShapeLike
 from hlotool.ir.model import Instruction, set_field
@@ -27,7 +27,7 @@ _AFTER_ALL, _CUSTOM_CALL, _ELEMENT, _INFEED, _OUTFEED = (
 _RECV, _RECV_DONE, _SEND, _SEND_DONE = OPS["recv"], OPS["recv-done"], OPS["send"], OPS["send-done"]
 
 
-class CommunicationMethods(CollectiveMethods):
+class CommunicationMethods(CollectiveReductionMethods):
     """Communication with hosts and between programs. Methods without a token are ordered as they are called in their computation.
 
     A `handle` is the number of a channel, which connects a send and a recv.

@@ -146,6 +146,15 @@ def _group_size(x: Instruction) -> int:
     return groups.device_count // max(groups.group_count, 1)
 
 
+def _reduced(x: Instruction) -> int:
+    """How many operands a collective-reduce combines: all, except for the roots."""
+    return len(x.operands) - bool(x.attributes.get("has_dynamic_root"))
+
+
+def _roots(x: Instruction) -> Any:
+    return Slot(len(x.operands) - 1) if x.attributes.get("has_dynamic_root") else _ABSENT
+
+
 def _opaque(x: Instruction) -> Any:
     if x.backend_config is None:
         return _ABSENT
@@ -213,6 +222,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     },
     "call": {"name": _composite("name"), "attributes": _composite("attributes"), "version": _composite_version},
     "collective-permute": {"inplace": lambda x: len(x.operands) > 1},
+    "collective-reduce": {"operand": lambda x: _slots(range(_reduced(x))), "roots": _roots},
     "compare": {"broadcast_dimensions": lambda x: []},
     "conditional": {
         **dict.fromkeys(("predicate", "branch_index"), _slot(0)),

@@ -291,14 +291,7 @@ class ModuleBuilder:
             raise Violation("S029", position, f"computation '{name}' calls itself", "HLO has no recursion; use a while loop")
         if name in self.broken:
             raise Violation("", position, "")
-        if self._headers is None:
-            self._headers = frozenset(_HEADER.findall(self.source.text, position))
-        if name in self._headers:
-            message = f"no computation named '{name}' is defined before this point"
-            raise Violation("S006", position, message, "move its definition up; computations are defined before they are used")
-        meant = self._nearest(name, self.computations)
-        hint = f"did you mean '{meant}'?" if meant else "add it from where the text comes from; without it, the instruction has no meaning"
-        raise Violation("S006", position, f"the text has no computation named '{name}'", hint)
+        raise Violation("S006", position, *_missing_computation(self, name, position))
 
     def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
         """The instruction of that name in the open computation. Raises Violation, with this code, when there is none."""
@@ -410,6 +403,18 @@ def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
     declared, actual = scope.result.text_without_layout, computation.root.shape.text_without_layout
     message = f"the signature of '{computation.name}' has the result {declared}, but its root '{computation.root.name}' is {actual}"
     builder.report("S023", scope.result_position, message, f"change the signature's result to {actual}")
+
+
+def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tuple[str, str]:
+    """The message and the hint about a computation that has not been defined."""
+    if builder._headers is None:
+        builder._headers = frozenset(_HEADER.findall(builder.source.text, position))
+    if name in builder._headers:
+        message = f"no computation named '{name}' is defined before this point"
+        return message, "move its definition up; computations are defined before they are used"
+    meant = builder._nearest(name, builder.computations)
+    hint = f"did you mean '{meant}'?" if meant else "add it from where the text comes from; without it, the instruction has no meaning"
+    return f"the text has no computation named '{name}'", hint
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:

@@ -152,7 +152,7 @@ USES = {
     "RunOptions": threads,
     "Token": queues,
     "OptimizeOptions": lambda: hlotool.to_text(hlotool.optimize(hlotool.parse(TEXT), options=hlotool.OptimizeOptions(bisect_limit=0))) != "",
-    "apply": lambda: not hlotool.diff(hlotool.apply(hlotool.parse(TEXT), ""), hlotool.parse(TEXT)),
+    "apply_patch": lambda: not hlotool.diff(hlotool.apply_patch(hlotool.parse(TEXT), ""), hlotool.parse(TEXT)),
     "diff": lambda: not hlotool.diff(hlotool.parse(TEXT), hlotool.parse(TEXT)),
     "optimize": lambda: hlotool.optimize(hlotool.parse(TEXT)).entry is not None,
     "VerifyModes": lambda: hlotool.verify(hlotool.parse(TEXT), hlotool.VerifyModes(layout_sensitive=True)) == [],

@@ -58,7 +58,7 @@ def command(patch: str, file: str, output: str | None, color: str, stdin_filenam
     outcome = Outcome()
     with outcome.file(file):
         # Imported on use, since --help does not need the parser.
-        from hlotool.differ.apply import apply  # noqa: PLC0415
+        from hlotool.differ.apply import apply_patch  # noqa: PLC0415
         from hlotool.differ.patch_text import PatchError  # noqa: PLC0415
         from hlotool.text.print.printer import to_text  # noqa: PLC0415
 
@@ -66,7 +66,7 @@ def command(patch: str, file: str, output: str | None, color: str, stdin_filenam
         target = read_module(file, outcome, form, color, stdin_filename, "a patch is for one")
         if target is not None:
             try:
-                text = to_text(apply(target.module, patch_text, reverse=reverse, filename=patch_name))
+                text = to_text(apply_patch(target.module, patch_text, reverse=reverse, filename=patch_name))
             except PatchError as error:
                 for message in error.messages:
                     outcome.failed(message, error.exit_code)

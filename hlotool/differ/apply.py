@@ -1,4 +1,4 @@
-"""Applies a patch to a module: `hlotool.apply`.
+"""Applies patches to modules: `hlotool.apply_patch` and `hlotool.Patch`.
 
 Lines of the patch take the place of lines of the module, with the names that the module has, and the whole text is parsed. So the result is always a
 module that the parser accepts.
@@ -25,7 +25,7 @@ from hlotool.text.parse.parser import parse_source
 from hlotool.text.print.instruction import InstructionWriter, OwnNames
 from hlotool.text.print.printer import header_attributes
 
-__all__ = ["apply"]
+__all__ = ["Patch", "apply_patch"]
 
 _MOST_SHOWN = 5
 _HINT = "make the patch again from this module, or adapt the line to it"
@@ -33,30 +33,61 @@ _HINT = "make the patch again from this module, or adapt the line to it"
 Item = TypeVar("Item")
 
 
-def apply(module: Module, patch: str, *, reverse: bool = False, filename: str = "<patch>") -> Module:
-    """The module that a patch makes of a module, which stays as it is; with `reverse`, the one that the patch was made from.
+class Patch:
+    """A patch that has been read: `text`, the name of its `filename` in messages, and the names of the `computations` that it changes.
 
-    `patch` is a text of `Delta.to_patch` or of `hlotool diff --patch`; `filename` is its name in messages. The module may have other names, and
-    instructions in another order, than the one that the patch was made from. Then names stay as they are, and new instructions get free ones. Raises
-    an HlotoolError if the module has not what the patch changes, and for a text that is not a patch.
+    `Delta.to_patch` and `hlotool diff --patch` write the text, which `str(patch)` returns. An empty patch is false. Raises PatchError
+    for a text that is not a patch.
+
+    >>> import hlotool
+    >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
+    >>> right = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] abs(p) }")
+    >>> Patch(hlotool.diff(left, right).to_patch()).computations
+    ('e',)
+    """
+
+    __slots__ = ("computations", "filename", "text")
+
+    def __init__(self, text: str, filename: str = "<patch>") -> None:
+        self.text = text
+        self.filename = filename
+        self.computations: tuple[str, ...] = tuple(read_content(text, filename, reverse=False).computations) if text.strip() else ()
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return bool(self.text.strip())
+
+    def __repr__(self) -> str:
+        return f"<patch of {', '.join(self.computations) or 'nothing'}>"
+
+
+def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, filename: str = "<patch>") -> Module:
+    """Returns a new module with the changes of a patch; with `reverse`, the module that the patch was made from.
+
+    `patch` is a Patch or its text, with `filename` as its name in messages. Instructions of the module may have other names and another
+    order than those of the module that the patch was made from. They keep their names, and new instructions get free ones. Raises PatchError
+    if the module lacks the instructions that the patch changes, and for a text that is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> right = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] abs(p) }")
     >>> patch = hlotool.diff(left, right).to_patch()
     >>> other = hlotool.parse("ENTRY main { x = f32[] parameter(0) ROOT y = f32[] negate(x) }")
-    >>> apply(other, patch).entry.instructions
+    >>> apply_patch(other, patch).entry.instructions
     [<x = f32[] parameter>, <y = f32[] abs>]
     """
-    if not patch.strip():
+    text, filename = (patch.text, patch.filename) if isinstance(patch, Patch) else (patch, filename)
+    if not text.strip():
         return _Application(module, PatchContent(filename)).result()
     with no_garbage_collection():
         try:
-            return _Application(module, read_content(patch, filename, reverse=reverse)).result()
+            return _Application(module, read_content(text, filename, reverse=reverse)).result()
         except PatchSyntaxError:
             raise
         except PatchError as error:
-            if _fits(module, read_content(patch, filename, reverse=not reverse)):
+            if _fits(module, read_content(text, filename, reverse=not reverse)):
                 raise PatchError(f"{error}; the patch may be applied already, since the module has what it makes") from error
             raise
 

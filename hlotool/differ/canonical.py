@@ -31,7 +31,7 @@ from hlotool.text.print.instruction import InstructionWriter
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-__all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hashes"]
+__all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hash_computations", "hash_module", "hashes"]
 
 VERSION = "hlo1"
 """The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
@@ -90,6 +90,29 @@ def hashes(module: Module) -> Hashes:
     names = {copy: original.name for copy, original in form.originals.items() if original not in module.hidden}
     digests = {names[copy]: _hash(form.digests[copy]) for copy in form.originals if copy in names}
     return Hashes(form.hash, digests)
+
+
+def hash_module(module: Module) -> str:
+    """Returns the hash of a module, as `hlotool hash` prints it. Modules with the same hash differ at most in names, metadata, spelling and
+    meaningless order.
+
+    >>> import hlotool
+    >>> hash_module(hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }"))
+    'hlo1:HASH'
+    """
+    return hashes(module).module
+
+
+def hash_computations(module: Module) -> dict[str, str]:
+    """Returns the hashes of the computations of a module by name, as `hlotool hash --computations` prints them.
+
+    >>> import hlotool
+    >>> module = hlotool.parse("a { ROOT p = f32[] parameter(0) } b { ROOT q = f32[] parameter(0) } ENTRY e { ROOT x = f32[] parameter(0) }")
+    >>> digests = hash_computations(module)
+    >>> sorted(digests), digests["a"] == digests["b"]
+    (['a', 'b', 'e'], True)
+    """
+    return hashes(module).computations
 
 
 def _hash(digest: str) -> str:

@@ -82,6 +82,17 @@ class Delta:
     def __bool__(self) -> bool:
         return bool(self.categories)
 
+    def __str__(self) -> str:
+        """The report that `hlotool diff` prints, without colors."""
+        # Imported on use: the rendering of differences is in a higher layer.
+        text: str = import_module("hlotool.differ.rendering.notebook").text_of(self)
+        return text
+
+    def _repr_html_(self) -> str:
+        """The report for notebooks, with removed and added parts in colors."""
+        html: str = import_module("hlotool.differ.rendering.notebook").html_of(self)
+        return html
+
     def __repr__(self) -> str:
         return f"<delta of {self.left.name} and {self.right.name}: {', '.join(self.categories) or 'nothing differs'}>"
 
@@ -142,7 +153,10 @@ class Delta:
         }
 
     def to_patch(self, left_name: str = "a", right_name: str = "b") -> str:
-        """The difference as a patch, which `hlotool.apply` applies; empty if nothing differs. The names of files are those in its first lines."""
+        """Returns the difference as a patch, which `hlotool.apply_patch` applies; empty if nothing differs.
+
+        The names are those of the files in the first lines of the patch.
+        """
         # Imported on use: a patch is made of a difference.
         text: str = import_module("hlotool.differ.patch").patch_of(self, left_name, right_name)
         return text

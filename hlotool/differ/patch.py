@@ -26,7 +26,7 @@ __all__ = ["patch_of"]
 
 
 def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
-    """The patch that turns the left module of a difference into the right one; empty if nothing differs. `hlotool.apply` applies it.
+    """The patch that turns the left module of a difference into the right one; empty if nothing differs. `hlotool.apply_patch` applies it.
 
     Names of files are those in its first lines. What the difference ignores is left out, except that a changed instruction is always given as it is
     in the right module.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from hlotool.interp.plan.errors import Mismatch
 from hlotool.interp.program import obstacles, runnable_instructions
 from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
-from hlotool.interp.values import Value, checked_argument, owned, with_leaves
+from hlotool.interp.values import PYTREE_HINT, Value, checked_argument, owned, with_leaves
 from hlotool.ir.model import Instruction, Module
+from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 
 if TYPE_CHECKING:
@@ -164,10 +165,13 @@ def _results(
 
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
     parameters = module.entry.parameters
+    if isinstance(arguments, Mapping):
+        raise failure(module, None, "R002", f"arguments are a list in the order of the parameters, got a {type(arguments).__name__}", PYTREE_HINT)
     arguments = _grouped(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
-        message = f"'{module.entry.name}' takes {len(parameters)} arguments, got {len(arguments)}"
-        raise failure(module, None, "R002", message, f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None)
+        message = f"'{module.entry.name}' takes {count(len(parameters), 'argument')}, got {len(arguments)}"
+        hint = f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None
+        raise failure(module, None, "R002", message, PYTREE_HINT if any(isinstance(x, Mapping) for x in arguments) else hint)
     return _checked(module, zip(parameters, arguments, strict=True))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -114,7 +114,7 @@ def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
 def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
     """The argument as a value of the shape; raises Violation, which names the parameter and its shape.
 
-    Floats are converted to any float type, and integers to any integer type that holds them; nothing else is converted.
+    Floats are converted to any float type, and integers to any integer or float type that holds them exactly; nothing else is converted.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> checked_argument([1, 2], array_shape("s8", (2,)), "x")
@@ -151,10 +151,14 @@ def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
         raise Violation("R002", place, f"{place} takes a token, got a {type(argument).__name__}", "pass hlotool.Token()")
     if not shape.is_array:
         raise Violation("R002", place, f"{place} is {wanted}, which has no values to pass")
+    if isinstance(argument, Mapping):
+        raise Violation("R002", place, f"{place} takes {wanted}, got a {type(argument).__name__}", PYTREE_HINT)
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError, OverflowError) as error:
         raise Violation("R002", place, f"{place} takes {wanted}, got a value that is no array: {error}") from None
+    if array.dtype == object:
+        raise Violation("R002", place, f"{place} takes {wanted}, got a {type(argument).__name__} of other objects than numbers", PYTREE_HINT)
     if not _sizes_fit(array.shape, shape):
         raise Violation("R002", place, f"{place} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape))
     return _converted(array, NUMBERS[shape.element_type], wanted, place)
@@ -189,7 +193,25 @@ def _kind(array: Array) -> str:
     return {"b": "pred", "c": "complex"}.get(array.dtype.kind, "")
 
 
+PYTREE_HINT = "pass the arrays of a pytree one by one, as jax.tree.leaves(arguments) lists them"
+"""The hint for dictionaries and other nested arguments."""
+
 _KINDS = {"signed": "integer", "unsigned": "integer"}
+
+
+def _integers_as_floats(array: Array, number: NumberType, wanted: str, place: str) -> Array:
+    """Converts integers to floats; raises Violation if one of them would be rounded."""
+    array = array.astype(np.uint64 if array.dtype == np.uint64 else np.int64)
+    converted = array.astype(number.held)
+    wide = converted.astype(np.float64)
+    limits = np.iinfo(array.dtype)
+    # Back to integers, since NumPy compares integers with doubles after rounding them; as a double, the upper limit is 2^63 or 2^64.
+    is_exact = (wide >= float(limits.min)) & (wide < float(limits.max)) & (wide.astype(array.dtype) == array)
+    if not is_exact.all():
+        odd = int(array.flat[np.flatnonzero(~is_exact)[0]])
+        hint = f"round it: .astype('{number.held.name}')"
+        raise Violation("R002", place, f"{place} takes {wanted}, which does not hold {odd} exactly", hint)
+    return converted
 
 
 def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Array:
@@ -197,6 +219,8 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
         return forward(array if number.bits >= 8 or number.kind == "pred" else from_patterns(patterns(array), number))
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
     # NumPy makes an array of floats of an empty list, whatever it was meant to be.
+    if kind == "integer" and wanted_kind == "float":
+        return _integers_as_floats(array, number, wanted, place)
     if kind != wanted_kind and array.size:
         raise Violation("R002", place, f"{place} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
     if wanted_kind == "integer" and array.size:

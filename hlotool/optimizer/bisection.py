@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hlotool.ir.model import Module
-from hlotool.optimizer.optimizer import optimize
+from hlotool.optimizer.optimizer import run_specs
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.report import Rewritten
@@ -48,7 +48,7 @@ def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: Opt
     specs = tuple(passes)
 
     def limited(limit: int | None) -> tuple[bool, int, list[Rewritten]]:
-        result = optimize(module, specs, options=replace(options, bisect_limit=limit, explain=True, explain_why_not=None))
+        result = run_specs(module, specs, replace(options, bisect_limit=limit, explain=True, explain_why_not=None))
         return is_wrong(result), result.report.count, result.report.rewrites
 
     wrong, total, rewrites = limited(options.bisect_limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hlotool.collection import no_garbage_collection
 from hlotool.errors import HlotoolError, nearest
@@ -16,7 +16,7 @@ from hlotool.optimizer.report import OptimizedModule, Report
 from hlotool.optimizer.why_not import explain_why_not
 from hlotool.record import replace
 
-__all__ = ["OptimizeError", "optimize"]
+__all__ = ["OptimizeError", "optimize", "run_specs"]
 
 _DEFAULTS = OptimizeOptions()
 
@@ -29,7 +29,7 @@ class OptimizeError(HlotoolError):
 
 def optimize(
     module: Module,
-    passes: str | Iterable[str] | Iterable[PassSpec] | None = None,
+    passes: str | Sequence[str] | None = None,
     *,
     fast_math: bool | Iterable[str] = False,
     options: OptimizeOptions = _DEFAULTS,
@@ -58,7 +58,13 @@ def optimize(
     """
     if fast_math:
         options = replace(options, fast_math=fast_math_flags((FAST,) if fast_math is True else fast_math))
-    specs = _specs(passes)
+    return run_specs(module, parse_passes(PIPELINES[DEFAULT_LEVEL] if passes is None else passes), options, observer)
+
+
+def run_specs(
+    module: Module, specs: Sequence[PassSpec], options: OptimizeOptions = _DEFAULTS, observer: PassObserver | None = None
+) -> OptimizedModule:
+    """Like `optimize`, for passes whose list has been read."""
     _check_only(module, options)
     report = Report(options.bisect_limit)
     report.instructions_before = _size(module)
@@ -71,14 +77,6 @@ def optimize(
         if options.explain_why_not is not None:
             report.reasons = explain_why_not(options.explain_why_not, module, result, specs, options, report)
     return result
-
-
-def _specs(passes: str | Iterable[str] | Iterable[PassSpec] | None) -> tuple[PassSpec, ...]:
-    if passes is None:
-        return parse_passes(PIPELINES[DEFAULT_LEVEL])
-    if isinstance(passes, str):
-        return parse_passes(passes)
-    return tuple(spec for part in passes for spec in ((part,) if isinstance(part, PassSpec) else parse_passes(part)))
 
 
 def _recording(options: OptimizeOptions) -> OptimizeOptions:

@@ -13,7 +13,7 @@ from hlotool.opdefs.inference import count
 from hlotool.optimizer.bisection import first_wrong_rewrite
 from hlotool.optimizer.checking import trials
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.optimizer import optimize
+from hlotool.optimizer.optimizer import run_specs
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassSpec
 from hlotool.optimizer.pipeline import PassRun
@@ -146,7 +146,7 @@ class _Optimization:
         self.known.update(d.code for d in errors)
         observes = request.verify_each or request.print_changed or request.print_after
         try:
-            result = optimize(module, request.passes, options=request.options, observer=self._after_pass if observes else None)
+            result = run_specs(module, request.passes, request.options, self._after_pass if observes else None)
         except MemoryError:
             raise
         except Exception as error:

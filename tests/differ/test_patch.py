@@ -60,7 +60,7 @@ def test_a_patch_gives_exactly_the_other_text() -> None:
         edited = None
         while edited is None:
             edited = edit_module(left, 3, random, ["opcode", "rewire"] if {"opcode", "rewire"} <= EDITS.keys() else sorted(EDITS))
-        result = hlotool.apply(left, hlotool.diff(left, edited.module).to_patch())
+        result = hlotool.apply_patch(left, hlotool.diff(left, edited.module).to_patch())
         assert sorted(hlotool.to_text(result).split("\n")) == sorted(hlotool.to_text(edited.module).split("\n")), path.name
 
 
@@ -74,7 +74,7 @@ def test_damaged_patches(case) -> None:
         text = damaged(patch, random)
         for reverse in (False, True):
             try:
-                result = hlotool.apply(module, text, reverse=reverse)
+                result = hlotool.apply_patch(module, text, reverse=reverse)
             except HlotoolError:
                 refused += 1
             else:
@@ -116,31 +116,31 @@ def test_messages(old: str, new: str, message: str) -> None:
     patch = patch_of(LEFT, RIGHT)
     assert old in patch
     with pytest.raises(HlotoolError) as raised:
-        hlotool.apply(hlotool.parse(LEFT), patch.replace(old, new, 1), filename="m.patch")
+        hlotool.apply_patch(hlotool.parse(LEFT), patch.replace(old, new, 1), filename="m.patch")
     assert message in str(raised.value)
 
 
 def test_a_patch_that_is_applied_already() -> None:
     patch = patch_of(LEFT, RIGHT)
     with pytest.raises(HlotoolError, match="the patch may be applied already"):
-        hlotool.apply(hlotool.parse(RIGHT), patch)
+        hlotool.apply_patch(hlotool.parse(RIGHT), patch)
     with pytest.raises(HlotoolError, match="the patch may be applied already"):
-        hlotool.apply(hlotool.parse(LEFT), patch, reverse=True)
+        hlotool.apply_patch(hlotool.parse(LEFT), patch, reverse=True)
     with pytest.raises(HlotoolError) as raised:
-        hlotool.apply(hlotool.parse(LEFT.replace("tanh", "cosine")), patch)
+        hlotool.apply_patch(hlotool.parse(LEFT.replace("tanh", "cosine")), patch)
     assert "already" not in str(raised.value)
 
 
 def test_an_empty_patch() -> None:
     module = hlotool.parse(LEFT)
     assert hlotool.diff(module, hlotool.parse(LEFT)).to_patch() == ""
-    assert hlotool.to_text(hlotool.apply(module, "\n")) == hlotool.to_text(module)
+    assert hlotool.to_text(hlotool.apply_patch(module, "\n")) == hlotool.to_text(module)
 
 
 def test_text_around_a_patch() -> None:
     """As in an e-mail, with the line ends of Windows."""
     text = f"From: me\nSubject: faster\n\n{patch_of(LEFT, RIGHT)}-- \n2.39\n".replace("\n", "\r\n")
-    assert not hlotool.diff(hlotool.apply(hlotool.parse(LEFT), text), hlotool.parse(RIGHT))
+    assert not hlotool.diff(hlotool.apply_patch(hlotool.parse(LEFT), text), hlotool.parse(RIGHT))
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_text_around_a_patch() -> None:
 def test_targets_with_other_changes(target: str, wanted: str) -> None:
     old, _, new = wanted.partition(" -> ")
     patch = patch_of(LONG, LONG.replace("cosine(b)", "logistic(b)"))
-    result = hlotool.apply(hlotool.parse(target), patch)
+    result = hlotool.apply_patch(hlotool.parse(target), patch)
     assert not hlotool.diff(result, hlotool.parse(target.replace(old, new)))
 
 

@@ -243,7 +243,7 @@ def linear_faults() -> Iterator[str]:
         start = time.process_time()
         delta = hlotool.diff(left, right)
         delta.to_dict()
-        hlotool.apply(left, delta.to_patch())
+        hlotool.apply_patch(left, delta.to_patch())
         times.append(time.process_time() - start)
     print(f"1,000 layers {times[0]:.2f} s, 4,000 layers {times[1]:.2f} s")
     if times[1] > 6 * times[0]:

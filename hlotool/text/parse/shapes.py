@@ -1,0 +1,61 @@
+"""The parser for the text of one shape: `hlotool.shape`."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from functools import lru_cache
+
+from hlotool.codes import CODE_NAMES
+from hlotool.errors import Diagnostic, ParseError, Violation
+from hlotool.opdefs.codecs.shapes import plain_array
+from hlotool.shapes.dtype import ELEMENT_TYPES
+from hlotool.shapes.shape import Shape
+from hlotool.text.parse.parser import parse
+
+__all__ = ["shape"]
+
+# A static array, with or without an order of dimensions, which needs no parser.
+_PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
+_MOST_SHOWN = 60
+
+
+def shape(text: str | Shape) -> Shape:
+    """Returns the shape that a text describes: an array, a tuple, a token or a buffer, with or without layouts.
+
+    A shape is returned unchanged, so that functions can take either. Raises ParseError if the text is not a shape, and TypeError for
+    anything other than a text or a shape.
+
+    >>> shape("bf16[2,3]{1,0}").dimensions
+    (2, 3)
+    >>> shape("(s32[], f32[2,3]{0,1})").elements[1].layout.minor_to_major
+    (0, 1)
+    """
+    if isinstance(text, Shape):
+        return text
+    if not isinstance(text, str):
+        raise TypeError(f"expected a shape or its text, got {type(text).__name__}")
+    return _parsed(text)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Shape:
+    match = _PLAIN.fullmatch(text)
+    if match is not None and match[1] in ELEMENT_TYPES:
+        # The parser reports sizes and orders that are refused here.
+        with suppress(Violation, ValueError):
+            return plain_array(*match.groups())
+    try:
+        instructions = list(parse(f"ENTRY e {{ ROOT p = {text} parameter(0) }}").all_instructions())
+    except ParseError as error:
+        raise _not_a_shape(text) from error
+    # A text such as `f32[] parameter(0) q = f32[2]` makes several instructions.
+    if len(instructions) != 1:
+        raise _not_a_shape(text)
+    return instructions[0].shape
+
+
+def _not_a_shape(text: str) -> ParseError:
+    message = f"'{text[:_MOST_SHOWN]}' is not a shape"
+    hint = "write it like f32[2,3], bf16[4]{0} or (s32[], f32[4])"
+    return ParseError([Diagnostic("S001", CODE_NAMES["S001"], "error", message, "<shape>", hint=hint)])

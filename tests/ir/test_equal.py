@@ -263,6 +263,13 @@ def test_constants_of_equal_values_are_equal_however_they_are_held():
     assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
 
 
+def test_long_constants_differ_in_one_element():
+    first, second = parse("ENTRY e { ROOT c = s16[99] parameter(0) }"), parse("ENTRY e { ROOT c = s16[99] parameter(0) }")
+    for module, last in ((first, 1), (second, 2)):
+        module.entry.root.immediate = Literal(module.entry.root.shape, packed=bytes(197) + bytes([last]))
+    assert len(list(differences(first, second))) == 1
+
+
 def test_true_is_not_one():
     first, second = Module("m"), Module("m")
     first.attributes["x"], second.attributes["x"] = True, 1
@@ -275,6 +282,10 @@ INNER = "g { ROOT z = f32[2] parameter(0) } h { y = f32[2] parameter(0) ROOT n =
 SAME_BODIES = [
     ("p = f32[2] parameter(0) ROOT n = f32[2] negate(p)", 'x = f32[2] parameter(0) ROOT y = f32[2] negate(x), metadata={op_name="n"}'),
     ("p = f32[2] parameter(0) ROOT c = f32[2] call(p), to_apply=g", "x = f32[2] parameter(0) ROOT d = f32[2] call(x), to_apply=g"),
+    (
+        "p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={a}",
+        "x = f32[] parameter(0) y = f32[] abs(x) ROOT z = f32[] negate(x), control-predecessors={y}",
+    ),
     # NaN is not equal to itself.
     tuple(
         f"{x} = f32[2,2] parameter(0) s = f32[2] parameter(1) ROOT b = f32[2,2] batch-norm-inference({x}, s, s, s, s), epsilon=nan, feature_index=0"
@@ -282,6 +293,10 @@ SAME_BODIES = [
     ),
 ]
 OTHER_BODIES = [
+    tuple(
+        f'p = f32[2] parameter(0) ROOT c = f32[2] custom-call(p), custom_call_target="t", called_computations={called}'
+        for called in ("{g}", "{g, h}")
+    ),
     ("ROOT p = f32[2] parameter(0)", "ROOT p = f32[3] parameter(0)"),
     ("ROOT c = f32[] constant(1)", "ROOT c = f32[] constant(2)"),
     ("ROOT p = f32[2] parameter(0)", "ROOT p = f32[2] parameter(0) q = f32[2] negate(p)"),

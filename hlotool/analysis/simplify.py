@@ -8,7 +8,7 @@ which exist to keep values apart, are not looked through.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import copysign, isnan, prod
 
 from hlotool.ir.model import Computation, Instruction
@@ -149,7 +149,6 @@ def constant_value(x: Instruction) -> Number | None:
     return value
 
 
-@cache
 def _may_be_constant(op: OpDef) -> bool:
     """Whether instructions with this opcode are constants, or rearrange or convert the elements of others."""
     return op.name in ("constant", "convert") or REARRANGES in op.traits

@@ -58,7 +58,7 @@ class Binding:
         self.function: Callable[..., Any] = function
         if kernel.takes_in_layout(instruction):
             self.function = function_in_layout(function, orders_of(instruction))
-        if ELEMENTWISE in instruction.op.traits and any(x.shape.is_array and x.shape.dynamic for x in instruction.operands):
+        if ELEMENTWISE in instruction.op.traits and any(x.shape.dynamic for x in instruction.operands):
             self.function = _of_equal_sizes(self.function)
         self.suspends = kernel.batch_suspends if batch else kernel.suspends
         self.per_call = tuple(name for name in facts if name in PER_CALL_FACTS)

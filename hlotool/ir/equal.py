@@ -30,7 +30,8 @@ def same_computation(first: Computation, second: Computation) -> bool:
     >>> same_computation(a, b)
     True
     """
-    pending, seen = [(first, second)], set[tuple[Computation, Computation]]()
+    pending = [(first, second)]
+    seen: set[tuple[Computation, Computation]] = set()
     while pending:
         a, b = pair = pending.pop()
         if a is b or pair in seen:

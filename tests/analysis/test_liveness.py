@@ -282,6 +282,18 @@ CASES = {
         ),
         (144, "u", "u=48 p=32 x=32 q=16 y=16", 0),
     ),
+    "parts of the result stay where the first update has made them": (
+        (
+            "f { a = f32[8] parameter(0) b = f32[4] parameter(1) o = f32[] parameter(2) c = f32[16] concatenate(a, a), dimensions={0} "
+            'd = f32[8] concatenate(b, b), dimensions={0} ROOT t = (f32[16], f32[8]) tuple(c, d) }, execution_thread="x" '
+            "ENTRY e { p = f32[8] parameter(0) q = f32[4] parameter(1) o = f32[] parameter(2) "
+            's = ((), ()) async-start(), async_execution_thread="x", calls=f u = ((f32[8]), (f32[16])) async-update(s, p) '
+            "v = ((f32[8], f32[4]), (f32[16], f32[8])) async-update(u, q) "
+            "w = ((f32[8], f32[4], f32[]), (f32[16], f32[8])) async-update(v, o) z = f32[32] concatenate(p, p, p, p), dimensions={0} "
+            "d = (f32[16], f32[8]) async-done(w) ROOT r = (f32[32], (f32[16], f32[8])) tuple(z, d) }"
+        ),
+        (276, "z", "z=128 u=64 p=32 v=32 q=16 o=4", 0),
+    ),
     "an asynchronous call needs what its computation needs": (
         (
             "f { a = f32[8] parameter(0) b = f32[16] concatenate(a, a), dimensions={0} ROOT c = f32[8] slice(b), slice={[0:8]} }, "

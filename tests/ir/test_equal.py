@@ -2,7 +2,7 @@
 
 import pytest
 
-from hlotool.ir.equal import differences
+from hlotool.ir.equal import differences, same_computation
 from hlotool.ir.model import Module
 from hlotool.literals.literal import Literal
 from hlotool.text.parse.parser import parse
@@ -263,7 +263,94 @@ def test_constants_of_equal_values_are_equal_however_they_are_held():
     assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
 
 
+def test_long_constants_differ_in_one_element():
+    first, second = parse("ENTRY e { ROOT c = s16[99] parameter(0) }"), parse("ENTRY e { ROOT c = s16[99] parameter(0) }")
+    for module, last in ((first, 1), (second, 2)):
+        module.entry.root.immediate = Literal(module.entry.root.shape, packed=bytes(197) + bytes([last]))
+    assert len(list(differences(first, second))) == 1
+
+
 def test_true_is_not_one():
     first, second = Module("m"), Module("m")
     first.attributes["x"], second.attributes["x"] = True, 1
     assert list(differences(first, second)) == ["header x: True and 1"]
+
+
+# ---- computations ------------------------------------------------------------------------------------------------------
+
+INNER = "g { ROOT z = f32[2] parameter(0) } h { y = f32[2] parameter(0) ROOT n = f32[2] negate(y) } "
+SAME_BODIES = [
+    ("p = f32[2] parameter(0) ROOT n = f32[2] negate(p)", 'x = f32[2] parameter(0) ROOT y = f32[2] negate(x), metadata={op_name="n"}'),
+    ("p = f32[2] parameter(0) ROOT c = f32[2] call(p), to_apply=g", "x = f32[2] parameter(0) ROOT d = f32[2] call(x), to_apply=g"),
+    (
+        "p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={a}",
+        "x = f32[] parameter(0) y = f32[] abs(x) ROOT z = f32[] negate(x), control-predecessors={y}",
+    ),
+    # NaN is not equal to itself.
+    tuple(
+        f"{x} = f32[2,2] parameter(0) s = f32[2] parameter(1) ROOT b = f32[2,2] batch-norm-inference({x}, s, s, s, s), epsilon=nan, feature_index=0"
+        for x in "pq"
+    ),
+]
+OTHER_BODIES = [
+    tuple(
+        f'p = f32[2] parameter(0) ROOT c = f32[2] custom-call(p), custom_call_target="t", called_computations={called}'
+        for called in ("{g}", "{g, h}")
+    ),
+    ("ROOT p = f32[2] parameter(0)", "ROOT p = f32[3] parameter(0)"),
+    ("ROOT c = f32[] constant(1)", "ROOT c = f32[] constant(2)"),
+    ("ROOT p = f32[2] parameter(0)", "ROOT p = f32[2] parameter(0) q = f32[2] negate(p)"),
+    ("p = f32[2] parameter(0) ROOT n = f32[2] negate(p)", "p = f32[2] parameter(0) ROOT n = f32[2] abs(p)"),
+    (
+        "p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] subtract(p, q)",
+        "p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] subtract(q, p)",
+    ),
+    ("p = f32[] parameter(0) ROOT n = f32[] negate(p)", "ROOT p = f32[] parameter(0) n = f32[] negate(p)"),
+    ("p = f32[] parameter(0) ROOT n = f32[] exponential(p)", "p = f32[] parameter(0) ROOT n = f32[] exponential(p), result_accuracy={mode=highest}"),
+    (
+        "p = f32[2] parameter(0) s = f32[] parameter(1) ROOT c = f32[2] broadcast(s), dimensions={}, backend_config={}",
+        'p = f32[2] parameter(0) s = f32[] parameter(1) ROOT c = f32[2] broadcast(s), dimensions={}, backend_config={"a":"b"}',
+    ),
+    (
+        "p = f32[2,2] parameter(0) ROOT t = f32[2,2] transpose(p), dimensions={0,1}",
+        "p = f32[2,2] parameter(0) ROOT t = f32[2,2] transpose(p), dimensions={1,0}",
+    ),
+    (
+        "p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={a}",
+        "p = f32[] parameter(0) a = f32[] abs(p) ROOT n = f32[] negate(p), control-predecessors={p}",
+    ),
+    ("p = f32[2] parameter(0) ROOT c = f32[2] call(p), to_apply=g", "p = f32[2] parameter(0) ROOT c = f32[2] call(p), to_apply=h"),
+    (
+        'p = f32[2] parameter(0) ROOT c = f32[2] custom-call(p), custom_call_target="t"',
+        'p = f32[2] parameter(0) ROOT c = f32[2] custom-call(p), custom_call_target="t", called_computations={g}',
+    ),
+]
+
+
+def both(first, second):
+    module = parse(f"{INNER} a {{ {first} }} b {{ {second} }} ENTRY e {{ ROOT r = () tuple() }}")
+    return module.computation("a"), module.computation("b")
+
+
+@pytest.mark.parametrize(("first", "second"), SAME_BODIES)
+def test_computations_that_differ_in_names_only(first, second):
+    assert same_computation(*both(first, second))
+
+
+@pytest.mark.parametrize(("first", "second"), OTHER_BODIES)
+def test_computations_that_differ(first, second):
+    assert not same_computation(*both(first, second))
+    assert not same_computation(*both(second, first))
+
+
+def test_calls_of_calls_are_compared_once():
+    """Each level calls the one below it twice."""
+    levels = []
+    for side in "ab":
+        levels.append(f"{side}0 {{ ROOT p = f32[] parameter(0) }}")
+        for k in range(1, 40):
+            levels.append(
+                f"{side}{k} {{ p = f32[] parameter(0) c = f32[] call(p), to_apply={side}{k - 1} ROOT d = f32[] call(c), to_apply={side}{k - 1} }}"
+            )
+    module = parse("\n".join(levels) + " ENTRY e { ROOT r = () tuple() }")
+    assert same_computation(module.computation("a39"), module.computation("b39"))

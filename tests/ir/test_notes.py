@@ -261,3 +261,5 @@ def test_the_annotations_of_the_text_are_those_that_were_replaced_first() -> Non
     assert notes.written(x) is None
     notes.set_written(x, second, third)
     assert notes.written(x) == first
+    notes.forget_written(x)
+    assert notes.written(x) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hlotool.shapes.layout import Layout, default_layout, is_valid_layout
-from hlotool.shapes.memory import array_bytes, data_size, format_bytes, is_physical_reshape, stored_size
+from hlotool.shapes.memory import array_bytes, data_size, format_bytes, is_physical_reshape, sizes_differ, stored_size
 from hlotool.shapes.shape import OPAQUE, TOKEN, Shape, array_shape, tuple_shape
 from hlotool.text.parse.parser import parse
 
@@ -195,3 +195,25 @@ def test_layouts_are_written_as_they_are_read(text):
 def test_the_default_layout_is_row_major():
     assert default_layout(9).text == "{8,7,6,5,4,3,2,1,0}"
     assert default_layout(9) is default_layout(9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("f32[3]", "f32[3]", False),
+        ("f32[3]", "f32[4]", True),
+        ("f32[2,3]", "f32[5]", True),
+        ("f32[<=3]", "f32[<=4]", True),
+        # Dynamic arrays with another number of dimensions may hold more than their elements.
+        ("f32[<=3]", "f32[1,<=4]", False),
+        ("f32[?,2]", "f32[?,3]", False),
+        ("f32[<=4,2]", "f32[?,3]", False),
+        ("f32[?,2]", "f32[<=4,3]", False),
+        # A static array fits into the elements of a dynamic one or not.
+        ("f32[<=3]", "f32[3]", False),
+        ("f32[<=3]", "f32[2]", True),
+        ("f32[4]", "f32[<=3]", False),
+    ],
+)
+def test_sizes_that_differ_on_all_targets(first, second, expected):
+    assert sizes_differ(shape(first), shape(second)) == expected

@@ -104,6 +104,7 @@ NOTICING = (
     "tests/interp",
     "tests/ir",
     "tests/ops/out-of-range.hlo",
+    "tests/ops/set-dimension-size.hlo",
     "tests/shapes",
     "tests/verify",
     "tests/text/accept",

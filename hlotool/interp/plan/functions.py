@@ -31,7 +31,7 @@ Item = Operation | Cluster
 
 
 class FunctionWriter:
-    """Writes the function of a region, including nested regions.
+    """A writer for the function of a region, including nested regions.
 
     Regions are never nested more deeply than Python's blocks may be, so the methods may recurse.
     """
@@ -103,8 +103,7 @@ class FunctionWriter:
         """Returns the items to run in order, the variables that each reads, and all of these.
 
         Items are operations and clusters. Those whose results nothing reads are left out, unless
-        they must run. The last set includes the
-        results of the region.
+        they must run. The last set includes the results of the region.
         """
         needed = set(region.results)
         items: list[Item] = []
@@ -269,7 +268,7 @@ class FunctionWriter:
 
 
 def _must_run(item: Item) -> bool:
-    """Returns whether an item has effects or may fail, so that it runs even if its results are unused."""
+    """Returns whether an item must run even if unused, because it has effects or may fail."""
     if isinstance(item, Cluster):
         return False
     return not item.is_removable

@@ -140,7 +140,7 @@ class _Place:
 
 
 class Lowering:
-    """Lowers computations of a module for runs with the same options.
+    """The lowering of a module's computations, for runs with the same options.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY e { x = f32[] parameter(0) ROOT r = f32[] call(x), to_apply=f }"

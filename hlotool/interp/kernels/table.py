@@ -1,4 +1,4 @@
-"""The complete set of kernels: importing this module fills the `kernel` slot of every op that can be computed."""
+"""The complete set of kernels: importing this module fills the `kernel` slot of each such op."""
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ nor the executor that calls it; every executor keeps to this convention:
   PER_CALL_FACTS may differ from call to call.
 * **The result** has the element type and the dimensions of the instruction's shape. It may be an operand or a view of one.
 * **Memory.** Operands may be views with gaps, in any order of dimensions, and with elements that
-  share memory, but never with negative strides or unaligned. A kernel whose result would depend on
-  this declares `in_layout`, and receives arrays without gaps in the memory order of the operands'
-  layouts.
+  share memory, but never with negative strides or without alignment. A kernel whose result would
+  depend on this declares `in_layout`, and receives arrays without gaps in the memory order of the
+  operands' layouts.
 * **Operands are read-only**, as are the arrays in attributes. A kernel that takes `can_alias` may
   overwrite operand 0, and return it, if that fact is true.
 * **Suspension.** A kernel that needs to run a computation or wait for other devices is a generator
@@ -101,7 +101,7 @@ Run: TypeAlias = Generator[Invoke | Wait, Any, Value]
 
 
 When: TypeAlias = "bool | Callable[[Instruction], bool]"
-"""True if something holds for all instructions of an opcode, or a predicate on instructions."""
+"""A bool that holds for all instructions of an opcode, or a predicate on instructions."""
 
 
 class Kernel(Record):

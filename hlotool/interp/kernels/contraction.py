@@ -247,11 +247,11 @@ _LARGE = 1 << 20
 
 
 def is_large(lhs: Sequence[int], rhs: Sequence[int]) -> bool:
-    """Returns whether the order of multiplying matrices of these sizes is independent of memory.
+    """Returns whether matrices of these sizes are multiplied in the same order in any layout.
 
-    OpenBLAS copies parts of matrices into buffers before it multiplies them, wherever their
-    elements are. The exceptions are vectors, and products of up to a million terms: for these, it
-    has a function for each order in memory.
+    OpenBLAS copies parts of matrices into buffers before it multiplies them. The exceptions are
+    vectors, and products of up to a million terms, which have separate functions for each order in
+    memory.
     """
     rows, contracted, columns = lhs[-2], lhs[-1], rhs[-1]
     return rows > 1 and columns > 1 and rows * contracted * columns > _LARGE

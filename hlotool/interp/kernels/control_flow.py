@@ -55,7 +55,7 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
     """Runs the computation as soon as all operands and the result are in the shape.
 
-    Nothing reads contexts.
+    Contexts are not read.
     """
     value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
@@ -130,10 +130,10 @@ def _while_batch(init: Value, *, condition: Computation, body: Computation, opti
 
 @kernel("while", batch=_while_batch)
 def while_(init: Value, *, condition: Computation, body: Computation, options: RunOptions) -> Run:
-    """Runs the loop. If its state no longer changes, it could never end, and stops with that state.
+    """Runs the loop, which also stops if its state no longer changes.
 
-    HLO assumes that loops end, so XLA, too, drops a loop that changes nothing. After 64, 128, 256,
-    ... iterations, it is checked whether the state has changed.
+    Such a loop could never end. HLO assumes that loops end, so XLA, too, drops a loop that changes
+    nothing. After 64, 128, 256, ... iterations, it is checked whether the state has changed.
     """
     _require_lasting_state(body)
     state, iterations = init, 0

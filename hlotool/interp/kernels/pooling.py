@@ -58,8 +58,8 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
     result = _pooled(ufunc, x, init, fill, window, sizes, number)
     if result is not None and monoid.may_have_wrong_zeros(result, x, init):
-        # The integers of the smallest and of the largest float are no use as the result of an empty
-        # window, but that is init.
+        # The smallest and the largest integer would be useless as the result of an empty window,
+        # but even that includes init.
         keys = sign_keys(x)
         limits = np.iinfo(keys.dtype)
         least = np.array(limits.min if fill < 0 else limits.max, keys.dtype)

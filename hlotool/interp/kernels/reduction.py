@@ -132,8 +132,8 @@ def _is_rounded(x: Array, monoid: Monoid) -> bool:
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
     """Returns whether sums and products of narrow floats are rounded after each step.
 
-    XLA:CPU does so. If windows have so many elements that single steps would take too long, results are rounded
-    once, which is more exact.
+    XLA:CPU does so. If windows have so many elements that single steps would take too long, results
+    are rounded once, which is more exact.
     """
     return monoid is not None and _is_rounded(x, monoid) and prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 

@@ -109,7 +109,7 @@ def scatter(
     for k, start in enumerate(starts):
         fits &= (start >= 0) & (start <= sizes[k] - lengths.get(k, 1))
     starts = [start[fits] for start in starts]
-    # Without a copy if all windows fit.
+    # Avoid a copy if all windows fit.
     kept = [u.reshape(fits.size, *u.shape[batch:]) if fits.all() else u[fits] for u in moved]
     # Return the arrays themselves, not views of them, so that they can be updated in place again.
     totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
@@ -255,7 +255,7 @@ def _at(array: Array, index: tuple[Array, ...]) -> Array:
     """Returns the elements at indices of the first dimensions, which are in range."""
     if len(index) > 1 or not array.flags.c_contiguous:
         return array[index]
-    # Without a mode, NumPy checks the indices. It would also copy arrays in another memory order.
+    # `take` would copy arrays in another memory order, and checks the indices without a mode.
     return np.take(array, index[0], 0, mode="clip")
 
 

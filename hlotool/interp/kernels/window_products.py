@@ -1,7 +1,7 @@
 """Convolutions of floats as few large operations, in one of five ways, depending on the sizes.
 
-* columns: the elements that each position of the result reads are copied into a buffer (im2col),
-  and a matrix product combines them with the kernels;
+* columns: the elements that each position (or place) of the result reads are copied into a buffer
+  (im2col), and a matrix product combines them with the kernels;
 * rows: like columns for one row of taps at a time, and a sum of products, which copies less;
 * places: a product for each position, if the result has fewer positions than the window has taps,
   as in gradients of kernels; if there are few images, or if features are outside of the batch in
@@ -35,12 +35,12 @@ _BUFFER = 1 << 18
 
 _FEWEST_PLACES = 256
 _FEWEST_COLUMNS = 32
-"""Minimum matrix sizes for which several products are as fast as one with adjacent matrices."""
+"""Minimum matrix sizes for which several products are as fast as one of concatenated matrices."""
 
 _MANY_TAPS = 4
-"""Minimum number of taps per image for which columns of taps are faster.
+"""Minimum taps per image for which columns of taps are faster than products for positions.
 
-Products for positions have one row for each image, and take longer from there on.
+The latter have one row for each image.
 """
 
 _Slices = tuple[slice, ...]
@@ -268,9 +268,10 @@ class Convolution:
     def _fill_by_columns_of_taps(self, *, is_batch_outside: bool) -> None:
         """Like `_fill_by_columns`, with exchanged roles.
 
-        Positions and taps change roles, and so do batch and features. The result is a sum of matrix products over blocks of taps and features. In the blocks, the batch is
-        outside of the spatial dimensions if `is_batch_outside`, which should follow the order of
-        the images in memory.
+        Positions and taps change roles, and so do batch and features. The result is a sum of matrix
+        products over blocks of taps and features. In the blocks, the batch is outside of the
+        spatial dimensions if `is_batch_outside`, which should follow the order of the images in
+        memory.
         """
         groups, batch, *places, _ = self.out.shape
         kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))

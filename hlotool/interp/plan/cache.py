@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["KnownModule", "known_module", "warn_of_fault"]
 
 _LARGE = 1 << 18
-"""Minimum number of elements that a module computes for which a plan pays off immediately."""
+"""A plan pays off immediately for modules that compute more elements than this."""
 
 
 class KnownModule:
@@ -50,7 +50,7 @@ class KnownModule:
 
     def is_of(self, module: Module, options: RunOptions) -> bool:
         """Returns whether these facts are about the module in its current state."""
-        # Comparing lists is fast for identical elements: `==` does not look into them.
+        # Comparing lists is fast, since `==` does not look into identical elements.
         if self._structure != _structure(module, options) or self.options != options:
             return False
         if self._assignment is Assignments.last:
@@ -102,7 +102,10 @@ def _structure(module: Module, options: RunOptions) -> list[object]:
 
 
 def _fields(module: Module) -> list[object]:
-    """Returns the contents of the instructions, which only the Rewriter replaces."""
+    """Returns the contents of the instructions.
+
+    Instructions are immutable, except that the Rewriter replaces these fields.
+    """
     return [_FIELDS(x) for computation in module.computations for x in computation.instructions]
 
 
@@ -117,7 +120,7 @@ def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
         raise CannotPlan("there is not enough memory to compile it") from None
     except Exception as error:
         warn_of_fault(module, repr(error))
-        raise CannotPlan(f"the compiler has a fault: {error!r}") from error
+        raise CannotPlan(f"the compiler failed: {error!r}") from error
     return plan
 
 

@@ -213,7 +213,10 @@ class FunctionWriter:
         self._delete(variable for variable in dying if variable in loop.results)
 
     def _write_native(self, loop: Loop, native: NativeLoop, iterations: str) -> None:
-        """Writes code that takes the state from machine code and leaves the loop, if compiled."""
+        """Writes code that leaves the loop with the final state from machine code.
+
+        It has no effect while the loop is not compiled.
+        """
         writer = self.writer
         arguments = ", ".join(map(writer.name, (*loop.state, *native.outside)))
         writer.line(f"r = {writer.bind(native)}(run, {iterations}, {arguments})")

@@ -52,7 +52,7 @@ class Variable:
 
     @property
     def view_source(self) -> tuple[Variable, Axes]:
-        """The variable of which this one is a view, and the positions of its dimensions.
+        """The variable that this one is a view of, and where its dimensions are in the view.
 
         A view is made by broadcasts and reshapes. Dimensions of one element are not counted:
         reshapes may only add and remove these. A variable that is not a view is its own source.

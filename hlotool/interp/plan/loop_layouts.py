@@ -16,10 +16,10 @@ from hlotool.interp.plan.graph import Axes, Leaves, Loop, Operation, Region, Var
 __all__ = ["orders_needed"]
 
 _SMALLEST = 1 << 12
-"""Minimum number of elements. Smaller arrays are copied faster than the analysis takes."""
+"""Minimum number of elements; copying a smaller array is faster than this analysis."""
 
 _View = tuple[Variable, Axes]
-"""An array from outside of the loop or of its state, and the long dimensions that a view shows."""
+"""An array from outside of the loop or of its state, and its long dimensions in a view's order."""
 
 
 def orders_needed(loop: Loop) -> dict[Variable, Order]:

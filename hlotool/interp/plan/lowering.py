@@ -189,7 +189,7 @@ class Lowering:
         computation, place = request.computation, _Place(request.region, request.known)
         self._left -= len(computation.instructions)
         if self._left < 0:
-            raise CannotPlan("loops call so many others that the code would be much longer than the module")
+            raise CannotPlan("loops share so many computations that the generated code would be much longer than the module")
         parameters = computation.parameters
         if len(parameters) != len(request.arguments):
             raise CannotPlan(f"'{computation.name}' is called with {len(request.arguments)} arguments")
@@ -241,7 +241,7 @@ class Lowering:
     def range_of(self, shape: Shape, index: int) -> tuple[int, int]:
         """Returns the index range of the leaves of one element of a tuple."""
         if not 0 <= index < len(shape.elements):
-            raise CannotPlan(f"there is no element {index}")
+            raise CannotPlan(f"a tuple has no element {index}")
         offsets = self._offsets[shape]
         return offsets[index], offsets[index + 1]
 
@@ -306,7 +306,7 @@ class Lowering:
 
 
 def _identities(operand: Leaves) -> tuple[Any, ...]:
-    """Returns the key of an operand, which is equal for numbers with the same bits."""
+    """Returns the key of an operand: its variables, or the bits of constant numbers."""
     return tuple([leaf if leaf.constant is None or not leaf.is_scalar else (leaf.shape.element_type, leaf.constant.tobytes()) for leaf in operand])
 
 
@@ -343,7 +343,7 @@ def as_declared(variables: Leaves, shape: Shape) -> Leaves:
     Raises CannotPlan if they do not match.
     """
     if not _has_shape(variables, shape):
-        raise CannotPlan(f"a value is not {shape.text_without_layout} as written")
+        raise CannotPlan(f"a value does not have its declared shape {shape.text_without_layout}")
     return variables
 
 
@@ -403,7 +403,7 @@ def _call(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves])
 def _conditional(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
     (selector,), *arguments = operands
     if len(x.called) != len(arguments) or not arguments or place.known.depth >= _DEEPEST_REGION:
-        raise CannotPlan("conditionals are nested too deeply, or do not fit their branches")
+        raise CannotPlan("conditionals are nested too deeply, or do not match their branches")
     regions = []
     for computation, argument in zip(x.called, arguments, strict=True):
         region = Region()
@@ -421,7 +421,7 @@ def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
     if place.known.depth >= _DEEPEST_REGION:
         raise CannotPlan("loops are nested too deeply")
     if not (len(condition.parameters) == len(body.parameters) == 1) or not _has_shape(initial, body.parameters[0].shape):
-        raise CannotPlan("the state of a loop is not what its body takes")
+        raise CannotPlan("the initial state of a loop does not match the parameter of its body")
     kept: set[int] = set()
     for index in carried_elements(body):
         kept.update(range(*self.range_of(body.parameters[0].shape, index)))

@@ -19,7 +19,10 @@ _DEEPEST_BRANCH = 6
 _LONGEST_EXPRESSION = 160
 """Maximum length in characters, since Python's parser limits the nesting of parentheses."""
 _CELL = "cell[0]"
-"""An element of an f32 array: storing rounds, in half the time of creating a NumPy scalar."""
+"""An element of an f32 array, used to round numbers.
+
+Storing a number in it takes half the time that NumPy takes to create a scalar.
+"""
 
 
 class NumberBlock:
@@ -39,7 +42,7 @@ class NumberBlock:
 
     @classmethod
     def of(cls, operations: Sequence[Operation], results: Leaves) -> NumberBlock:
-        """Returns the block of operations, each of which some result needs."""
+        """Returns the block of these operations, all of which the results need."""
         root = cls()
         blocks = [root]
         needing = dict.fromkeys(results, root)

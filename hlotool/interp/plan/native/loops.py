@@ -33,7 +33,10 @@ __all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "nee
 _MOST_COMPILED = 250
 """Maximum number of operations of a compiled loop; compile time is quadratic in their number."""
 _MOST_ELEMENTS = 1 << 10
-"""Maximum elements of a computed array; for more, NumPy's functions take no longer."""
+"""Maximum number of elements of a computed array.
+
+For more elements, NumPy's functions take no longer than machine code.
+"""
 _MOST_READ = 1 << 20
 """Maximum number of elements of an array from which slices are read."""
 _MOST_AT_ONCE = 1 << 16
@@ -47,9 +50,9 @@ Such a loop might never end, and it cannot be interrupted.
 """
 _MOST_ITERATIONS = (1 << 63) - 1
 _SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
-"""Terms of the time that a loop must run before it is compiled, in seconds.
+"""Terms of the run time in seconds before a loop is compiled: constant, per operation, per pair.
 
-It is about a third of the compile time, which is longest for calls of NumPy's loops.
+The sum is about a third of the compile time, which is longest for calls of NumPy's loops.
 """
 _HOT = 1 << 17
 """The number of iterations after which a loop is compiled in any case."""
@@ -302,8 +305,8 @@ class _LoopWriter:
     def write(self, loop: Loop) -> None:
         """Writes the body of the function.
 
-        Its result begins with whether the loop goes on, the number of iterations, and the numbers
-        of the state.
+        The function returns a code for whether the loop goes on, the number of iterations, and the
+        numbers of the state.
         """
         line, name = self.writer.line, self.statements.name
         self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])
@@ -408,9 +411,9 @@ _WRITERS: dict[type, Callable[[_LoopWriter, Any], None]] = {Loop: _LoopWriter._w
 def _source(loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves) -> tuple[NativeSource, list[Any], list[Array]]:
     """Returns the source of `loop(n, limit, most, ...)`, and some of its arguments.
 
-    The remaining parameters are the state, the variables read from outside, constants and memory;
-    the arguments for the last two are returned. `most` is the maximum number of iterations of each
-    nested loop. Raises CannotCompile.
+    After these three, the parameters are the state, the variables read from outside, constants and
+    memory; the arguments for the last two are returned. `most` is the maximum number of iterations
+    of each nested loop. Raises CannotCompile.
     """
     lowered = _LoopWriter(bindings)
     writer, statements = lowered.writer, lowered.statements

@@ -53,7 +53,7 @@ def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
 
 
 def _reduces_last(source: Variable, axes: Sequence[int]) -> bool:
-    """Returns whether the axes are the last ones of these dimensions, or all of them."""
+    """Returns whether the axes are the last dimensions of more than one element, or all."""
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
     return dimensions[: len(kept)] == tuple(kept)

@@ -31,7 +31,10 @@ With smaller blocks, the overhead of calls becomes noticeable. This is even more
 which wait for each other between NumPy's functions.
 """
 _SHORTEST_REPEATED = 64
-"""Minimum length of vectors that are repeated for all rows of a block, if all blocks need them."""
+"""Minimum length of vectors that are repeated for all rows of a block, if all blocks need them.
+
+NumPy takes three times as long to broadcast them along rows.
+"""
 _LEAST_FOR_THREADS = 1 << 22
 """Minimum number of computed elements for which the overhead of threads is not noticeable.
 
@@ -83,8 +86,7 @@ class _ClusterWriter:
             self._repeat(name, *key)
         views = [name for name, _ in sources] + list(stores.values())
         blocks = []
-        # The body is generated first, since it determines which buffers are needed; it is written
-        # after them.
+        # The body is generated before the buffers that it needs are known, and written after them.
         with writer.diverted() as body:
             for name, (variable, axes) in sources:
                 if (variable, axes) in self.inputs:
@@ -141,10 +143,7 @@ class _ClusterWriter:
         return view
 
     def _aligned_inputs(self) -> list[tuple[tuple[Variable, Axes], str]]:
-        """Returns the arrays from outside as views with all axes of the domain.
-
-        Scalars are prepared for use in blocks instead.
-        """
+        """Returns the arrays from outside as views with all axes; prepares scalars for blocks."""
         aligned: dict[tuple[Variable, Axes], str] = {}
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
@@ -164,10 +163,7 @@ class _ClusterWriter:
         return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
 
     def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
-        """Repeats a vector for all rows of a block, if it is the same for all blocks.
-
-        NumPy takes three times as long to broadcast it along rows.
-        """
+        """Repeats a vector for all rows of a block, if it is the same for all blocks."""
         rows = self.domain[self.axis]
         number = NUMBERS[variable.shape.element_type]
         if not axes or min(axes) <= self.axis or rows % self.chunk or prod(self.domain[self.axis + 1 :]) < _SHORTEST_REPEATED:
@@ -277,11 +273,7 @@ class _ClusterWriter:
                 self.buffers.round(value, result.shape.element_type, axes)
 
     def _write_exact_copy(self, result: Variable, key: tuple[Variable, Axes], operand: str, target: str | None) -> None:
-        """Writes a copy that needs no rounding.
-
-        The result shares the operand's block, unless that is smaller than the result's. Otherwise,
-        it is the target if that has the same type, or a new buffer.
-        """
+        """Writes an exact copy: the operand's block if large enough, the target, or a buffer."""
         axes, number = self.cluster.axes[result], NUMBERS[result.shape.element_type]
         if self._span(key) == axes:
             self.names[result] = operand
@@ -294,10 +286,7 @@ class _ClusterWriter:
         self.buffers.release([key])
 
     def _span(self, key: tuple[Variable, Axes]) -> Axes:
-        """Returns the axes along which a block has more than one element.
-
-        An iota counts along one axis only, regardless of the axes that it spans.
-        """
+        """Returns the axes along which a block is longer than 1; an iota only has the counted one."""
         return key[1] if key not in self.iotas else (self.iotas[key],)
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
@@ -352,10 +341,7 @@ class _ClusterWriter:
             self.buffers.round(value, result.shape.element_type, axes)
 
     def _mask(self, key: tuple[Variable, Axes], pred: str, number: NumberType) -> str:
-        """Returns the name of a block of integers: -1 where a truth value is true, else 0.
-
-        They are as wide as a number of this type.
-        """
+        """Returns the name of a block of integers as wide as `number`: -1 for true, 0 for false."""
         variable, axes = key
         if key in self.repeated:
             axes = tuple(range(self.axis, len(self.domain)))

@@ -192,7 +192,7 @@ class Lowering:
             raise CannotPlan("loops share so many computations that the generated code would be much longer than the module")
         parameters = computation.parameters
         if len(parameters) != len(request.arguments):
-            raise CannotPlan(f"'{computation.name}' is called with {len(request.arguments)} arguments")
+            raise CannotPlan(f"'{computation.name}' is called with a wrong number of arguments, {len(request.arguments)}")
         environment: dict[Instruction, Leaves] = {}
         for parameter, argument in zip(parameters, request.arguments, strict=True):
             environment[parameter] = as_declared(argument, parameter.shape)

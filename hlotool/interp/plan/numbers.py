@@ -348,7 +348,7 @@ def _constant(variable: Variable) -> Any:
 
 
 def _limits(variable: Variable) -> tuple[int, int]:
-    """Returns the smallest and the largest integer of a variable's type; 0 and 1 for truth values."""
+    """Returns the smallest and largest integer of a variable's type; 0 and 1 for truth values."""
     element = NUMBERS[variable.shape.element_type].element
     return (element.minimum, element.maximum) if element.is_integral else (0, 1)
 

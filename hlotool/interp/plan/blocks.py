@@ -286,7 +286,7 @@ class _ClusterWriter:
         self.buffers.release([key])
 
     def _span(self, key: tuple[Variable, Axes]) -> Axes:
-        """Returns the axes along which a block is longer than 1; an iota only has the counted one."""
+        """Returns the axes along which a block is longer than 1; for an iota, the counted axis."""
         return key[1] if key not in self.iotas else (self.iotas[key],)
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:

@@ -229,7 +229,7 @@ def test_what_fails_in_a_thread_is_an_error_when_all_have_ended():
 @pytest.mark.parametrize("threads", [0, -2, 2.5, "3", None, True])
 def test_numbers_of_threads(threads):
     options = hlotool.RunOptions(threads=threads)
-    with pytest.raises(hlotool.EvaluationError, match="the number of threads must be an integer from 1 on"):
+    with pytest.raises(hlotool.EvaluationError, match="the number of threads must be a positive integer"):
         hlotool.evaluate(hlotool.parse(CHAIN), [np.zeros((300, 200))], options=options)
 
 

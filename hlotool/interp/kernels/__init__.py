@@ -1,1 +1,1 @@
-"""Kernels: how each opcode's values are computed, in files that mirror `opdefs`."""
+"""Kernels: the functions that compute each opcode's values, in files that mirror `opdefs`."""

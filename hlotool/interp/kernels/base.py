@@ -4,24 +4,31 @@ A kernel is a function that computes the value of an instruction from the values
 nor the executor that calls it; every executor keeps to this convention:
 
 * **Operands** are positional. Their values are NumPy arrays of the exact element type (`interp.dtypes`; scalars have rank 0), tuples
-  of values, and Tokens. Array dimensions are the actual ones, which in a dynamic dimension may be smaller than the shape's.
-* **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled in, and the names in FACTS. A kernel
-  receives the facts that its signature names and no others. Those in PER_CALL_FACTS may differ from call to call.
+  of values, and Tokens. Array dimensions are the actual ones, which may be smaller than the shape's
+  in a dynamic dimension.
+* **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled
+  in, and the names in FACTS. A kernel receives only the facts that its signature names. Those in
+  PER_CALL_FACTS may differ from call to call.
 * **The result** has the element type and the dimensions of the instruction's shape. It may be an operand or a view of one.
-* **Memory.** Operands may be views with gaps, in any order of dimensions, and with elements that share memory, but none runs backwards or is
-  unaligned. A kernel whose result would depend on this declares `in_layout`, and receives arrays as the operands' layouts say, without gaps.
-* **Operands are read-only**, as are the arrays in attributes. A kernel that asks for `can_alias` may overwrite operand 0, and return
-  it, when that fact is true.
-* **Suspension.** A kernel that has a computation run or waits for other devices is a generator function. It yields `Invoke` and is
-  sent the computation's value, or yields `Wait` and is resumed once `ready()` is true; its return value is the result. It never runs
-  a computation itself, so nested calls need no Python stack. `yield from` delegates to other generators of this kind.
-* **Batches.** A computation of scalars is run once on arrays with an element for each instance: the dimensions of these arrays are
-  the batch. `kernel(..., batch=...)` says which function computes the opcode then. It follows the same convention, except that
-  operands which are the same for all instances may still have rank 0, and so may a result made of them alone.
-* **Errors.** A kernel raises `Violation`, which names the attribute or operand to blame; any other exception is reported as
-  "cannot be computed" with its text. The executor adds the instruction and its place in the source.
+* **Memory.** Operands may be views with gaps, in any order of dimensions, and with elements that
+  share memory, but never with negative strides or without alignment. A kernel whose result would
+  depend on this declares `in_layout`, and receives arrays without gaps in the memory order of the
+  operands' layouts.
+* **Operands are read-only**, as are the arrays in attributes. A kernel that takes `can_alias` may
+  overwrite operand 0, and return it, if that fact is true.
+* **Suspension.** A kernel that needs to run a computation or wait for other devices is a generator
+  function. It yields `Invoke` and is sent the computation's value, or yields `Wait` and is resumed
+  once `ready()` is true; its return value is the result. It never runs a computation itself, so
+  nested calls need no Python stack. `yield from` delegates to other generators of this kind.
+* **Batches.** A computation on scalars runs only once, on arrays with an element for each instance:
+  the dimensions of these arrays are the batch. `kernel(..., batch=...)` names the function that
+  computes the opcode in this case. It follows the same convention, except that operands that are
+  the same for all instances may still have rank 0, and so may a result computed from them alone.
+* **Errors.** A kernel raises `Violation`, which names the attribute or operand to blame; any other
+  exception is reported as "cannot be computed" with its text. The executor adds the instruction and
+  its location in the source.
 
-`docs/kernels.md` shows each of these with an example.
+`docs/kernels.md` has an example for each of these points.
 """
 
 from __future__ import annotations
@@ -44,29 +51,33 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PER_CALL_FACTS = frozenset({"batch", "device", "can_alias"})
 """Facts that may differ from one execution of an instruction to the next.
 
-`batch` is the tuple of the batch dimensions, `device` the Device that runs. `can_alias` is true if nobody else reads the array of
-operand 0 or a part of it any more, so that the kernel may write into it and return it.
+`batch` is the tuple of the batch dimensions, and `device` the Device that runs. `can_alias` is true
+if nothing else will read the array of operand 0, or a part of it, so that the kernel may write into
+it and return it.
 """
 
 FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "shardings", "target"}
 """Keyword parameters of kernels that are not attributes of the op alone.
 
-`result` is the Shape of the result, `operand_shapes` a tuple of Shapes, `options` the RunOptions. `site` is a hashable that stands for
-the instruction: devices meet there, and per-device state is kept under it. `group_mode` is what the ids of a collective number
-(`analysis.collectives`); `frontend_attributes` is a dict of strings. `shardings` are those of the instruction and of its operands, None
-where there is none. `target` is what is known about the target of a custom call (`interp.custom_calls.table`).
+`result` is the Shape of the result, `operand_shapes` a tuple of Shapes, and `options` the
+RunOptions. `site` is a hashable that stands for the instruction: devices meet there, and it is the
+key of per-device state. `group_mode` says what the ids of a collective number
+(`analysis.collectives`). `frontend_attributes` is a dict of strings. `shardings` are those of the
+instruction and of its operands, or None for those without one. `target` is what is known about the
+target of a custom call (`interp.custom_calls.table`).
 """
 
 
 class Invoke:
-    """What a kernel yields to have a computation run; it is sent the computation's value.
+    """A request, yielded by a kernel, to run a computation. The computation's value is sent back.
 
-    With `batch`, the dimensions of a common shape, the computation is one of scalars and is run for every element of the arguments at
-    once: arrays take the place of its scalar parameters, and the result has arrays of these dimensions. With `root`, the value is
-    that of another instruction of the computation, and only what it depends on is computed.
+    With `batch`, the dimensions of a common shape, the computation is one on scalars and runs for
+    all elements of the arguments at once: arrays take the place of its scalar parameters, and the
+    result has arrays of these dimensions. With `root`, the value is that of another instruction of
+    the computation, and only its dependencies are computed.
 
-    The executor takes the arguments out of the request. A kernel that drops its own references before it yields allows the
-    computation to overwrite them in place.
+    The executor takes the arguments out of the request. A kernel that drops its own references
+    before it yields allows the computation to overwrite the arguments in place.
     """
 
     __slots__ = ("_arguments", "batch", "computation", "root")
@@ -86,20 +97,22 @@ class Invoke:
 
 
 Run: TypeAlias = Generator[Invoke | Wait, Any, Value]
-"""What a kernel that suspends returns: a generator of requests whose return value is the result."""
+"""The generator that a suspending kernel returns: it yields requests and returns the result."""
 
 
 When: TypeAlias = "bool | Callable[[Instruction], bool]"
-"""Whether something holds for all instructions of an opcode, or the function that says for which."""
+"""A bool that holds for all instructions of an opcode, or a predicate on instructions."""
 
 
 class Kernel(Record):
-    """How one opcode is computed.
+    """The implementation of one opcode.
 
-    `function(*operands, **facts)` gives the value; if it `suspends`, it is a generator function and gives a Run. `facts` are the names
-    of its keyword parameters. `batch_function`, `batch_suspends` and `batch_facts` are the same for batches; the function is None if
-    the opcode cannot be computed for a batch. `in_layout` says whether arrays must be in memory as the layouts say, and `may_refuse`
-    whether the kernel may raise Violation for instructions that keep the rules of the op; or for which instructions.
+    `function(*operands, **facts)` returns the value; if it `suspends`, it is a generator function
+    and returns a Run. `facts` are the names of its keyword parameters. `batch_function`,
+    `batch_suspends` and `batch_facts` are their counterparts for batches; the function is None if
+    the opcode cannot be computed for a batch. `in_layout` says for which instructions arrays must
+    be in the memory order of their layouts. `may_refuse` says for which instructions that follow
+    the rules of the op the kernel may still raise Violation.
     """
 
     function: Callable[..., Any]
@@ -112,16 +125,19 @@ class Kernel(Record):
     may_refuse: When = False
 
     def takes_in_layout(self, x: Instruction) -> bool:
-        """Returns whether the operands of this instruction have to be in memory as their layouts say."""
+        """Returns whether operands of this instruction must be in their layouts' memory order."""
         return self.in_layout if isinstance(self.in_layout, bool) else self.in_layout(x)
 
     def refuses(self, x: Instruction) -> bool:
-        """Returns whether this instruction may be refused when it runs, so that it must run even if nothing needs its value."""
+        """Returns whether the kernel may refuse this instruction.
+
+        Such an instruction must run even if its value is unused.
+        """
         return self.may_refuse if isinstance(self.may_refuse, bool) else self.may_refuse(x)
 
 
 def unchanged(operand: Value) -> Value:
-    """The operand itself: the kernel of opcodes that compute nothing, and of rearrangements in a batch of scalars."""
+    """Returns the operand: the kernel of no-ops, and of rearrangements in a batch of scalars."""
     return operand
 
 
@@ -130,7 +146,7 @@ def _facts_of(opcode: str, function: Callable[..., Any]) -> tuple[str, ...]:
     names = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     unknown = [name for name in names if name not in FACTS and name not in OPS[opcode].attributes]
     if unknown:
-        raise ValueError(f"the kernel of {opcode} asks for {unknown}, which the op does not have")
+        raise ValueError(f"the kernel of {opcode} takes {unknown}, which the op does not have")
     return names
 
 
@@ -139,10 +155,12 @@ def kernel(
 ) -> Callable[[Function], Function]:
     """Makes the decorated function the kernel of these opcodes.
 
-    `batch` is the function that computes them for batches; `"same"` says that it is the decorated one. `in_layout` says that the result
-    depends on where operands are in memory, or for which instructions it does; executors then pass arrays as the layouts of the operands say.
-    `may_refuse` says in the same way whether it may raise Violation for instructions that keep the rules of the op; executors run these always.
-    Raises ValueError if a keyword parameter is neither an attribute of the op nor one of FACTS.
+    `batch` is the function that computes them for batches; `"same"` stands for the decorated one.
+    `in_layout` says whether the result depends on the memory order of operands, or for which
+    instructions it does; executors then pass arrays in the memory order of the operands' layouts.
+    `may_refuse` says in the same way whether the kernel may raise Violation for instructions that
+    follow the rules of the op; executors always run these. Raises ValueError if a keyword parameter
+    is neither an attribute of the op nor one of FACTS.
     """
 
     def register(function: Function) -> Function:
@@ -164,6 +182,6 @@ def kernel(
 
 
 def default_of(opcode: str, attribute: str) -> Any:
-    """The value of an attribute that the text leaves out; None if the definition has no default."""
+    """Returns the value of an attribute omitted in the text; None if it has no default."""
     default = OPS[opcode].attributes[attribute].default
     return None if default is REQUIRED else default

@@ -1,7 +1,8 @@
-"""Kernels of collectives, and of the opcodes that give the id of the device.
+"""Kernels of collectives, and of the opcodes that return the id of the device.
 
-All of them wait for the whole group, even the starts of asynchronous forms, whose effect cannot be observed before the done.
-The ids of a group are computed in `shapes.replica_groups`; `analysis.collectives` tells what they number.
+All of them wait for the whole group. So do the starts of asynchronous forms, whose effect cannot be
+observed before the done. The ids of a group are computed in `shapes.replica_groups`;
+`analysis.collectives` defines what they number.
 """
 
 from __future__ import annotations
@@ -27,13 +28,16 @@ from hlotool.shapes.shape import Shape
 __all__: list[str] = []
 
 Groups = ReplicaGroups | tuple[()]
-"""The attribute, or () if the text does not have it."""
+"""The attribute, or () if the text omits it."""
 
 # ---- who takes part ---------------------------------------------------------------------------------------------------
 
 
 def _numbers(device: Device, mode: str, ids: Sequence[int]) -> tuple[int, ...]:
-    """The numbers of the devices that the ids denote on one device; raises Violation for ids that do not exist in the run."""
+    """Returns the numbers of the devices that the ids denote on one device.
+
+    Raises Violation for ids that do not exist in the run.
+    """
     grid = device.grid
     counts = {CROSS_PARTITION: grid.partitions, FLATTENED: grid.count}
     limit = counts.get(mode, grid.replicas)
@@ -55,7 +59,10 @@ def _own_id(device: Device, mode: str) -> int:
 
 
 def _group(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ...]:
-    """The numbers of all devices in this device's group, in the group's order; () when it is in none."""
+    """Returns the numbers of all devices in this device's group, in the group's order.
+
+    Returns () if the device is in no group.
+    """
     groups = replica_groups.groups() if isinstance(replica_groups, ReplicaGroups) else ()
     if not groups:
         counts = {CROSS_PARTITION: device.grid.partitions, FLATTENED: device.grid.count}
@@ -72,7 +79,10 @@ def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ..
 
 
 def _place(site: Hashable, channel_id: Int | None) -> Hashable:
-    """The key under which devices meet: the channel if there is one, so that different instructions may take part, else the instruction."""
+    """Returns the key under which devices meet: the channel, or the instruction without one.
+
+    With a channel, different instructions may take part.
+    """
     return ("channel", channel_id) if channel_id is not None and channel_id > 0 else site
 
 
@@ -84,7 +94,7 @@ def _as_value(values: Sequence[Value], single: bool) -> Value:
 
 
 def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
-    """The operands of all members combined in the order of the group: f(f(x0, x1), x2) ..."""
+    """Combines the operands of all members in the order of the group: f(f(x0, x1), x2) ..."""
     total = values[0]
     for others in values[1:]:
         if len(to_apply.parameters) == 2 * len(total) and len(total) > 1:
@@ -100,7 +110,7 @@ def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
 
 
 def _combined(device: Device, place: Hashable, members: tuple[int, ...], operands: tuple[Array, ...], to_apply: Computation) -> Run:
-    """The combination of the operands of all members; the first member computes it for all."""
+    """Returns the combined operands of all members; the first member computes them for all."""
     values = yield from exchange(device, place, members, operands)
     total = None
     if device.number == members[0]:
@@ -192,7 +202,7 @@ def all_gather_start(
 
 @kernel("all-gather-done", "collective-permute-done")
 def second(started: Value) -> Value:
-    """The second element, which is the result."""
+    """Returns the second element, which is the result."""
     return started[1]
 
 
@@ -207,11 +217,14 @@ def all_to_all(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Part k goes to member k: a section along the dimension, or operand k if there is no dimension."""
+    """Sends part k to member k.
+
+    The parts are sections along the dimension, or the operands if there is no dimension.
+    """
     members = _members(device, group_mode, replica_groups)
     parts: Sequence[Array] = operands if dimensions is None else np.split(operands[0], len(members), dimensions[0])
     if len(parts) != len(members):
-        raise Violation("R004", "operands", f"a group of {len(members)} devices needs as many operands, got {len(parts)}")
+        raise Violation("R004", "operands", f"the number of operands must be the size of the group, {len(members)}, got {len(parts)}")
     values = yield from exchange(device, _place(site, channel_id), members, tuple(parts))
     received = [value[members.index(device.number)] for value in values]
     if dimensions is None:
@@ -221,13 +234,21 @@ def all_to_all(
 
 
 def _roots(operands: tuple[Array, ...], has_dynamic_root: Bool, members: tuple[int, ...]) -> tuple[int, ...]:
-    """The place of the root in the group for each operand: from the last operand, which has one number for all or one for each, or the first."""
+    """Returns the position of the root in the group for each operand.
+
+    The last operand has one number for all operands or one for each. Without it, the first member
+    is the root.
+    """
     if not has_dynamic_root:
         return (0,) * len(operands)
     roots = tuple(np.broadcast_to(operands[-1], len(operands) - 1).tolist())
     outside = [root for root in roots if not 0 <= root < len(members)]
     if outside:
-        raise Violation("R004", f"operand {len(operands) - 1}", f"the root is {outside[0]}, the group has {len(members)} members")
+        raise Violation(
+            "R004",
+            f"operand {len(operands) - 1}",
+            f"the root is {outside[0]}, but the group has {len(members)} member{'s' if len(members) != 1 else ''}",
+        )
     return roots
 
 
@@ -242,7 +263,10 @@ def collective_broadcast(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """The operands of the group's first member, or of the one that the last operand tells; zeros for devices in no group."""
+    """Returns the operands of the group's first member, or of the one the last operand selects.
+
+    Returns zeros on devices in no group.
+    """
     members = _group(device, group_mode, replica_groups)
     if not members:
         return zeros(result)
@@ -263,7 +287,10 @@ def collective_reduce(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """The combination of each operand on its root; zeros elsewhere, where XLA defines no value."""
+    """Returns the combination of each operand on its root.
+
+    Returns zeros elsewhere, where XLA does not define the value.
+    """
     members = _members(device, group_mode, replica_groups)
     roots = _roots(operands, has_dynamic_root, members)
     total = yield from _combined(device, _place(site, channel_id), members, operands[: len(roots)], to_apply)
@@ -289,7 +316,10 @@ def ragged_all_to_all(
     device: Device,
     site: Hashable,
 ) -> Run:
-    """Sends rows to each member, in one or several pieces with the sender's offsets and sizes; other rows of the output are unchanged."""
+    """Sends rows to each member, in one or more pieces with the sender's offsets and sizes.
+
+    Other rows of the output are unchanged.
+    """
     members = _members(device, group_mode, replica_groups)
     pieces = np.stack([x.astype(np.int64).reshape(len(members), -1) for x in (input_offsets, send_sizes, output_offsets)], axis=-1)
     values = yield from exchange(device, _place(site, channel_id), members, (operand, pieces))
@@ -297,7 +327,7 @@ def ragged_all_to_all(
     for rows, sent in values:
         for start, size, target in sent[own].tolist():
             if min(start, size, target) < 0 or start + size > len(rows) or target + size > len(updated):
-                message = f"{size} rows from row {start} of {len(rows)} on cannot go to row {target} of {len(updated)}"
+                message = f"cannot copy a slice of size {size} from row {start} of {len(rows)} to row {target} of {len(updated)}"
                 raise Violation("R004", "operands", message)
             updated[target : target + size] = rows[start : start + size]
     return updated
@@ -307,7 +337,10 @@ def ragged_all_to_all(
 
 
 def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
-    """The value that this device's source has sent in a tuple, () if it has no source. Devices that no pair names do not take part."""
+    """Returns the value from this device's source in a tuple, or () if it has no source.
+
+    Devices that no pair names do not take part.
+    """
     ids = tuple(sorted({k for pair in pairs for k in pair}))
     members = _numbers(device, mode, ids)
     if device.number not in members:
@@ -319,7 +352,7 @@ def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any
 
 
 def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Value:
-    """The buffers with slices of the sender's arrays copied in, at the offsets that the sender gives."""
+    """Returns the buffers with slices of the sender's arrays copied in, at the sender's offsets."""
     inputs, input_starts, output_starts = sent
     targets = [np.array(buffer) for buffer in listed(buffers)]
     sources = listed(inputs)
@@ -333,7 +366,7 @@ def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Valu
 
 
 def _box(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """The slice of these sizes, moved into the array as dynamic-slice does."""
+    """Returns the slice of these sizes, clamped to the array as in dynamic-slice."""
     first = [min(max(start, 0), extent - size) for start, size, extent in zip(starts, sizes, array.shape, strict=True)]
     return tuple(slice(start, start + size) for start, size in zip(first, sizes, strict=True))
 
@@ -349,7 +382,10 @@ def collective_permute(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """The value of the source; without one, zeros, or the unchanged buffer in the form with slices."""
+    """Returns the value of the source.
+
+    Without a source, returns zeros, or the unchanged buffer in the form with slices.
+    """
     place = _place(site, channel_id)
     if slice_sizes:
         sent = (operands[0], operands[2], operands[3])

@@ -1,6 +1,7 @@
-"""Kernels of opcodes that order, mark or move values without changing them, and of transfers to and from the host or another device.
+"""Kernels of opcodes that order, mark or transfer values without changing them.
 
-The host's side of transfers are the queues in the options of the run.
+Transfers go to and from the host or another device. The queues in the run's options are the host's
+side of them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def add_dependency(operand: Value, token: Value) -> Value:
 
 @kernel("copy-start")
 def copy_start(operand: Value, *, result: Shape) -> Value:
-    """The destination, the source, and a context that is not read."""
+    """Returns the destination, the source, and a context that nothing reads."""
     return operand, operand, *(zeros(shape) for shape in result.elements[2:])
 
 
@@ -67,7 +68,10 @@ _PAIRS = "_xla_send_recv_source_target_pairs"
 
 
 class _Arrival(Token):
-    """The token of a recv, which tells its recv-done what to wait for; without a source there is nothing to receive."""
+    """The token of a recv, which says what its recv-done waits for.
+
+    Without a source, there is nothing to receive.
+    """
 
     __slots__ = ("channel", "from_host", "has_source")
 
@@ -78,9 +82,10 @@ class _Arrival(Token):
 
 
 def _neighbors(device: Device, attributes: dict[str, str]) -> tuple[list[int], list[int]]:
-    """The numbers of the devices to which this one sends and from which it receives: itself if there are no pairs.
+    """Returns the numbers of the devices to which this one sends and from which it receives.
 
-    As for collective-permute, pairs number partitions if there are several, else replicas.
+    Without pairs, both are the device itself. As in collective-permute, pairs number partitions if
+    there are several, else replicas.
     """
     if _PAIRS not in attributes:
         return [device.number], [device.number]
@@ -122,7 +127,7 @@ def send_done(sent: Value) -> Value:
 def recv(
     token: Value, *, channel_id: Int | None, is_host_transfer: Bool, frontend_attributes: dict[str, str], device: Device, result: Shape
 ) -> Value:
-    """Gives zeros and a token that tells recv-done what to wait for."""
+    """Returns zeros, and a token that says what recv-done waits for."""
     has_source = bool(_neighbors(device, frontend_attributes)[1])
     arrival = _Arrival(channel_id or 0, from_host=is_host_transfer, has_source=has_source)
     return zeros(result.elements[0]), zeros(result.elements[1]), arrival

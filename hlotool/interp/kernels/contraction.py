@@ -1,6 +1,7 @@
 """Kernels of dot products.
 
-All are brought into the form [batch, rows, contracted] @ [batch, contracted, columns], by views if possible.
+All are brought into the form [batch, rows, contracted] @ [batch, contracted, columns], by views if
+possible.
 """
 
 from __future__ import annotations
@@ -23,15 +24,18 @@ from hlotool.shapes.shape import Shape
 __all__ = ["MatrixForm", "large_product", "matrix_form", "matrix_product", "product_type", "unrounded_product"]
 
 _EXACT_INTEGERS: tuple[tuple[type[np.floating[Any]], int], ...] = ((np.float32, 2**24), (np.float64, 2**53))
-"""Types of floats, and the numbers up to which they hold all integers."""
+"""Float types, each with the number up to which it represents all integers exactly."""
 
 _FEWEST_TERMS = 64
-"""Matrix products of fewer terms cost more than those in a wider type."""
+"""Minimum number of terms for which matrix products cost no more than those in a wider type."""
 
 
 class MatrixForm(NamedTuple):
-    """How the operands of a dot product become matrices, [batch..., rows, contracted] and [batch..., contracted, columns]: dimensions in this
-    order, and then sizes, for both of them; and the sizes of the result, which has the dimensions of rows and of columns again.
+    """The form of a dot product as a product of matrices.
+
+    The matrices are [batch..., rows, contracted] and [batch..., contracted, columns]. Each
+    operand's dimensions are brought into an order, then reshaped to sizes. `sizes` are those of the
+    result, in which the dimensions of rows and columns are separate again.
     """
 
     lhs_order: tuple[int, ...]
@@ -42,17 +46,17 @@ class MatrixForm(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        """Whether `large_product` computes it."""
+        """True if `large_product` computes it."""
         return is_large(self.lhs_sizes, self.rhs_sizes)
 
     @property
     def may_be_symmetric(self) -> bool:
-        """Whether the product of a matrix and its own transpose has these sizes."""
+        """True if the product of a matrix and its own transpose has these sizes."""
         return self.lhs_sizes[-2] == self.rhs_sizes[-1] > 1
 
 
 def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_contracting: Dims, rhs_batch: Dims, rhs_contracting: Dims) -> MatrixForm:
-    """The form for operands of these sizes.
+    """Returns the form for operands of these sizes.
 
     >>> matrix_form((2, 3), (5, 3), (), (1,), (), (1,))
     MatrixForm(lhs_order=(0, 1), lhs_sizes=(2, 3), rhs_order=(1, 0), rhs_sizes=(3, 5), sizes=(2, 5))
@@ -71,7 +75,10 @@ def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_con
 
 
 def _depends_on_memory(x: Instruction) -> bool:
-    """Whether a product may have other bits for operands elsewhere in memory: not if it is large, see `is_large`, of known sizes."""
+    """Returns whether the bits of a product may depend on where operands are in memory.
+
+    They do not for large products (see `is_large`) of known sizes.
+    """
     lhs, rhs = x.operands[0].shape, x.operands[1].shape
     if not (lhs.is_array and rhs.is_array) or any((*(lhs.dynamic or ()), *(rhs.dynamic or ()))):
         return True
@@ -107,7 +114,10 @@ def scaled_dot(
     rhs_contracting_dims: Dims,
     result: Shape,
 ) -> Array:
-    """The operands are multiplied by their scales in the type that is computed in, since products may not fit into narrow types."""
+    """Multiplies the operands by their scales, then computes their product.
+
+    The scaled operands have the type that is computed in, since they may not fit into narrow types.
+    """
     left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
     return dot(
         left,
@@ -121,7 +131,7 @@ def scaled_dot(
 
 
 def _scaled(operand: Array, scale: Array) -> Array:
-    """Each element times the scale of its block; a scalar means that there is no scale."""
+    """Multiplies each element by the scale of its block; a scalar means that there is no scale."""
     wide = operand.astype(number_type(operand).computed)
     if not scale.ndim:
         return wide
@@ -145,7 +155,10 @@ def ragged_dot(
     rhs_group_dims: Dims,
     result: Shape,
 ) -> Array:
-    """The product of each group: its rows with its slice of rhs, or its part of a contracted dimension; zeros outside of all groups."""
+    """Computes the product of each group, with zeros outside of all groups.
+
+    A group is its rows with its slice of rhs, or its part of a contracted dimension.
+    """
     ragged = lhs_ragged_dims[0]
     ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
     groups = list(zip(np.moveaxis(ends - group_sizes, -1, 0), np.moveaxis(ends, -1, 0), strict=True))
@@ -180,7 +193,10 @@ def ragged_dot(
 
 
 def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[int]) -> Array:
-    """The mask of a group along the ragged dimension: [1, ..., n, ..., 1], with the outer dimensions if the groups differ there."""
+    """Returns the mask of a group along the ragged dimension, in the form [1, ..., n, ..., 1].
+
+    It has the outer dimensions, too, if the groups differ there.
+    """
     places = np.arange(lhs.shape[ragged])
     inside = (places >= low[..., None]) & (places < high[..., None])
     shown = [*list(outer)[: low.ndim], ragged]
@@ -194,13 +210,18 @@ def _others(rank: int, *taken: Dims) -> list[int]:
 
 
 def product_type(lhs: Array, rhs: Array, number: NumberType) -> NumberType:
-    """The type in which XLA:CPU multiplies and adds for a result type: that of the operands if these are floats and it is integral."""
+    """Returns the type in which XLA:CPU multiplies and adds for a result type.
+
+    It is the operands' type if they are floats and the result type is integral.
+    """
     of_operands = max((number_type(lhs), number_type(rhs)), key=lambda t: t.bits)
     return of_operands if of_operands.kind == "float" and number.element.is_integral else number
 
 
 def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """lhs @ rhs in an element type: operands are converted to it, narrow floats are summed in f32 and rounded once.
+    """Computes lhs @ rhs in an element type, to which the operands are converted.
+
+    Narrow floats are summed in f32 and rounded once.
 
     >>> matrix_product(np.full((1, 300), 1, np.int8), np.full((300, 1), 1, np.int8), NUMBERS["s8"]).tolist()
     [[44]]
@@ -209,14 +230,14 @@ def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
 
 
 def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """As `matrix_product`, in the type that is computed in."""
+    """Like `matrix_product`, without rounding: the result has the type that is computed in."""
     if number.kind == "pred":
         return np.asarray(np.matmul(converted(lhs, number).astype(np.float32), converted(rhs, number).astype(np.float32)) > 0)
     if number.element.is_integral:
         return _integer_product(lhs, rhs, number)
     # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
-    # NumPy can multiply bf16 arrays, but slowly and into f32.
+    # NumPy can multiply bf16 arrays, but slowly, and the result is f32.
     result = np.asarray(large_product(left, right) if is_large(left.shape, right.shape) else np.matmul(left, right))
     is_inner = number.kind == "complex" and result.shape[-2:] == (1, 1)
     return _product_by_parts(left, right) if is_inner and not np.isfinite(result).all() else result
@@ -226,23 +247,24 @@ _LARGE = 1 << 20
 
 
 def is_large(lhs: Sequence[int], rhs: Sequence[int]) -> bool:
-    """Whether matrices of these sizes are multiplied in the same order wherever their elements are in memory.
+    """Returns whether matrices of these sizes are multiplied in the same order in any layout.
 
-    OpenBLAS copies parts of matrices into buffers before it multiplies them, except for vectors, and for products of up to a million terms, which
-    have functions of their own for each order in memory.
+    OpenBLAS copies parts of matrices into buffers before it multiplies them. The exceptions are
+    vectors, and products of up to a million terms, which have separate functions for each order in
+    memory.
     """
     rows, contracted, columns = lhs[-2], lhs[-1], rhs[-1]
     return rows > 1 and columns > 1 and rows * contracted * columns > _LARGE
 
 
 def large_product(lhs: Array, rhs: Array) -> Array:
-    """lhs @ rhs of large matrices, which are read where they are unless the library cannot."""
+    """Computes lhs @ rhs for large matrices, copied only if the library cannot read them."""
     lhs, rhs = _readable(lhs), _readable(rhs)
     return np.asarray(np.matmul(lhs, apart(lhs, rhs)))
 
 
 def _readable(x: Array) -> Array:
-    """The matrices, copied unless rows or columns are without gaps between their elements."""
+    """Returns the matrices, copied unless rows or columns have no gaps between their elements."""
     (rows, columns), (outer, inner), size = x.shape[-2:], x.strides[-2:], x.itemsize
     by_rows = inner == size and outer >= columns * size and not outer % size
     by_columns = outer == size and inner >= rows * size and not inner % size
@@ -250,10 +272,11 @@ def _readable(x: Array) -> Array:
 
 
 def _product_by_parts(lhs: Array, rhs: Array) -> Array:
-    """The product of complex matrices from products of their real and imaginary parts, in which each part is infinite or NaN by itself.
+    """Returns the product of complex matrices, computed by their real and imaginary parts.
 
-    XLA:CPU adds up inner products like this. For larger matrices its library multiplies the sums by 1 + 0i as NumPy's does, which makes a
-    NaN in one part one in both.
+    Each part of the product becomes infinite or NaN independently. XLA:CPU computes inner products
+    in this way. For larger matrices, its library multiplies the sums by 1 + 0i, as NumPy's does, so
+    that a NaN in one part makes both parts NaN.
     """
     result = np.empty((*np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2]), lhs.shape[-2], rhs.shape[-1]), np.result_type(lhs, rhs))
     result.real = np.matmul(lhs.real, rhs.real) - np.matmul(lhs.imag, rhs.imag)
@@ -266,9 +289,10 @@ def _computed(number: NumberType) -> NumberType:
 
 
 def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """The product modulo 2^n of an integer type, for which operands of other integer types need not be converted first.
+    """Returns the product modulo 2^n of an integer type.
 
-    Computed by floats if these are exact, since NumPy multiplies integer matrices a hundred times slower.
+    Operands of other integer types need not be converted first. The product is computed by floats
+    if these are exact, since NumPy multiplies integer matrices a hundred times more slowly.
     """
     left, right = (x.astype(number_type(x).computed, copy=False) for x in (lhs, rhs))
     count = left.shape[-1]
@@ -282,7 +306,10 @@ def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
 
 
 def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], most: int, number: NumberType) -> Array:
-    """The product modulo 2^n from products of at most so many terms, which are exact in a type of floats."""
+    """Returns the product modulo 2^n, from products of at most `most` terms.
+
+    These are exact in the float type.
+    """
     integers = np.int32 if floats is np.float32 and number.bits <= 32 else np.int64
     total: Array | None = None
     for start in range(0, max(left.shape[-1], 1), most):
@@ -293,7 +320,10 @@ def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], 
 
 
 def _product_by_halves(left: Array, right: Array, number: NumberType) -> Array:
-    """The product modulo 2^32 from those of the upper and the lower 16 bits; that of both upper halves is a multiple of 2^32."""
+    """Returns the product modulo 2^32, from products of the upper and the lower 16 bits.
+
+    The product of both upper halves is a multiple of 2^32.
+    """
     half, ones = number.computed.type(16), number.computed.type(0xFFFF)
     mixed = _integer_product(left >> half, right & ones, number) + _integer_product(left & ones, right >> half, number)
     return np.asarray((mixed << half) + _integer_product(left & ones, right & ones, number))

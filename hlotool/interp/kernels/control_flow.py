@@ -42,7 +42,10 @@ def _fusion_batch(*operands: Value, calls: Computation, batch: Batch) -> Run:
 
 @kernel("fusion", batch=_fusion_batch)
 def fusion(*operands: Value, calls: Computation) -> Run:
-    """Runs the computation on its operands; compilers may leave more of them behind than it has parameters."""
+    """Runs the computation on its operands, of which it may have more than parameters.
+
+    Compilers may leave such operands behind.
+    """
     request = Invoke(calls, operands[: len(calls.parameters)])
     del operands
     return (yield request)
@@ -50,7 +53,10 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 
 @kernel("async-start")
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
-    """The computation runs as soon as it has all operands and its result is in the shape. Contexts are not read."""
+    """Runs the computation as soon as all operands and the result are in the shape.
+
+    Contexts are not read.
+    """
     value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
 
@@ -71,7 +77,10 @@ def async_done(previous: Value, *, calls: Computation, operand_shapes: tuple[Sha
 
 
 def _runs(in_flight: Shape, calls: Computation | None) -> bool:
-    """Whether an operation of this shape has run, because all operands and the result are bound. Raises Violation if it has no start."""
+    """Returns whether an operation of this shape has run: all operands and the result are bound.
+
+    Raises Violation if it has no start.
+    """
     if calls is None:
         raise Violation("R004", "opcode", "the operand is not the value of an asynchronous operation")
     return len(in_flight.elements[0].elements) == len(calls.parameters) and compatible(in_flight.elements[1], calls.root.shape)
@@ -81,18 +90,26 @@ def _runs(in_flight: Shape, calls: Computation | None) -> bool:
 
 
 FIRST_COMPARED = 64
-"""The iteration from which on it is checked whether a loop can still end."""
+"""The first iteration at which a loop is checked for whether it can still end."""
 
 
 def next_iteration(iterations: int, options: RunOptions) -> int:
-    """The number of iterations after one more; raises Violation if there are as many as the options allow."""
+    """Returns the number of iterations after one more; raises Violation at the maximum."""
     if iterations == options.max_iterations:
-        raise Violation("R005", "opcode", f"the loop did not end after {iterations} iterations", "raise max_iterations if it should go on")
+        raise Violation(
+            "R005",
+            "opcode",
+            f"the loop did not end after {iterations} iteration{'s' if iterations != 1 else ''}",
+            "raise max_iterations if it should go on",
+        )
     return iterations + 1
 
 
 def _while_batch(init: Value, *, condition: Computation, body: Computation, options: RunOptions, batch: Batch, result: Shape) -> Run:
-    """Each instance goes on as long as its own condition holds; those that have ended are not computed any more."""
+    """Runs a loop for a batch: each instance goes on as long as its own condition holds.
+
+    Instances that have ended are no longer computed.
+    """
     _require_lasting_state(body)
     state = [np.array(np.broadcast_to(leaf, batch)).reshape(-1) for leaf in leaves(init)]
     active = np.arange(prod(batch))
@@ -113,10 +130,10 @@ def _while_batch(init: Value, *, condition: Computation, body: Computation, opti
 
 @kernel("while", batch=_while_batch)
 def while_(init: Value, *, condition: Computation, body: Computation, options: RunOptions) -> Run:
-    """The loop; one whose state no longer changes could never end, and is left with that state.
+    """Runs the loop, which also stops if its state no longer changes.
 
-    HLO assumes that loops end, so XLA, too, drops a loop that changes nothing. Whether the state has changed is checked after 64, 128,
-    256, ... iterations.
+    Such a loop could never end. HLO assumes that loops end, so XLA, too, drops a loop that changes
+    nothing. After 64, 128, 256, ... iterations, it is checked whether the state has changed.
     """
     _require_lasting_state(body)
     state, iterations = init, 0
@@ -124,7 +141,7 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
     while bool((yield Invoke(condition, (state,)))):
         iterations = next_iteration(iterations, options)
         request = Invoke(body, (state,))
-        # Held only if it is compared, because a state that is held cannot be updated in place.
+        # Held only for a comparison, because a state that is held cannot be updated in place.
         before = state if iterations >= FIRST_COMPARED and iterations & (iterations - 1) == 0 else None
         del state
         state = yield request
@@ -135,7 +152,10 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
 
 
 def _require_lasting_state(body: Computation) -> None:
-    """Raises Violation if the body returns something else than it takes, which XLA's verifier accepts."""
+    """Raises Violation if the body's result and parameter differ in shape.
+
+    XLA's verifier accepts such a body.
+    """
     if len(body.parameters) != 1:
         raise Violation("R004", "body", f"the body '{body.name}' takes {len(body.parameters)} values, not the state alone")
     taken, returned = body.parameters[0].shape, body.root.shape
@@ -145,13 +165,13 @@ def _require_lasting_state(body: Computation) -> None:
 
 
 def is_same(before: Value, after: Value) -> bool:
-    """Whether all arrays have the same bits."""
+    """Returns whether all arrays have the same bits."""
     pairs = zip(leaves(before), leaves(after), strict=True)
     return all(a is b or (isinstance(a, np.ndarray) and np.array_equal(patterns(a), patterns(b))) for a, b in pairs)
 
 
 def is_pure(computation: Computation) -> bool:
-    """Whether the value of a computation depends on its arguments only."""
+    """Returns whether the value of a computation depends only on its arguments."""
     seen, stack = {computation}, [computation]
     while stack:
         for x in stack.pop().instructions:
@@ -167,13 +187,16 @@ def is_pure(computation: Computation) -> bool:
 
 
 def _branches(true_computation: Computation | None, false_computation: Computation | None, listed: tuple[Computation, ...]) -> list[Computation]:
-    """The branches by index; for a pred selector, the first is that for true."""
+    """Returns the branches by index; for a pred selector, the branch for true comes first."""
     named = [branch for branch in (true_computation, false_computation) if branch is not None]
     return named or list(listed)
 
 
 def branch_of(selector: Array, count: int) -> Array:
-    """The index of the branch that each selector picks; an index out of range picks the last one."""
+    """Returns the index of the branch that each selector picks.
+
+    An index out of range picks the last branch.
+    """
     if selector.dtype == np.bool_:
         return np.where(selector, 0, 1)
     return np.where((selector < 0) | (selector >= count), count - 1, selector)
@@ -188,7 +211,7 @@ def _conditional_batch(
     batch: Batch,
     result: Shape,
 ) -> Run:
-    """Each branch runs for the instances that pick it."""
+    """Runs each branch for the instances that pick it."""
     branches = _branches(true_computation, false_computation, branch_computations)
     picked = np.broadcast_to(branch_of(selector, len(branches)), batch).reshape(-1)
     merged: list[Array] = []
@@ -203,7 +226,7 @@ def _conditional_batch(
         for leaf, values in zip(merged, results, strict=True):
             leaf[here] = values
     if not merged:
-        # A batch without instances.
+        # The batch has no instances.
         return with_leaves(result, [np.broadcast_to(leaf, batch) for leaf in leaves(zeros(result))])
     return with_leaves(result, [leaf.reshape(batch) for leaf in merged])
 

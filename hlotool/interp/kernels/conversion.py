@@ -19,7 +19,7 @@ __all__ = ["converted", "round_to_bfloat16", "rounded"]
 
 
 def converted(array: Array, number: NumberType) -> Array:
-    """The values in another element type, as `convert` defines them.
+    """Converts values to another element type, as `convert` defines it.
 
     >>> converted(np.array([2.9, -1e9, np.nan]), NUMBERS["s8"]).tolist()
     [2, -128, 0]
@@ -44,9 +44,10 @@ def converted(array: Array, number: NumberType) -> Array:
 
 
 def rounded(values: Array, number: NumberType) -> Array:
-    """Computed values in the element type's own NumPy type. In types without NaN, a NaN of either sign becomes -0.
+    """Returns computed values in the element type's own NumPy type.
 
-    Complex values that are written with a real type stay as they are, for the executor to report.
+    In types without NaN, a NaN of either sign becomes -0. Complex values with a real declared type
+    stay as they are; the executor reports them.
 
     >>> rounded(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
     [-0.0, -0.0]
@@ -58,9 +59,10 @@ def rounded(values: Array, number: NumberType) -> Array:
 
 
 def round_to_bfloat16(values: Array, scratch: Array) -> None:
-    """Rounds f32 numbers to the nearest ones that bf16 has, of two the even one, in place; `scratch` is a u32 array of the same shape.
+    """Rounds f32 numbers to the nearest bf16 number, ties to even, in place.
 
-    On the bits, in two thirds of the time of converting them to bf16 and back.
+    `scratch` is a u32 array of the same shape. Rounding the bits takes two thirds of the time of
+    converting the numbers to bf16 and back.
 
     >>> values = np.array([1.0, 1.00390625, 3.4e38, -np.inf], np.float32)
     >>> round_to_bfloat16(values, np.empty(4, np.uint32))
@@ -68,7 +70,7 @@ def round_to_bfloat16(values: Array, scratch: Array) -> None:
     [1.0, 1.0, inf, -inf]
     """
     if np.isnan(np.maximum.reduce(values, axis=None)):
-        # The carry would make infinities of some, and zeros of others.
+        # The carry would turn some NaNs into infinities, and others into zeros.
         values[...] = values.astype(NUMBERS["bf16"].held)
         return
     bits = values.view(np.uint32)
@@ -83,28 +85,38 @@ _UPPER_HALF, _LOWEST_BIT, _BELOW_HALF, _KEPT_BITS = np.uint32(16), np.uint32(1),
 
 
 def _goes_by_single(source: NumberType, number: NumberType) -> bool:
-    """Whether XLA converts by way of f32, rounding twice: doubles to 16 bits, and integers to all narrow floats."""
+    """Returns whether XLA converts by way of f32, rounding twice.
+
+    It does so from doubles to 16 bits, and from integers to all narrow floats.
+    """
     if number.kind != "float" or number.computed == number.held:
         return False
     return source.element.is_integral or (source.element.name == "f64" and number.bits == 16)
 
 
 def _rounded_to_odd(values: Array) -> Array:
-    """Doubles rounded to f32 so that rounding the result to fewer bits equals rounding once; ml_dtypes rounds twice."""
+    """Rounds doubles to f32, so that rounding to fewer bits afterwards equals rounding once.
+
+    ml_dtypes would round twice.
+    """
     nearest = values.astype(np.float32)
     inexact = np.isfinite(nearest) & (nearest.astype(np.float64) != values)
     toward_zero = np.where(np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0)), nearest)
-    # The lowest bit is set if the value is inexact, so that it cannot be mistaken for a tie.
+    # The lowest bit is set if the value is inexact, so that it cannot be taken for a tie.
     return np.where(inexact, (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32), nearest)
 
 
 def _saturated(values: Array, number: NumberType) -> Array:
-    """Floats truncated toward zero and limited to the range of the type; NaN becomes 0. NumPy's own cast depends on the processor."""
+    """Truncates floats toward zero and clamps them to the range of the type; NaN becomes 0.
+
+    The behavior of NumPy's own cast depends on the processor.
+    """
     if number.bits <= 32:
         return _limited(values, number)
     whole = np.trunc(values.astype(np.float64))
     least, most = number.element.minimum, number.element.maximum
-    # The first numbers out of range are powers of two, so these are exact, unlike the limits of 64 bits.
+    # The first numbers out of range are powers of two, which are exact, unlike the limits of 64-bit
+    # types.
     too_large, too_small = whole >= float(most + 1), whole < float(least)
     inside = np.where(too_large | too_small | np.isnan(whole), 0.0, whole)
     exact = inside.astype(np.uint64 if number.kind == "unsigned" else np.int64).astype(number.computed)
@@ -113,7 +125,10 @@ def _saturated(values: Array, number: NumberType) -> Array:
 
 
 def _limited(values: Array, number: NumberType) -> Array:
-    """As `_saturated`, for types whose limits are floats: doubles, or f32 for integers of at most 16 bits."""
+    """Like `_saturated`, for types whose limits are exact floats.
+
+    They are computed as doubles, or as f32 for integers of at most 16 bits.
+    """
     floats = np.float32 if number.bits <= 16 and values.dtype == np.float32 else np.float64
     inside = np.asarray(np.maximum(values, floats(number.element.minimum), dtype=floats))
     np.minimum(inside, floats(number.element.maximum), out=inside)
@@ -129,7 +144,8 @@ def convert(operand: Array, *, result: Shape) -> Array:
 
 
 def _same_width_batch(operand: Array, *, result: Shape) -> Array:
-    # A scalar has no order in memory, so a bitcast of it is a bitcast-convert. It stays a scalar only if the width is the same.
+    # A scalar has no memory order, so its bitcast is a bitcast-convert. The result is a scalar only
+    # if the width is the same.
     number = NUMBERS[result.element_type]
     return operand if number_type(operand) is number else from_patterns(patterns(operand), number)
 
@@ -141,7 +157,7 @@ def bitcast_convert(operand: Array, *, result: Shape) -> Array:
 
 @kernel("bitcast", batch=_same_width_batch)
 def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...]) -> Array:
-    """The elements in the order of the operand's layout, read in the order of the result's layout."""
+    """Reads the elements in the operand's memory order, and arranges them in the result's."""
     flat: Array = operand.transpose(memory_order(operand_shapes[0])).reshape(-1)
     number = NUMBERS[result.element_type]
     source = number_type(flat)
@@ -159,7 +175,10 @@ def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...])
 
 @kernel("reduce-precision", batch="same")
 def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int32) -> Array:
-    """Floats with fewer bits of exponent and mantissa: rounded to nearest even, infinite above the range and zero below it."""
+    """Rounds floats to fewer bits of exponent and mantissa, to nearest even.
+
+    Numbers above the range become infinite, those below it zero.
+    """
     number = number_type(operand)
     form = number.element.float_format
     if form is None:
@@ -170,7 +189,7 @@ def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int
     if mantissa_bits < form.mantissa_bits:
         dropped = bits.dtype.type(form.mantissa_bits - mantissa_bits)
         half = (one << (dropped - one)) - one
-        # A carry into the exponent is right: it is the next power of two.
+        # A carry into the exponent is correct: it gives the next power of two.
         rounded_bits = (rounded_bits + half + ((rounded_bits >> dropped) & one)) & ~((one << dropped) - one)
     if exponent_bits < form.exponent_bits:
         magnitude = bits.dtype.type((1 << (number.bits - 1)) - 1)
@@ -184,10 +203,13 @@ def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int
 
 @kernel("stochastic-convert", batch="same")
 def stochastic_convert(operand: Array, random: Array, *, result: Shape) -> Array:
-    """Floats rounded to integers, away from zero with the probability of their fraction, and toward zero otherwise."""
+    """Rounds floats to integers, away from zero with the probability of their fraction.
+
+    Otherwise, they are rounded toward zero.
+    """
     values = operand.astype(np.float64)
     whole = np.trunc(np.abs(values))
     scale = float(2 ** number_type(random).bits)
-    # Multiplying by a power of two is exact, and so is the comparison.
+    # Multiplication by a power of two is exact, and so is the comparison.
     away = random.astype(np.float64) < (np.abs(values) - whole) * scale
     return _saturated(np.copysign(whole + away, values), NUMBERS[result.element_type])

@@ -1,7 +1,9 @@
-"""The kernel of convolutions: brings them into one form, and then computes them in the way that suits types and sizes.
+"""The kernel of convolutions.
 
-Every convolution is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride + t * dilation - padding, f] *
-kernels[t, g, f, c]` for places o; groups of features and of the batch are both the dimension g.
+It brings convolutions into one form, and computes them in a way that suits the types and sizes.
+Every convolution is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride +
+t * dilation - padding, f] * kernels[t, g, f, c]` for positions o; groups of features and of the
+batch are both the dimension g.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def _depends_on_memory(x: Instruction) -> bool:
         places, taps = [result[k] for k in labels.output_spatial], [rhs[k] for k in labels.kernel_spatial]
         return not reads_anywhere(places, taps, lhs[labels.input_batch] // batches, rhs[labels.kernel_output_feature] // (features * batches))
     except (IndexError, ZeroDivisionError):
-        # The kernel says what is wrong.
+        # The kernel reports the error.
         return True
 
 
@@ -57,10 +59,13 @@ def convolution(
     sparsity_config: SparsityConfig | None,
     result: Shape,
 ) -> Array:
-    """The kind of a convolution chooses a routine of a library for GPUs, and changes nothing here, as on XLA:CPU."""
+    """Computes a convolution.
+
+    Its kind selects a routine of a library for GPUs, and changes nothing here, as on XLA:CPU.
+    """
     rhs = _whole_kernel(rhs, others, sparsity_config)
     if lhs.shape[dim_labels.input_feature] != rhs.shape[dim_labels.kernel_input_feature] * feature_group_count:
-        raise Violation("R001", "operand 1", "the places of the elements of the sparse kernel are not given", _SPARSE_HINT)
+        raise Violation("R001", "operand 1", "the positions of the elements of the sparse kernel are missing", _SPARSE_HINT)
     number = product_type(lhs, rhs, NUMBERS[result.element_type])
     is_float = number.kind == "float"
     if is_float:
@@ -70,7 +75,8 @@ def convolution(
     kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count, window)
     output = np.empty(result.dimensions, number.computed)
     out = _grouped_result(output, dim_labels, feature_group_count * batch_group_count)
-    # The other way multiplies padding as zeros, which infinite kernels would turn into NaN, and has it in memory.
+    # `Convolution` holds padding in memory, and multiplies it as zeros, which infinite kernels
+    # would turn into NaN.
     if is_float and np.isfinite(kernels).all() and not _has_wide_gaps(images, kernels, out, window):
         Convolution(images, kernels, out, window).fill()
     else:
@@ -78,11 +84,14 @@ def convolution(
     return converted(output.astype(number.held, copy=False), NUMBERS[result.element_type])
 
 
-_SPARSE_HINT = "hlotool computes convolution(input, (kernel, places)) and sparsity_config={rhs={... idx=N}}, where operand N has the places"
+_SPARSE_HINT = "write convolution(input, (kernel, positions)), or sparsity_config={rhs={... idx=N}} where operand N has the positions"
 
 
 def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | None) -> Array:
-    """The kernel with its zeros: of every block of elements only one is given, and its place in the block."""
+    """Returns the kernel with its zeros.
+
+    A sparse kernel has only one element of each block, with its position in the block.
+    """
     sparsity = None if config is None else config.rhs
     if isinstance(rhs, tuple):
         rhs, places = rhs
@@ -92,18 +101,18 @@ def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | 
         return np.asarray(rhs)
     is_known = sparsity is not None and len(sparsity.sparsity) == 2 and sparsity.sparsity[0] == 1 and sparsity.stride == 1
     if sparsity is None or not is_known or places.shape != rhs.shape:
-        message = "hlotool computes convolutions of sparse kernels only for sparsity=1xN stride=1, with a place for each element"
+        message = "hlotool computes convolutions of sparse kernels only for sparsity=1xN stride=1, with a position for each element"
         raise Violation("R001", "operand 1", message, _SPARSE_HINT)
     size, axis = sparsity.sparsity[1], sparsity.dimension
     if places.size and not 0 <= int(places.min()) <= int(places.max()) < size:
-        raise Violation("R004", "operand 1", f"the places {int(places.min())} to {int(places.max())} are not all in blocks of {size} elements")
+        raise Violation("R004", "operand 1", f"the positions {int(places.min())} to {int(places.max())} are not all in blocks of size {size}")
     blocks = np.zeros((*rhs.shape, size), rhs.dtype)
     np.put_along_axis(blocks, places[..., None].astype(np.int64), rhs[..., None], -1)
     return np.moveaxis(blocks, -1, axis + 1).reshape(*rhs.shape[:axis], rhs.shape[axis] * size, *rhs.shape[axis + 1 :])
 
 
 def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) -> bool:
-    """Whether most of the elements that a window slides over are padding that none of its taps reads."""
+    """Returns whether a window slides mostly over padding that none of its taps reads."""
     sizes = zip(window, out.shape[2:-1], kernels.shape[:-3], images.shape[2:-1], strict=True)
     return any(
         (places - 1) * w.stride + (taps - 1) * w.window_dilation > 16 * (places * taps + base) * w.base_dilation for w, places, taps, base in sizes
@@ -111,7 +120,10 @@ def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) ->
 
 
 def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:
-    """The convolution of any types: the sum of a matrix product for each tap of the window; padding is not read."""
+    """Computes convolutions of any types, as a sum of a matrix product for each tap of the window.
+
+    Padding is not read.
+    """
     groups, _, *sizes, outputs = out.shape
     out.fill(0)
     for places in product(*(taps(w, size, base) for w, size, base in zip(window, sizes, images.shape[2:-1], strict=True))):
@@ -120,12 +132,15 @@ def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, n
         if elements.size:
             rows = np.ascontiguousarray(elements).reshape(groups, -1, elements.shape[-1])
             columns = np.ascontiguousarray(kernels[tuple(tap for tap, _, _ in places)])
-            # For pred arrays, this sum is a disjunction, as HLO has it.
+            # For pred arrays, this sum is a disjunction, as in HLO.
             out[targets] += unrounded_product(rows, columns, number).reshape(*elements.shape[:-1], outputs)
 
 
 def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:
-    """The input as [group, batch, spatial..., feature]: each group has its part of the features, or of the batch."""
+    """Returns the input as [group, batch, spatial..., feature].
+
+    Each group has its part of the features, or of the batch.
+    """
     images = lhs.transpose(labels.input_batch, *labels.input_spatial, labels.input_feature)
     batch, *spatial, features = images.shape
     if feature_groups > 1:
@@ -134,7 +149,10 @@ def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_gr
 
 
 def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window) -> Array:
-    """The kernel as [tap..., group, input feature, output feature], reversed as the window says."""
+    """Returns the kernel as [tap..., group, input feature, output feature].
+
+    It is reversed if the window says so.
+    """
     kernels = rhs.transpose(*labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature)
     *spatial, features, outputs = kernels.shape
     kernels = kernels[tuple(slice(None, None, -1 if w.window_reversal else 1) for w in window)]
@@ -142,7 +160,10 @@ def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window)
 
 
 def _grouped_result(output: Array, labels: DimLabels, groups: int) -> Array:
-    """A view of the result as [group, batch, spatial..., feature], the groups being blocks of its features."""
+    """Returns a view of the result as [group, batch, spatial..., feature].
+
+    The groups are blocks of its features.
+    """
     view = output.transpose(labels.output_batch, *labels.output_spatial, labels.output_feature)
     *rest, features = view.shape
     view = view.reshape(*rest, groups, features // groups) if groups > 1 else view[..., None, :]

@@ -45,7 +45,7 @@ def custom_call(
     except Violation:
         raise
     except Exception as error:
-        # Handlers of users may raise anything.
+        # User-defined handlers may raise anything.
         raise Violation("R004", "custom_call_target", f"the handler of '{call.target}' raised {type(error).__name__}: {error}") from error
     if result.element_type == "token":
         return Token()
@@ -56,7 +56,7 @@ def custom_call(
 
 
 def _read_only(operands: tuple[Value, ...]) -> list[Value]:
-    """Read-only views of the operands, since others may hold them, too."""
+    """Returns read-only views of the operands, since they may be in use elsewhere."""
     views = []
     for operand in operands:
         if isinstance(operand, np.ndarray):

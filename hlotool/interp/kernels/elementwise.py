@@ -1,4 +1,4 @@
-"""Elementwise kernels as data: the functions that compute an opcode for each kind of numbers, and how the result is rounded.
+"""Elementwise kernels as data: functions for each opcode and kind of numbers, and the rounding.
 
 `apply` computes any row; a plan compiler may fuse rows instead. Conversions are in `conversion`.
 """
@@ -28,12 +28,14 @@ Function = Callable[..., Any]
 
 
 class Elementwise(Record):
-    """How one opcode is computed: a function for each kind of operands, None for kinds for which HLO does not define it.
+    """The computation of one opcode: a function for each kind of operands.
 
-    Functions work on arrays of the type that is computed in; the result is rounded or wrapped to its element type afterwards. If it is
-    `exact`, the result for numbers of the element type is such a number again, so that rounding may be skipped. With `by_width`, the
-    function for integers takes the width of the element type as `bits`. `halves` is the function for f16, and for the 8-bit floats that
-    are computed as f16, if XLA:CPU rounds to f16 after each step.
+    The function is None for kinds for which HLO does not define the opcode. Functions work on
+    arrays of the type that is computed in; the result is rounded or wrapped to its element type
+    afterwards. If the row is `exact`, the result for numbers of the element type is again such a
+    number, so that rounding may be skipped. With `by_width`, the function for integers takes the
+    width of the element type as `bits`. `halves` is the function for f16, and for the 8-bit floats
+    that are computed as f16, if XLA:CPU rounds to f16 after each step.
     """
 
     opcode: str
@@ -55,12 +57,12 @@ class Elementwise(Record):
 
 
 def _of_any(opcode: str, function: Function, **rest: Any) -> Elementwise:
-    """A row with one function for floats, complex numbers and integers."""
+    """Returns a row with one function for floats, complex numbers and integers."""
     return Elementwise(opcode, function, function, function, **rest)
 
 
 def _analytic(opcode: str, function: Function, **rest: Any) -> Elementwise:
-    """A row for an opcode that is defined for real and complex numbers."""
+    """Returns a row for an opcode that is defined for real and complex numbers."""
     return Elementwise(opcode, function, function, **rest)
 
 
@@ -118,17 +120,20 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     _of_any("subtract", np.subtract),
     Elementwise("xor", integers=np.bitwise_xor, preds=np.logical_xor),
 )
-"""One row for each opcode that computes each element from the operands' elements of one type."""
+"""One row for each opcode that computes elements from operands' elements of one type."""
 
 
 def _computed_as_halves(number: NumberType) -> bool:
-    """Whether XLA:CPU computes in f16, so that results are rounded twice: 8-bit floats, except those that consist of an exponent."""
+    """Returns whether XLA:CPU computes in f16, so that results are rounded twice.
+
+    This is the case for 8-bit floats, except those that consist only of an exponent.
+    """
     form = number.element.float_format
     return number.bits == 8 and form is not None and form.signed
 
 
 def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
-    """The value of a row for arrays that NumPy can broadcast, in the result's element type."""
+    """Returns the value of a row for broadcastable arrays, in the result's element type."""
     first, held = operands[0].dtype, NUMBERS[result.element_type].held
     direct = _DIRECT.get((row.opcode, first))
     if direct is not None and operands[-1].dtype is first:
@@ -136,7 +141,8 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
         return values if values.dtype is held else rounded(values, NUMBERS[result.element_type])
     number = number_type(operands[0])
     for operand in operands[1:]:
-        # Floats of different types, which the parser accepts as XLA does, are computed in the wider one.
+        # Floats of different types, which the parser accepts as XLA does, are computed in the wider
+        # one.
         if operand.dtype != number.held and number_type(operand).bits > number.bits:
             number = number_type(operand)
     function = row.of_kind(number)
@@ -149,9 +155,10 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
 
 
 _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
-"""A cache by opcode and type, if operands need no conversion: for scalars, finding the function would cost more than calling it.
+"""A cache by opcode and type, for operands that need no conversion.
 
-Bounded by the table of rows. Threads may fill an entry twice, with the same function.
+For scalars, finding the function would cost more than calling it. The table of rows bounds the
+cache. Threads may fill an entry twice, with the same function.
 """
 
 
@@ -175,7 +182,7 @@ COMPARISONS: dict[str, Function] = {
     "LE": np.less_equal,
     "LT": np.less,
 }
-"""By the direction of a compare."""
+"""Comparison functions by the direction of a compare."""
 
 
 def _as_compared(array: Array, type: str | None) -> Array:
@@ -184,7 +191,10 @@ def _as_compared(array: Array, type: str | None) -> Array:
 
 @kernel("compare", batch="same")
 def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: ComparisonType | None) -> Array:
-    """IEEE comparison of floats, unless the type is TOTALORDER; other types repeat the kind of the operands."""
+    """Compares floats as in IEEE 754, unless the type is TOTALORDER.
+
+    The other types only repeat the kind of the operands.
+    """
     if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
         raise Violation("R004", "direction", "complex numbers have no order; compare them with EQ or NE")
     return np.asarray(COMPARISONS[direction](_as_compared(lhs, type), _as_compared(rhs, type)))
@@ -198,7 +208,10 @@ def select(pred: Array, on_true: Array, on_false: Array, *, result: Shape) -> Ar
 
 @kernel("clamp", batch="same")
 def clamp(minimum: Array, operand: Array, maximum: Array, *, result: Shape) -> Array:
-    """min(maximum, max(minimum, operand)): maximum if that is below minimum, NaN if any operand is NaN."""
+    """Computes min(maximum, max(minimum, operand)).
+
+    The result is `maximum` if that is below `minimum`, and NaN if any operand is NaN.
+    """
     larger = apply(_ROWS["maximum"], (minimum, operand), result)
     return apply(_ROWS["minimum"], (maximum, larger), result)
 

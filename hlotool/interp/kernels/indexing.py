@@ -1,4 +1,4 @@
-"""Kernels of opcodes that read or write at indices computed at run time: dynamic slices and gather.
+"""Kernels of opcodes that read or write at computed indices: dynamic slices and gather.
 
 As in XLA, start indices are clamped so that slices are in bounds.
 """
@@ -20,7 +20,10 @@ __all__ = ["along", "index_vectors", "starts_of"]
 
 
 def _starts(indices: Sequence[Array], sizes: Sequence[int], limits: Sequence[int]) -> list[int]:
-    """Start indices, passed as scalars or as one vector, clamped so that slices of `sizes` are within `limits`, or start at 0 if they are larger."""
+    """Returns start indices, passed as scalars or as one vector, clamped to keep slices in bounds.
+
+    Slices have these `sizes`, and are within `limits`. Slices that are larger start at 0.
+    """
     starts = [int(i) for i in (indices[0] if len(indices) == 1 and indices[0].ndim == 1 else indices)]
     return [min(max(start, 0), max(limit - size, 0)) for start, size, limit in zip(starts, sizes, limits, strict=True)]
 
@@ -41,7 +44,10 @@ def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result:
 
 
 def index_vectors(indices: Array, index_vector_dim: int) -> Array:
-    """The index vectors along the last dimension, as 64-bit integers; scalars are vectors of one."""
+    """Returns the index vectors along the last dimension, as 64-bit integers.
+
+    Scalars are vectors of one element.
+    """
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]
     # An unsigned index of 2^63 or more is out of range in any case.
@@ -50,14 +56,17 @@ def index_vectors(indices: Array, index_vector_dim: int) -> Array:
 
 
 def along(values: Array, dimension: int, rank: int) -> Array:
-    """A vector along one of `rank` dimensions."""
+    """Returns a vector as an array of this rank, along one dimension."""
     sizes = [1] * rank
     sizes[dimension] = len(values)
     return values.reshape(sizes)
 
 
 def starts_of(vectors: Array, index_map: Dims, operand_batching: Dims, indices_batching: Dims, index_vector_dim: int, rank: int) -> list[Array]:
-    """The start of the slice for each index vector: an array for each dimension of the operand, with the batch shape of the indices."""
+    """Returns the start of the slice for each index vector.
+
+    There is an array for each dimension of the operand, with the batch shape of the indices.
+    """
     batch = vectors.shape[:-1]
     starts = [np.zeros(batch, np.int64)] * rank
     for k, dimension in enumerate(index_map):
@@ -90,10 +99,10 @@ def gather(
     sizes = tuple(map(min, slice_sizes, operand.shape))
     lengths = [sizes[k] for k in window]
     if 0 in sizes:
-        # A collapsed dimension may be the empty one, XLA has zeros then.
+        # The empty dimension may be a collapsed one; XLA then returns zeros.
         gathered = np.zeros((*vectors.shape[:-1], *lengths), operand.dtype)
     elif not vectors.shape[-1] and not operand_batching_dims:
-        # The same slice everywhere.
+        # All index vectors are empty, so each selects the same slice.
         gathered = np.broadcast_to(operand[tuple([slice(size) for size in sizes])].reshape(lengths), (*vectors.shape[:-1], *lengths))
     else:
         starts = starts_of(vectors, start_index_map, operand_batching_dims, start_indices_batching_dims, index_vector_dim, rank)
@@ -103,20 +112,23 @@ def gather(
 
 
 def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, sizes: Dims, window: Sequence[int]) -> Array:
-    """[batch..., window...]: slices that start at these indices of the indexed dimensions, clamped, and at 0 of the others."""
+    """Returns slices that start at these indices, in the form [batch..., window...].
+
+    Indices of the indexed dimensions are clamped; slices start at 0 in the others.
+    """
     index = tuple([np.clip(start, 0, operand.shape[k] - sizes[k]) for start, k in zip(starts, indexed, strict=True)])
     is_whole = all(sizes[k] == (1 if k == 0 else limit) for k, limit in enumerate(operand.shape))
     if list(indexed) == [0] and is_whole and operand.flags.c_contiguous:
         # The fastest way for rows, but it would copy an operand that is not contiguous.
         rows = np.asarray(operand.take(index[0], 0))
         result_shape = (*index[0].shape, *(sizes[k] for k in window))
-        # An array, not a view of one, so that it can be overwritten and returned.
+        # Return an array, not a view of one, so that it can be overwritten and returned.
         return rows if rows.shape == result_shape else rows.reshape(result_shape)
-    # A view with every slice that there is; the dimensions of starts come first.
+    # A view that contains each possible slice; the dimensions of starts come first.
     shape = [operand.shape[k] - sizes[k] + 1 for k in indexed] + [sizes[k] for k in window]
     strides = [operand.strides[k] for k in (*indexed, *window)]
     if operand.dtype.isbuiltin == 1:
         return np.asarray(as_strided(operand, shape, strides)[index])
-    # NumPy's name for a type of ml_dtypes may be one that it does not know itself, such as f1.
+    # NumPy may not know its own name for a type of ml_dtypes, such as f1.
     patterns = operand.view(f"u{operand.itemsize}")
     return np.asarray(as_strided(patterns, shape, strides)[index]).view(operand.dtype)

@@ -1,6 +1,7 @@
 """Kernels of batch normalization and its gradient.
 
-They compute in double precision, block by block: it would take longer to allocate whole arrays of doubles than to compute them.
+They compute in double precision, block by block: allocating whole arrays of doubles would take
+longer than computing them.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from hlotool.opdefs.kinds import Int, Number
 __all__ = ["batch_norm_inference"]
 
 _BLOCK = 1 << 16
-"""The number of elements that are computed together: few enough for a core's cache."""
+"""The number of elements per block, few enough for a core's cache."""
 
 
 def _by_feature(operand: Array, feature_index: int) -> Array:
-    """The array as [outer, feature, inner], a view if it is contiguous."""
+    """Returns the array as [outer, feature, inner], which is a view if the array is contiguous."""
     sizes = operand.shape
     return operand.reshape(prod(sizes[:feature_index]), sizes[feature_index], prod(sizes[feature_index + 1 :]))
 
 
 def _blocks(array: Array) -> Iterator[slice]:
-    """Ranges of the outer dimension."""
+    """Returns ranges of the outer dimension."""
     step = max(1, _BLOCK // max(1, prod(array.shape[1:])))
     return (slice(start, start + step) for start in range(0, len(array), step))
 
 
 def _column(features: Array) -> Array:
-    """The numbers of the features in a shape that broadcasts with blocks."""
+    """Returns the numbers of the features in a shape that broadcasts with blocks."""
     return features.astype(np.float64)[:, None]
 
 
@@ -73,7 +74,10 @@ def batch_norm_inference(operand: Array, scale: Array, offset: Array, mean: Arra
 
 @kernel("batch-norm-grad", in_layout=True)
 def batch_norm_grad(operand: Array, scale: Array, mean: Array, variance: Array, grad_output: Array, *, epsilon: Number, feature_index: Int) -> Value:
-    """The gradients with respect to operand, scale and offset, where mean and variance are functions of the operand."""
+    """Returns the gradients with respect to operand, scale and offset.
+
+    Mean and variance are treated as functions of the operand.
+    """
     x, slope = _by_feature(operand, feature_index), _by_feature(grad_output, feature_index)
     center = _column(mean)
     steepness = 1 / np.sqrt(_column(variance) + epsilon)

@@ -1,7 +1,8 @@
-"""Kernels of opcodes that put elements in order: sort and topk.
+"""Kernels of opcodes that sort elements: sort and topk.
 
-Both are stable, whatever the attribute says. Comparators that only compare one operand's elements become keys for NumPy's sort. All
-others are called by a merge sort, for all pairs of one of its steps at once.
+Both are stable, regardless of the attribute. Comparators that only compare one operand's elements
+become keys for NumPy's sort. All others are called by a merge sort, for all pairs of one of its
+steps at the same time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
 
 
 def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
-    """Numbers whose ascending order is the comparator's, if it compares g(a) with g(b) for elements a and b of one operand; else None."""
+    """Returns numbers whose ascending order is the comparator's, or None.
+
+    The comparator must compare g(a) with g(b) for elements a and b of one operand.
+    """
     root = comparator.root
     if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
         return None
@@ -52,7 +56,7 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
         keys = total_order_keys(values)
     else:
         keys = values.astype(number.computed, copy=False)
-        # A NaN is neither before nor after anything, which is no order.
+        # A NaN is neither before nor after any number, so there is no order.
         if number.kind == "float" and np.isnan(keys).any():
             return None
     descends = (root.attributes["direction"] == "GT") != (first > second)
@@ -60,7 +64,10 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
 
 
 def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, int]] | None:
-    """The pairs of parameters by which two expressions differ; None if they differ in anything else."""
+    """Returns the pairs of parameters in which two expressions differ.
+
+    Returns None if they also differ in anything else.
+    """
     pairs: set[tuple[int, int]] = set()
     seen: set[tuple[Instruction, Instruction]] = set()
     stack = [(left, right)]
@@ -82,19 +89,25 @@ def _without_operands(x: Instruction) -> tuple[object, ...]:
 
 
 def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
-    """The values of one of the comparator's instructions for all elements, each passed as both elements of a pair."""
+    """Returns the values of one of the comparator's instructions for all elements.
+
+    Each element is passed as both elements of a pair.
+    """
     if key.parameter_number is not None:
         return rows[key.parameter_number // 2]
     return (yield Invoke(comparator, tuple(row for row in rows for _ in range(2)), rows[0].shape, root=key))
 
 
 def _reversed(keys: Array) -> Array:
-    """Keys of the opposite order, in which equal keys stay equal."""
+    """Returns keys of the opposite order, in which equal keys stay equal."""
     return np.asarray(np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys))
 
 
 def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
-    """The order of each row by merging runs of doubling length: a bisection finds the place of every element in the other run."""
+    """Returns the order of each row by merging runs, which double in length.
+
+    A bisection finds the position of each element in the other run.
+    """
     shape = rows[0].shape
     count = shape[-1]
     order = np.broadcast_to(np.arange(count), shape).copy()
@@ -113,25 +126,33 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
             rivals = [np.take_along_axis(row, np.minimum(middle, count - 1), axis=-1) for row in sorted_rows]
             pairs = [pair for own, rival in zip(sorted_rows, rivals, strict=True) for pair in _ordered(is_left, own, rival)]
             before = yield Invoke(comparator, tuple(pairs), shape)
-            # Equal elements of the left run stay before those of the right one.
+            # Equal elements of the left run stay before those of the right run.
             goes_up = (before == is_left) & (low < high)
             high = np.where(goes_up | (low >= high), high, middle)
             low = np.where(goes_up, middle + 1, low)
         target = place % length + (run // 2) * 2 * length + (low - start)
-        # Sorted, not written to their targets: a comparator that is not an order may send two elements to the same place.
+        # Sorted instead of written to their targets: a comparator that is not an order may send two
+        # elements to the same position.
         order = np.take_along_axis(order, np.argsort(target, axis=-1, kind="stable"), axis=-1)
         length *= 2
     return order
 
 
 def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
-    """The comparator's arguments: in the left run it tells whether the rival comes before, in the right run whether the own element does."""
+    """Returns the comparator's arguments.
+
+    In the left run, the comparator says whether the rival comes before; in the right run, whether
+    the own element does.
+    """
     return np.where(is_left, rival, own), np.where(is_left, own, rival)
 
 
 @kernel("topk")
 def topk(operand: Array, *, k: Int, largest: Bool) -> Value:
-    """Values and their indices in total order, NaNs and signed zeros included; equal ones keep their order."""
+    """Returns values and their indices in total order, including NaNs and signed zeros.
+
+    Equal values keep their order.
+    """
     keys = total_order_keys(operand)
     order = np.argsort(_reversed(keys) if largest else keys, axis=-1, kind="stable")[..., :k]
     return np.take_along_axis(operand, order, axis=-1), order.astype(np.int32)

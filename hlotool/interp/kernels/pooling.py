@@ -1,6 +1,7 @@
-"""Reductions of sliding windows by operations that may be applied in any order: one dimension after the other, in blocks.
+"""Reductions of sliding windows by operations that may be applied in any order.
 
-Blocks stay in the cache: a part of the dimensions over which no window slides, or strips of the results.
+They reduce one dimension after the other, in blocks that stay in the cache. A block is a part of
+the dimensions over which no window slides, or a strip of the results.
 """
 
 from __future__ import annotations
@@ -25,17 +26,22 @@ from hlotool.shapes.values import WindowDimension
 __all__ = ["pooled", "pooled_in_order"]
 
 _FEW_TAPS = 16
-"""Up to this number, elements of a window are combined one after the other; longer windows are made of shorter ones."""
+"""Maximum length of windows whose elements are combined one after the other.
+
+Longer windows are composed of shorter ones.
+"""
 _MOST_PADDING = 4
-"""How many times as long as the array a padded dimension may be."""
+"""Maximum ratio of padded to original dimension size."""
 _LONG_ROW, _SHORT_COLUMN = 256, 64
 _EXACT_SUMS = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
 def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array | None:
-    """The reductions of windows, each with init once; None if the order of elements matters, or the windows are unusual or wrong.
+    """Returns the reductions of windows, each with init once.
 
-    Sums of floats are sums of the sums along one dimension. Running sums of f32 are computed in f64 and rounded once.
+    Returns None if the order of elements matters, or if the windows are unusual or wrong. Sums of
+    floats are sums of the sums along one dimension. Running sums of f32 are computed in f64 and
+    rounded once.
 
     >>> from hlotool.interp.monoids import monoid_of
     >>> import hlotool
@@ -52,7 +58,8 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
     result = _pooled(ufunc, x, init, fill, window, sizes, number)
     if result is not None and monoid.may_have_wrong_zeros(result, x, init):
-        # The integers of the least and of the largest float are of no use as the result of an empty window, but that has init.
+        # The smallest and the largest integer would be useless as the result of an empty window,
+        # but even that includes init.
         keys = sign_keys(x)
         limits = np.iinfo(keys.dtype)
         least = np.array(limits.min if fill < 0 else limits.max, keys.dtype)
@@ -92,7 +99,7 @@ def _pooled(
 
 
 def _blocks(x: Array, window: Sequence[WindowDimension], sizes: Sequence[int], slides: list[int]) -> Iterator[tuple[slice, ...]]:
-    """Parts of the result whose windows have about BLOCK elements in all."""
+    """Yields parts of the result whose windows have about BLOCK elements in total."""
     last = x.ndim - 1
     order = [k for k in range(last) if k not in slides]
     order += [k for k in slides[:1] if window[k].size <= _FEW_TAPS and k != last]
@@ -108,7 +115,7 @@ def _blocks(x: Array, window: Sequence[WindowDimension], sizes: Sequence[int], s
 
 
 def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array:
-    """The reductions of windows of narrow floats, rounded after each of their elements, in row-major order."""
+    """Reduces windows of narrow floats in row-major order, rounding after each element."""
     number = number_type(x)
     ufunc, result = monoid.ufunc(number), np.empty(sizes, number.held)
     if 0 in sizes:
@@ -131,7 +138,7 @@ def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[Wind
 
 
 def _is_still(window: WindowDimension) -> bool:
-    """Whether each result along the dimension is made of the element at its own index."""
+    """Returns whether each result along the dimension is made of the element at its index."""
     return window == WindowDimension(1, window_dilation=window.window_dilation)
 
 
@@ -140,7 +147,10 @@ def _elements(block: Sequence[slice], slides: Sequence[int]) -> tuple[slice, ...
 
 
 def _strip(window: WindowDimension, where: slice) -> WindowDimension:
-    """The windows of some results, which follow each other: they slide over all elements, but begin later."""
+    """Returns the windows of some consecutive results.
+
+    They slide over all elements, but begin later.
+    """
     if _is_still(window):
         return window
     return replace(window, padding_low=window.padding_low - where.start * window.stride)
@@ -150,7 +160,7 @@ def _strip(window: WindowDimension, where: slice) -> WindowDimension:
 
 
 def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension, size: int, base: int) -> Callable[[Array], Array] | None:
-    """The function that reduces windows along the first dimension; None if there is none that would not take long."""
+    """Returns a function that reduces windows along the first dimension; None if all are slow."""
     if window.size <= _FEW_TAPS and not (window.size > _FEW_TAPS // 4 and _accumulates(ufunc, dtype, window, size, base)):
         places = [(targets, elements) for _, targets, elements in taps(window, size, base)]
         return partial(_by_taps, ufunc, places, size, fill)
@@ -166,7 +176,10 @@ def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension
 
 
 def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size: int, base: int) -> bool:
-    """Whether windows reach from the first element, or to the last one, and running sums of the type can be exact."""
+    """Returns whether running reductions give the results of windows, and can be exact.
+
+    The windows must start at the first element, or end at the last one.
+    """
     if window.window_dilation != 1 or window.base_dilation != 1 or window.stride != 1:
         return False
     reaches = _begins_first(window, size) or _begins_first(_reversed(window, size, base), size)
@@ -174,7 +187,10 @@ def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size
 
 
 def _by_taps(ufunc: Any, places: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
-    """One step for each tap of the window, first for taps that all windows have within the array."""
+    """Computes one step for each tap of the window.
+
+    Taps that are within the array for all windows come first.
+    """
     everywhere = slice(0, size, 1)
     whole = [x[elements] for targets, elements in places if targets == everywhere]
     if len(whole) > 1:
@@ -192,17 +208,17 @@ def _by_taps(ufunc: Any, places: list[tuple[slice, slice]], size: int, fill: Arr
 
 
 def _begins_first(window: WindowDimension, size: int) -> bool:
-    """Whether no window begins after the first element."""
+    """Returns whether no window begins after the first element."""
     return window.padding_low >= (size - 1) * window.stride
 
 
 def _reversed(window: WindowDimension, size: int, base: int) -> WindowDimension:
-    """The same windows, counted from the last element."""
+    """Returns the same windows, counted from the last element."""
     return replace(window, padding_low=(size - 1) * window.stride + window.size - base - window.padding_low)
 
 
 def _accumulated(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
-    """Parts of the running reduction from the first element to the last, or the other way round."""
+    """Returns parts of the running reduction from the first to the last element, or in reverse."""
     if not _begins_first(window, size):
         return _accumulated(ufunc, _reversed(window, size, len(x)), size, fill, x[::-1])[::-1]
     running = _running(ufunc, x)
@@ -217,7 +233,7 @@ def _accumulated(ufunc: Any, window: WindowDimension, size: int, fill: Array, x:
 
 
 def _running(ufunc: Any, x: Array) -> Array:
-    """The reductions of all first elements, along the first dimension."""
+    """Returns the running reduction along the first dimension."""
     dtype = _EXACT_SUMS.get(x.dtype.kind, x.dtype) if ufunc is np.add else x.dtype
     if x[0].size < _LONG_ROW or (len(x) > _SHORT_COLUMN and abs(x.strides[0]) < abs(x.strides[-1])):
         return np.asarray(ufunc.accumulate(x, axis=0, dtype=dtype))
@@ -230,12 +246,12 @@ def _running(ufunc: Any, x: Array) -> Array:
 
 
 def _by_reshaping(ufunc: Any, window: WindowDimension, size: int, x: Array) -> Array:
-    """Windows one next to the other are the rows of an array."""
+    """Reduces adjacent windows as the rows of an array."""
     return reduced_along(ufunc, x[: size * window.size].reshape(size, window.size, *x.shape[1:]), (1,), x.dtype)
 
 
 def _by_doubling(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
-    """Windows are composed of reductions of 1, 2, 4, ... elements."""
+    """Composes windows of reductions of 1, 2, 4, ... elements."""
     spans = np.full(((size - 1) * window.stride + window.size, *x.shape[1:]), fill)
     target, source = max(0, window.padding_low), max(0, -window.padding_low)
     count = max(0, min(len(spans) - target, len(x) - source))

@@ -1,6 +1,7 @@
-"""Kernels of opcodes that make random numbers: bits by named algorithms, `rng` from the run's seed, and the device's own state.
+"""Kernels of opcodes that generate random numbers.
 
-All are the same on every machine. The numbers of `rng` are hlotool's own, since HLO leaves them open.
+These are bits by named algorithms, `rng` from the run's seed, and the device's own state. All are
+the same on every machine. The numbers of `rng` are hlotool's own, since HLO leaves them open.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ __all__ = ["threefry"]
 _WORD, _LONG = np.uint32, np.uint64
 _HALF = _LONG(32)
 _BLOCK = 1 << 14
-"""The number of counters that are computed at a time, so that they stay in a core's cache."""
+"""The number of counters computed at the same time, so that they stay in a core's cache."""
 
 
 def _words(numbers: Array) -> tuple[Array, Array]:
-    """The lower and the upper 32 bits."""
+    """Returns the lower and the upper 32 bits."""
     return numbers.astype(_WORD), (numbers >> _HALF).astype(_WORD)
 
 
@@ -44,7 +45,10 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
-    """The two words of random bits for each counter; keys and counters are 64-bit numbers, one key or as many."""
+    """Returns the two words of random bits for each counter.
+
+    Keys and counters are 64-bit numbers; there is one key, or one for each counter.
+    """
     low, high = _words(key)
     keys = (low, high, low ^ high ^ _WORD(0x1BD11BDA))
     x, y = (word.reshape(-1) for word in _words(counters))
@@ -55,7 +59,7 @@ def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
 
 
 def _threefry_rounds(keys: Sequence[Array], x: Array, y: Array) -> None:
-    """Overwrites the words of counters."""
+    """Runs the rounds, overwriting the words of counters."""
     x += keys[0]
     y += keys[1]
     upper = np.empty_like(y)
@@ -71,7 +75,11 @@ def _threefry_rounds(keys: Sequence[Array], x: Array, y: Array) -> None:
 
 
 def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
-    """Two words for each counter: one number of 64 bits, or two neighbors along one dimension, the first even or else the largest one."""
+    """Returns the state after the numbers, and the numbers, from two words for each counter.
+
+    The words are one 64-bit number, or two neighbors along one dimension. This is the first
+    dimension of even size, or else the largest one.
+    """
     key, counter = state[0], state[1]
     half = list(sizes)
     split = next((k for k, size in enumerate(sizes) if size % 2 == 0), int(np.argmax(sizes)) if sizes else -1)
@@ -102,7 +110,10 @@ def _philox_rounds(key: Array, low: Array, high: Array) -> list[Array]:
 
 
 def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
-    """Four words for each counter of 128 bits; a state of two numbers holds the lower half, and the key is the upper half."""
+    """Returns the state after the numbers, and the numbers, from four words per 128-bit counter.
+
+    A state of two numbers holds the lower half of the counter, and the key is the upper half.
+    """
     key, low = state[0], state[1]
     high = state[2] if len(state) > 2 else key
     count = prod(sizes)
@@ -114,18 +125,18 @@ def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array
         carried = np.where(lows < low, high + _LONG(1), high)
         for k, words in enumerate(_philox_rounds(key, lows, carried)):
             rows[:, k] = words
-    # Two words of 64 bits, or four of 32; the lower half comes first.
+    # Two words of 64 bits, or four of 32 bits; the lower half comes first.
     numbers = (_joined(drawn[:, ::2], drawn[:, 1::2]) if bits == 64 else drawn).reshape(-1)
     after = low + _LONG(blocks)
     state_after = [key, after, high + _LONG(after < low)][: len(state)]
     return np.array(state_after), numbers[:count].reshape(sizes)
 
 
-# With the numbers of bytes that a state may have: a key and a counter, which has one or two words.
+# With the sizes in bytes that a state may have: a key, and a counter of one or two words.
 _ALGORITHMS: dict[str, tuple[Callable[[Array, Sequence[int], int], tuple[Array, Array]], tuple[int, ...]]] = {
     "rng_three_fry": (_three_fry, (16,)),
     "rng_philox": (_philox, (16, 24)),
-    # As on XLA:CPU.
+    # The same algorithm as on XLA:CPU.
     "rng_default": (_philox, (16, 24)),
 }
 
@@ -138,7 +149,7 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
         raise Violation("R004", "operand 0", f"the state of {algorithm} must be {shapes}, got {result.elements[0].text_without_layout}")
     bits = result.elements[1]
     number = NUMBERS[bits.element_type]
-    # As 64-bit numbers, whatever the element type of the state; the number of bits is the same.
+    # As 64-bit numbers, regardless of the state's element type; the number of bits is the same.
     after, drawn = generate(np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
     return after.view(state.dtype), drawn.astype(f"u{number.held.itemsize}").view(number.held)
 
@@ -147,7 +158,7 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
 
 
 def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
-    """64 random bits for each element, different for each instruction, device and execution."""
+    """Returns 64 random bits for each element; they depend on instruction, device and execution."""
     key = np.random.SeedSequence([seed, device.number, memory.number]).generate_state(1, _LONG)[0]
     state, bits = _philox(np.array([key, memory.counter, 0], _LONG), sizes, 64)
     memory.counter = int(state[1])
@@ -155,24 +166,24 @@ def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device)
 
 
 def _fractions(bits: Array, number: NumberType) -> Array:
-    """Numbers in [0, 1) with as many random bits as the mantissa of the type that is computed in."""
+    """Returns numbers in [0, 1) with as many random bits as the computed type's mantissa."""
     mantissa = 52 if number.computed == np.float64 else 23
     return np.asarray((bits >> _LONG(64 - mantissa)).astype(number.computed) * number.computed.type(2.0**-mantissa))
 
 
 def _uniform(bits: Array, low: Array, high: Array, number: NumberType) -> Array:
-    """Numbers in [low, high), or low if the two are equal."""
+    """Returns numbers in [low, high), or low if both are equal."""
     if number.kind == "pred":
         return np.where((bits & _LONG(1)).astype(bool), high, low)
     if number.kind == "float":
         return np.asarray(_fractions(bits, number) * (high - low) + low)
-    # Modulo 2^64, the difference is right for signed numbers, too.
+    # Modulo 2^64, the difference is correct for signed numbers, too.
     span = high.astype(np.int64).view(_LONG) - low.astype(np.int64).view(_LONG)
     return np.asarray((np.where(span == 0, _LONG(0), bits % np.maximum(span, _LONG(1))) + low.astype(np.int64).view(_LONG)).astype(number.computed))
 
 
 def _normal(bits: Array, mean: Array, deviation: Array, number: NumberType) -> Array:
-    """Normally distributed numbers by the Box-Muller transform, one of each pair."""
+    """Returns normally distributed numbers by the Box-Muller transform, one of each pair."""
     first, second = _fractions(bits, number), _fractions(bits << _LONG(32), number)
     radius = np.sqrt(-2 * np.log1p(-first))
     return np.asarray((radius * np.cos(2 * np.pi * second)).astype(number.computed) * deviation + mean)
@@ -187,7 +198,7 @@ def rng(
 ) -> Array:
     number = NUMBERS[result.element_type]
     if number.kind == "complex" or (number.kind != "float" and distribution == "rng_normal"):
-        raise Violation("R004", "shape", f"'rng' has no {distribution} for {number.element.name}")
+        raise Violation("R004", "shape", f"'rng' does not support {distribution} for {number.element.name}")
     bits = _drawn_bits(device.memory_of(site), result.dimensions, options.seed, device)
     low, high = (converted(x, number).astype(number.computed) for x in (first, second))
     numbers = _DISTRIBUTIONS[distribution](bits, low, high, number)
@@ -197,12 +208,12 @@ def rng(
 # ---- the device's own state -------------------------------------------------------------------------------------------
 
 _FIRST_STATE = 0x7012395
-"""The initial state on XLA:CPU, which has a state for each instruction."""
+"""The initial state on XLA:CPU, which has one state for each instruction."""
 
 
 @kernel("rng-get-and-update-state")
 def rng_get_and_update_state(*, delta: Int, device: Device, site: Hashable) -> Array:
-    """The 128 bits of the state before delta is added, the lower half first."""
+    """Returns the 128 bits of the state before delta is added, the lower half first."""
     memory = device.memory_of(site, _FIRST_STATE)
     state = memory.counter
     memory.counter = (state + delta) % 2**128

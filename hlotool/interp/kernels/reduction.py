@@ -28,7 +28,10 @@ __all__ = ["as_parameters", "listed"]
 
 
 def as_parameters(values: Sequence[Array], computation: Computation, first: int) -> tuple[Array, ...]:
-    """The arrays in the element types of the computation's parameters from `first` on, which mixed precision lets differ."""
+    """Converts arrays to the types of a computation's parameters, from parameter `first` on.
+
+    With mixed precision, the types may differ.
+    """
     parameters = computation.parameters[first : first + len(values)]
     return tuple(converted(x, NUMBERS[p.shape.element_type]) for x, p in zip(values, parameters, strict=True))
 
@@ -39,7 +42,7 @@ def listed(value: Value) -> tuple[Array, ...]:
 
 @kernel("map")
 def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
-    # Dynamic dimensions may be smaller than those of the result's shape.
+    # Dynamic dimensions may be smaller than in the result's shape.
     sizes = operands[0].shape if operands else result.dimensions
     return (yield Invoke(to_apply, as_parameters(operands, to_apply, 0), sizes))
 
@@ -47,24 +50,25 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
 # ---- reduce -----------------------------------------------------------------------------------------------------------
 
 _LONG = 1024
-"""The number of steps from which on it pays to find out whether a reducer may be applied in pairs."""
+"""Minimum number of steps for which it pays to test whether a reducer may be applied in pairs."""
 _WINDOW = 32
 _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
 
 def _adds_up(x: Instruction) -> bool:
-    """Whether results depend on the order of additions, or of multiplications, that NumPy chooses."""
+    """Returns whether results depend on NumPy's order of additions or multiplications."""
     monoid = monoid_of(x.attributes["to_apply"])
     return monoid is not None and not monoid.compares and NUMBERS[x.operands[0].shape.element_type].kind in ("float", "complex")
 
 
 @kernel("reduce", in_layout=_adds_up)
 def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
-    """acc = f(acc, x) from the init values over the reduced elements in row-major order, whatever the order of `dimensions`.
+    """Computes acc = f(acc, x) from the init values over the reduced elements in row-major order.
 
-    HLO leaves open how often an init value enters and how elements are grouped, which makes a difference if init is not an identity of
-    the reducer or the reducer is not associative. Both are done as on XLA:CPU, see `_in_windows` and `_starts_once`; a single element is
-    returned unchanged.
+    The order of `dimensions` does not matter. HLO leaves open how often an init value enters and
+    how elements are grouped. This makes a difference if init is not an identity of the reducer or
+    if the reducer is not associative. Both follow XLA:CPU, see `_in_windows` and `_starts_once`; a
+    single element is returned unchanged.
     """
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
@@ -88,7 +92,11 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
 
 
 def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """A tuple of the reduced inputs; of reducers such as argmax, init is the only pair that they are applied to, and only if it may win."""
+    """Returns a tuple of the reduced inputs.
+
+    Reducers such as argmax are only applied to the init values and the winners, and only if the
+    init values may win.
+    """
     arg_reducer = arg_reducer_of(reducer) if len(inputs) == 2 else None
     winners = arg_reducer.winners(inputs, inits, axes) if arg_reducer is not None else None
     if winners is None or arg_reducer is None:
@@ -100,7 +108,10 @@ def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 
 
 def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
-    """Whether init enters once on XLA:CPU: a library computes large sums, and sums of equal elements are products."""
+    """Returns whether init enters only once on XLA:CPU.
+
+    There, a library computes large sums, and sums of equal elements are computed as products.
+    """
     if not monoid.is_sum:
         return False
     if number_type(x).element.name in _LIBRARY_TYPES and x.size >= _LIBRARY_SIZE:
@@ -110,21 +121,25 @@ def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
 
 
 def _is_rounded(x: Array, monoid: Monoid) -> bool:
-    """Whether the result of the operation may be no number of the element type, so that it makes a difference when it is rounded."""
+    """Returns whether the operation's results need rounding to the element type.
+
+    If so, it makes a difference when they are rounded.
+    """
     number = number_type(x)
     return not monoid.compares and number.kind == "float" and number.computed != number.held
 
 
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
-    """Whether sums and products of narrow floats are rounded after every step, as on XLA:CPU.
+    """Returns whether sums and products of narrow floats are rounded after each step.
 
-    If windows have so many elements that steps would take too long, they are rounded once, which is more exact.
+    XLA:CPU does so. If windows have so many elements that single steps would take too long, results
+    are rounded once, which is more exact.
     """
     return monoid is not None and _is_rounded(x, monoid) and prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 
 
 def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
-    """The reductions of windows of 32 along each reduced dimension, repeated until no dimension is larger."""
+    """Reduces windows of 32 elements along each reduced dimension, until no dimension is larger."""
     while any(x.shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
         for k, size in enumerate(x.shape):
@@ -138,7 +153,10 @@ def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ..
 
 
 def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """A tuple of the reduced inputs: one step for each reduced element, for all results at once."""
+    """Returns a tuple of the reduced inputs, computed by one step per reduced element.
+
+    A step updates all results at once.
+    """
     kept = tuple([size for k, size in enumerate(inputs[0].shape) if k not in axes])
     steps = prod(inputs[0].shape[k] for k in axes)
     rows = [np.moveaxis(x, axes, range(len(axes))).reshape(steps, *kept) for x in inputs]
@@ -151,7 +169,10 @@ def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array
 
 
 def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
-    """Whether f(f(a, b), c) equals f(a, f(b, c)) up to rounding for triples of neighboring elements."""
+    """Returns whether f(f(a, b), c) equals f(a, f(b, c)) up to rounding.
+
+    Triples of neighboring elements are tested.
+    """
     parameters = reducer.parameters
     if any(a.shape.element_type != b.shape.element_type for a, b in zip(parameters[: len(rows)], parameters[len(rows) :], strict=True)):
         return False
@@ -171,7 +192,7 @@ def _agree(x: Array, y: Array) -> bool:
 
 
 def _paired(reducer: Computation, rows: list[Array]) -> Run:
-    """One row: neighbors are combined, in order, until one element is left."""
+    """Combines neighbors, in order, until one row is left, and returns it."""
     while (count := len(rows[0])) > 1:
         batch = (count // 2, *rows[0].shape[1:])
         even = [row[0 : count - 1 : 2] for row in rows]
@@ -186,7 +207,10 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
 
 @kernel("scan")
 def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: Bool, to_apply: Computation, result: Shape) -> Run:
-    """One call for each index along the dimension; an output has the index of its inputs."""
+    """Calls the computation for each index along the dimension.
+
+    An output has the index of its inputs.
+    """
     count, axis = len(operands) - num_carries, dimensions[0]
     rows = [np.moveaxis(x, axis, 0) for x in operands[:count]]
     carries = operands[count:]
@@ -206,12 +230,18 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
 # ---- reduce-window ----------------------------------------------------------------------------------------------------
 
 _LONG_WINDOW = 64
-"""The length from which on windows are composed of shorter ones; JAX writes a running sum as windows as long as the array."""
+"""Minimum length of windows that are composed of shorter ones.
+
+JAX expresses a running sum by windows as long as the array.
+"""
 
 
 @kernel("reduce-window", in_layout=_adds_up)
 def reduce_window(*operands: Array, window: Window, to_apply: Computation, result: Shape) -> Run:
-    """acc = f(acc, x) for each tap of the window, for all positions at once; padding and holes are skipped."""
+    """Computes acc = f(acc, x) for each tap of the window, for all positions at once.
+
+    Padding and holes are skipped.
+    """
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
     inputs = as_parameters(operands[:count], to_apply, count)
@@ -231,7 +261,10 @@ def reduce_window(*operands: Array, window: Window, to_apply: Computation, resul
 
 
 def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
-    """A tuple of the reductions at `sizes` positions of the window; padding and holes are skipped."""
+    """Returns a tuple of the reductions at `sizes` positions of the window.
+
+    Padding and holes are skipped.
+    """
     monoid = monoid_of(reducer) if len(inputs) == 1 else None
     if monoid is not None and _is_rounded(inputs[0], monoid):
         return (pooled_in_order(monoid, inputs[0], inits[0], window, sizes),)
@@ -249,7 +282,7 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
 
 
 def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Window) -> Run:
-    """Whether windows hold many elements and the reducer is associative."""
+    """Returns whether windows hold many elements and the reducer is associative."""
     counts = [min(w.size, base) for w, base in zip(window, inputs[0].shape, strict=True)]
     if max(counts) <= _LONG_WINDOW:
         return False
@@ -259,7 +292,10 @@ def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Windo
 
 
 def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
-    """The result of `_window_fold` for an associative reducer: one dimension after the other, the last one first, with init once."""
+    """Returns the result of `_window_fold` for an associative reducer, with init entering once.
+
+    Reduces one dimension at a time, starting with the last one.
+    """
     rows = list(inputs)
     is_empty = np.zeros(sizes, bool)
     for axis in range(len(window) - 1, -1, -1):
@@ -276,17 +312,21 @@ def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 
 
 def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple[Array, Array]:
-    """Along one dimension without window dilation: the first element in each window, and the one after its last."""
+    """Returns the first element in each window along one dimension, and the one after its last.
+
+    There must not be any window dilation.
+    """
     start = np.arange(size) * window.stride - window.padding_low
-    # Elements are base_dilation apart, so this many are before a place.
+    # Elements are base_dilation apart, so this many of them are before a position.
     low, high = (np.clip(-(-place // window.base_dilation), 0, base) for place in (start, start + window.size))
     return low, high
 
 
 def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, high: Array) -> Run:
-    """The reductions of the elements from low to high along the first dimension, each composed of ranges of 1, 2, 4, ... elements.
+    """Returns the reductions of the elements from low to high along the first dimension.
 
-    The results of empty ranges are arbitrary.
+    Each is composed of the reductions of ranges of 1, 2, 4, ... elements. The results of empty
+    ranges are arbitrary.
     """
     totals = [np.empty((len(low), *row.shape[1:]), row.dtype) for row in rows]
     place, length = low.copy(), high - low
@@ -304,7 +344,7 @@ def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, hig
         place, begun = np.where(takes, place + span, place), begun | takes
         if 2 * span > length.max():
             return totals
-        # Ranges of twice the length begin at all indices but the last ones.
+        # Ranges of twice the length begin at all indices except the last ones.
         halves = (*(x[:-span] for x in spans), *(x[span:] for x in spans))
         spans = list(listed((yield Invoke(reducer, halves, halves[0].shape))))
         span *= 2

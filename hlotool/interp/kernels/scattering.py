@@ -1,6 +1,7 @@
-"""Kernels that combine values into an array at computed places: scatter and select-and-scatter.
+"""Kernels that combine values into an array at computed positions: scatter and select-and-scatter.
 
-Updates are applied in row-major order, each to the result of those before it. The loop is over repeated places, not over updates.
+Updates are applied in row-major order, each to the result of those before it. The loop is over
+repeated positions, not over updates.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ from hlotool.shapes.values import WindowDimension
 __all__: list[str] = []
 
 _BLOCK = 1 << 16
-"""The number of elements that are combined at a time, so that they stay in a core's cache."""
+"""The number of elements combined at the same time, so that they stay in a core's cache."""
 
 _FEWEST_IN_PASS = 2048
-"""A pass over fewer elements takes longer than combining them one by one."""
+"""Minimum number of elements of a pass; fewer are combined faster one by one."""
 
 
 def _combine(reducer: Computation, targets: list[Array], places: Array, updates: list[Array]) -> Run:
     """Writes f(target, update) into flat arrays, one update after the other."""
     if reducer.root.parameter_number == 1 and len(targets) == 1:
-        # NumPy assigns in order, so the last update of a place stays.
+        # NumPy assigns in order, so the last update at a position remains.
         targets[0][places] = updates[0]
         return None
     monoid = monoid_of(reducer)
@@ -52,10 +53,14 @@ def _combine(reducer: Computation, targets: list[Array], places: Array, updates:
 
 
 def _passes(places: Array) -> list[Array]:
-    """The indices of the updates that come first at their places, of those that come second, and so on; no place is repeated in one."""
+    """Returns the indices of the updates that come first at their positions, then second, etc.
+
+    No position is repeated within a pass.
+    """
     if not len(places):
         return []
-    # NumPy sorts numbers much faster than it sorts indices of numbers; the lower bits keep the order of equal ones.
+    # NumPy sorts numbers much faster than indices of numbers; the lower bits keep equal ones in
+    # order.
     numbers, bits = np.arange(len(places)), len(places).bit_length()
     lower = (1 << bits) - 1
     ordered = np.sort((places.astype(np.int64, copy=False) << bits) | numbers)
@@ -82,7 +87,7 @@ def scatter(
     result: Shape,
     can_alias: bool,
 ) -> Run:
-    """Windows of updates that do not lie entirely within the operand are skipped."""
+    """Combines updates into the operands; windows that are not entirely in bounds are skipped."""
     count = len(operands) // 2
     inputs = as_parameters(operands[:count], to_apply, 0)
     updates = as_parameters(operands[count + 1 :], to_apply, count)
@@ -95,7 +100,8 @@ def scatter(
     vectors = index_vectors(operands[count], index_vector_dim)
     sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
     starts = starts_of(vectors, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims, index_vector_dim, rank)
-    # Updates with the scattered dimensions first and those of the window after, in the operand's order.
+    # Updates with the scattered dimensions first, and those of the window after them, in the
+    # operand's order.
     moved = [np.moveaxis(u, update_window_dims, range(batch, u.ndim)) for u in updates]
     window = [k for k in range(rank) if k not in inserted_window_dims and k not in input_batching_dims]
     lengths = dict(zip(window, moved[0].shape[batch:], strict=True))
@@ -103,9 +109,9 @@ def scatter(
     for k, start in enumerate(starts):
         fits &= (start >= 0) & (start <= sizes[k] - lengths.get(k, 1))
     starts = [start[fits] for start in starts]
-    # Without a copy if all fit.
+    # Avoid a copy if all windows fit.
     kept = [u.reshape(fits.size, *u.shape[batch:]) if fits.all() else u[fits] for u in moved]
-    # The arrays themselves are returned, and no views of them, so that they can be updated in place again.
+    # Return the arrays themselves, not views of them, so that they can be updated in place again.
     totals = [x if can_alias and x is operands[0] and x.flags.c_contiguous else np.array(x, order="C") for x in inputs]
     indexed = [k for k in range(rank) if k in scatter_dims_to_operand_dims or k not in lengths]
     passes = _passes_of_slices(starts, indexed, sizes, lengths) if kept[0].size > len(kept[0]) else None
@@ -123,13 +129,16 @@ def scatter(
 
 
 def _assign(target: Array, update: Array, out: Array) -> Array:
-    """Combines as a reducer does that returns the update."""
+    """Combines in the same way as a reducer that returns the update."""
     out[...] = update
     return out
 
 
 def _in_place(reducer: Computation, target: Array) -> Any:
-    """What combines elements of an array with updates, with `out` as a ufunc has it; None for reducers that must be run."""
+    """Returns the function that combines elements with updates; it takes `out` like a ufunc.
+
+    Returns None for reducers that must be run.
+    """
     if reducer.root.parameter_number == 1:
         return _assign
     monoid = monoid_of(reducer)
@@ -139,9 +148,10 @@ def _in_place(reducer: Computation, target: Array) -> Any:
 def _with_only_slice(
     operand: Array, indices: Array, update: Array, dims: tuple[Dims, Dims, Dims], index_vector_dim: int, reducer: Computation, owned: Array | None
 ) -> Array | None:
-    """The result of a scatter with a single index vector, in the memory of `owned` if that is not None; None for others.
+    """Returns the result of a scatter with a single index vector; None for other scatters.
 
-    `dims` are the window, the inserted and the scattered dimensions.
+    The result is in the memory of `owned` if that is not None. `dims` are the window, the inserted
+    and the scattered dimensions.
     """
     window, _, scattered = dims
     if not indices.size == len(scattered) > 0 or not 0 <= index_vector_dim <= indices.ndim:
@@ -157,7 +167,10 @@ def _with_only_slice(
 
 
 def _lengths_of_only_slice(operand: Array, update: Array, window: Dims, inserted: Dims, index_map: Dims) -> list[int] | None:
-    """The sizes of the slice that the only index vector is about, along all dimensions; None if dimensions are not what they should be."""
+    """Returns the sizes of the slice for the only index vector, along all dimensions.
+
+    Returns None if the dimensions are not valid.
+    """
     dimensions = range(operand.ndim)
     if len(window) + len(inserted) != operand.ndim or any(list(numbers) != sorted(set(numbers)) for numbers in (window, inserted)):
         return None
@@ -169,7 +182,7 @@ def _lengths_of_only_slice(operand: Array, update: Array, window: Dims, inserted
 
 
 def _combine_at(combine: Any, total: Array, starts: Mapping[int, int], lengths: Sequence[int], update: Array) -> None:
-    """Writes f(target, update) into the one slice that begins there, if it lies entirely within the array."""
+    """Writes f(target, update) into a single slice, if it lies entirely within the array."""
     parts: list[Any] = []
     for k, (size, length) in enumerate(zip(total.shape, lengths, strict=True)):
         start = starts.get(k, 0)
@@ -181,7 +194,10 @@ def _combine_at(combine: Any, total: Array, starts: Mapping[int, int], lengths: 
 
 
 def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
-    """[update, window...]: the numbers of the elements of each slice, in row-major order; of size 1 where they are the same."""
+    """Returns the numbers of the elements of each slice, in row-major order.
+
+    The form is [update, window...], with size 1 for dimensions along which they are the same.
+    """
     rank = 1 + len(lengths)
     places = np.zeros((1,) * rank, np.int64)
     for k, start in enumerate(starts):
@@ -193,7 +209,10 @@ def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int,
 
 
 def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:
-    """As `_passes`, of whole slices; None if slices may overlap in part, or if passes would be of too few elements."""
+    """Like `_passes`, for whole slices.
+
+    Returns None if slices may overlap in part, or if passes would have too few elements.
+    """
     if any(lengths.get(k, 1) != 1 for k in indexed) or not indexed:
         return None
     numbers = np.zeros(len(starts[0]), np.int64)
@@ -204,14 +223,17 @@ def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Se
 
 
 def _indexed_first(total: Array, indexed: Sequence[int], lengths: Mapping[int, int]) -> Array:
-    """A view of the elements that slices may have, with the indexed dimensions first."""
+    """Returns a view of the elements that slices may contain, with the indexed dimensions first."""
     others = [k for k in range(total.ndim) if k not in indexed]
     view = total.transpose(*indexed, *others)
     return view[(slice(None),) * len(indexed) + tuple([slice(lengths[k]) for k in others])]
 
 
 def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Array, ...], updates: list[Array], passes: list[Array]) -> Run:
-    """Writes f(target, update) into slices of arrays at indices of their first dimensions, one update of a slice after the other."""
+    """Writes f(target, update) into slices of arrays, one update of a slice after the other.
+
+    The slices are at indices of the first dimensions.
+    """
     if reducer.root.parameter_number == 1 and len(targets) == 1:
         targets[0][index] = updates[0]
         return None
@@ -230,20 +252,23 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
 
 
 def _at(array: Array, index: tuple[Array, ...]) -> Array:
-    """The elements at indices of the first dimensions, which are in range."""
+    """Returns the elements at indices of the first dimensions, which are in range."""
     if len(index) > 1 or not array.flags.c_contiguous:
         return array[index]
-    # NumPy checks the indices otherwise, and would copy arrays of another order.
+    # `take` would copy arrays in another memory order, and checks the indices without a mode.
     return np.take(array, index[0], 0, mode="clip")
 
 
 _PART = 1 << 18
-"""The number of elements of a part of an array that is worked on at a time."""
+"""The number of elements per part of an array."""
 
 
 @kernel("select-and-scatter")
 def select_and_scatter(operand: Array, source: Array, init_value: Array, *, window: Window, select: Computation, scatter: Computation) -> Run:
-    """In each window, the element that `select` prefers to all that follow it receives the window's source value."""
+    """Scatters each window's source value to the element that `select` prefers.
+
+    `select` prefers this element to all that follow it in the window.
+    """
     result = np.full(operand.shape, init_value)
     for part in _parts(operand, window):
         place, is_set = yield from _selected(select, operand[part], window, source[part].shape)
@@ -252,7 +277,10 @@ def select_and_scatter(operand: Array, source: Array, init_value: Array, *, wind
 
 
 def _parts(operand: Array, window: Window) -> Iterator[Any]:
-    """Parts along the first dimension that have nothing to do with each other since no window slides over it, or else the whole."""
+    """Returns independent parts along the first dimension if no window slides over it.
+
+    Otherwise, the only part is the whole array.
+    """
     if not window or window[0] != WindowDimension(1, window_dilation=window[0].window_dilation):
         return iter((...,))
     step = max(1, _PART // max(1, operand[:1].size))
@@ -260,7 +288,7 @@ def _parts(operand: Array, window: Window) -> Iterator[Any]:
 
 
 def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[int, ...]) -> Run:
-    """The flat index of the element that is selected in each window, and which windows have one."""
+    """Returns the flat index of the selected element of each window, and which windows have one."""
     best = np.zeros(sizes, operand.dtype)
     numbers = np.arange(operand.size, dtype=np.int32 if operand.size < 1 << 31 else np.int64).reshape(operand.shape)
     place, is_set, all_set = np.zeros(sizes, numbers.dtype), np.zeros(sizes, bool), False
@@ -281,7 +309,10 @@ def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[
 
 
 def _replace(target: Array, values: Array, where: Array) -> None:
-    """Like `np.copyto`, by arithmetic on bits: a branch for each element takes several times as long if the mask cannot be predicted."""
+    """Like `np.copyto`, by bit arithmetic.
+
+    Branching for each element takes several times as long if the mask cannot be predicted.
+    """
     size = target.itemsize
     if size > 8:
         np.copyto(target, values, where=where)

@@ -1,4 +1,4 @@
-"""Kernels of opcodes that move elements: broadcast, reshape, transpose, slice, pad, concatenate, iota and their kin.
+"""Kernels of opcodes that move elements, such as broadcast, reshape, transpose, slice and pad.
 
 Results are views of the operands if NumPy has a view for them.
 """
@@ -24,13 +24,16 @@ __all__: list[str] = []
 def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
     """Moves the operand's dimensions to those in `dimensions`, in any order."""
     if not operand.ndim:
-        # Ten times faster than `np.broadcast_to`, and loops over small arrays are full of broadcast constants.
+        # Ten times faster than `np.broadcast_to`; loops over small arrays are full of broadcast
+        # constants.
         return np.ndarray(result.dimensions, operand.dtype, operand, 0, (0,) * result.rank)
     sizes, wanted = [1] * result.rank, list(result.dimensions)
     dynamic = result.dynamic or (False,) * result.rank
     for dimension, size in zip(dimensions, operand.shape, strict=True):
         if size != wanted[dimension] and not dynamic[dimension]:
-            raise Violation("R004", "shape", f"dimension {dimension} of the result has {wanted[dimension]} elements, the operand has {size} for it")
+            raise Violation(
+                "R004", "shape", f"dimension {dimension} of the result has size {wanted[dimension]}, but the operand has size {size} for it"
+            )
         # The operand's size, which is the actual one if the dimension is dynamic.
         sizes[dimension] = wanted[dimension] = size
     ascending = sorted(range(len(dimensions)), key=dimensions.__getitem__)
@@ -49,7 +52,10 @@ def dynamic_reshape(operand: Array, *sizes: Array) -> Array:
 
 @kernel("pad")
 def pad(operand: Array, padding_value: Array, *, padding: Padding, result: Shape) -> Array:
-    """Spreads elements by the interior padding, then shifts them; those that are outside of the result are dropped."""
+    """Spreads elements by the interior padding, then shifts them.
+
+    Elements outside of the result are dropped.
+    """
     number = NUMBERS[result.element_type]
     sizes = [max(size + p.low + p.high + max(size - 1, 0) * p.interior, 0) for size, p in zip(operand.shape, padding, strict=True)]
     padded = np.full(sizes, converted(padding_value, number), number.held)
@@ -75,9 +81,12 @@ def concatenate(*operands: Array, dimensions: SingleDim, result: Shape) -> Array
 
 @kernel("iota")
 def iota(*, iota_dimension: Int, result: Shape) -> Array:
-    """Indices along one dimension, converted like `convert`: narrow integers wrap, narrow floats are rounded."""
+    """Counts along one dimension, and converts like `convert`.
+
+    Narrow integers wrap, and narrow floats are rounded.
+    """
     if 0 in result.dimensions:
-        # The iota dimension may be longer than memory allows.
+        # The iota dimension may be longer than the memory allows.
         return np.empty(result.dimensions, NUMPY_TYPES[result.element_type])
     indices = converted(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
     sizes = [1] * result.rank
@@ -115,12 +124,14 @@ def get_dimension_size(operand: Array, *, dimensions: FirstDim) -> Array:
 
 @kernel("set-dimension-size")
 def set_dimension_size(operand: Array, size: Array, *, dimensions: FirstDim, result: Shape) -> Array:
-    """The elements below the new size: arrays are held without the elements beyond their actual size.
+    """Drops the elements beyond the new size, since arrays are held without them.
 
-    If the result is not dynamic, XLA:CPU changes nothing.
+    If the result is not dynamic, XLA:CPU leaves the operand unchanged.
     """
     if not (result.dynamic and result.dynamic[dimensions[0]]):
         return operand
     if not 0 <= int(size) <= operand.shape[dimensions[0]]:
-        raise Violation("R004", "operand 1", f"size {int(size)} is not within the {operand.shape[dimensions[0]]} elements that the operand has")
+        raise Violation(
+            "R004", "operand 1", f"size {int(size)} is not in the range from 0 to {operand.shape[dimensions[0]]}, the operand's actual size"
+        )
     return np.take(operand, range(int(size)), axis=dimensions[0])

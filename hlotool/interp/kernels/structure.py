@@ -1,6 +1,6 @@
 """Kernels of opcodes that group values: tuple and get-tuple-element.
 
-Parameters and constants have no kernels: their values are there before the first step.
+Parameters and constants have no kernels: their values exist before the first step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The complete set of kernels: importing this module fills the `kernel` slot of every op that can be computed."""
+"""The complete set of kernels.
+
+Importing this module fills the `kernel` slot of every op that can be computed.
+"""
 
 from __future__ import annotations
 

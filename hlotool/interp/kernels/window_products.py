@@ -1,14 +1,17 @@
 """Convolutions of floats as few large operations, in one of five ways, depending on the sizes.
 
-* columns: the elements that each place of the result reads are copied into a buffer (im2col), and a matrix product combines them
-  with the kernels;
-* rows: columns for a row of taps at a time, and a sum of products, which copies less;
-* places: a product for each place, if the result has fewer places than the window has taps, as in gradients of kernels; if there are few
-  images, or features are outside of the batch in memory, columns of taps instead, which is a sum of products of blocks;
-* shifts and correlations: the same two for groups of a single feature, in which there are no matrices to multiply.
+* columns: the elements that each position (or place) of the result reads are copied into a buffer
+  (im2col), and a matrix product combines them with the kernels;
+* rows: like columns for one row of taps at a time, and a sum of products, which copies less;
+* places: a product for each position, if the result has fewer positions than the window has taps,
+  as in gradients of kernels; if there are few images, or if features are outside of the batch in
+  memory, columns of taps instead, which is a sum of products of blocks;
+* shifts and correlations: the counterparts of columns and places for groups of a single feature, in
+  which there are no matrices to multiply.
 
-Buffers have a few hundred kilobytes, to stay in a core's cache, and the memory order of the images: channels outside or inside of the
-spatial dimensions. Padding is zeros in a buffer.
+Buffers take up a few hundred kilobytes, to stay in a core's cache. They have the memory order of
+the images: channels are outside or inside of the spatial dimensions. Padding is represented by
+zeros in a buffer.
 """
 
 from __future__ import annotations
@@ -32,27 +35,32 @@ _BUFFER = 1 << 18
 
 _FEWEST_PLACES = 256
 _FEWEST_COLUMNS = 32
-"""The least sizes of matrices for which several products take no more time than one with the matrices side by side."""
+"""Minimum matrix sizes for which several products are as fast as one of concatenated matrices."""
 
 _MANY_TAPS = 4
-"""The number of taps for each image from which on products for places, which have a row for each image, take longer than columns of taps."""
+"""Minimum taps per image for which columns of taps are faster than products for positions.
+
+The latter have one row for each image.
+"""
 
 _Slices = tuple[slice, ...]
 
 
 def reads_anywhere(places: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
-    """Returns whether the result is the same wherever elements are in memory: all are copied to blocks whose form the sizes alone decide.
+    """Returns whether the result is the same regardless of where elements are in memory.
 
-    So it is for few places and many taps, without holes between elements.
+    This is so for few positions and many taps, without holes between elements: all elements are
+    copied to blocks whose form depends only on the sizes.
     """
     is_of_matrices = batch > 1 or outputs > 1
     return is_of_matrices and 1 < prod(places) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
 
 
 class Convolution:
-    """`out[g, n, o, c] = sum over t and f of images[g, n, at(o, t), f] * kernels[t, g, f, c]`, in arrays of one floating-point type.
+    """A convolution of arrays of one floating-point type.
 
-    `kernels` are finite and not reversed; all three may be views with any strides.
+    It computes `out[g, n, o, c] = sum over t and f of images[g, n, at(o, t), f] * kernels[t, g, f,
+    c]`. `kernels` are finite and not reversed; all three arrays may be views with any strides.
     """
 
     def __init__(self, images: Array, kernels: Array, out: Array, window: Sequence[WindowDimension]) -> None:
@@ -74,7 +82,10 @@ class Convolution:
             self._fill_undilated()
 
     def _fill_by_phases(self) -> None:
-        """For dilated images, which have holes: places that hit elements through the same taps are a convolution without dilation."""
+        """Computes convolutions of dilated images, which have holes.
+
+        Positions that hit elements through the same taps form a convolution without dilation.
+        """
         for chosen in product(*(phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
             places, taps = tuple(phase[0] for phase in chosen), tuple(phase[1] for phase in chosen)
             out = self.out[(slice(None), slice(None), *places)]
@@ -97,7 +108,7 @@ class Convolution:
         weights = np.moveaxis(self.kernels, (-3, -1), (0, 1)).reshape(self.out.shape[0], self.outputs, -1)
         images, out = np.moveaxis(self.images, 1, 0), np.moveaxis(self.out, 1, 0)
         if _is_outside(self.images, -1):
-            # [batch, group, feature, place...]
+            # [batch, group, feature, position...]
             images, out = np.moveaxis(images, -1, 2), np.moveaxis(out, -1, 2)
             for batch, rows, columns in self._columns(images, 3):
                 at: tuple[slice, ...] = (batch, slice(None), slice(None), *rows)
@@ -105,7 +116,7 @@ class Convolution:
             return
         weights = np.ascontiguousarray(weights.swapaxes(1, 2))
         if len(weights) == 1:
-            # Without groups all places are rows of one matrix.
+            # Without groups, all positions are rows of one matrix.
             images, weights, out = images[:, 0], weights[0], out[:, 0]
         for batch, rows, columns in self._columns(images, images.ndim - len(self.sizes) - 1):
             at = (batch, *([slice(None)] * (weights.ndim - 2)), *rows)
@@ -113,10 +124,11 @@ class Convolution:
             _multiply(columns.reshape(*lead, -1, weights.shape[-2]), weights, out[at], len(lead), out.ndim - 1)
 
     def _columns(self, images: Array, first_spatial: int) -> Iterator[tuple[slice, _Slices, Array]]:
-        """Blocks of the batch and of the first spatial dimension: their slices, and the elements that their places read.
+        """Yields blocks of the batch and of the first spatial dimension.
 
-        The taps are before the dimension of features, which is the last one or the one before the spatial dimensions. The elements are
-        in a buffer that the next block overwrites.
+        They consist of the slices of both, and the elements that their positions read. The taps are
+        before the dimension of features, which is the last one or the one before the spatial
+        dimensions. The elements are in a buffer that the next block overwrites.
         """
         if self._is_pointwise():
             yield slice(None), (), images
@@ -138,8 +150,10 @@ class Convolution:
         return all(w.size == w.stride == 1 and not w.padding_low for w in self.window) and self.sizes == self.images.shape[2:-1]
 
     def _read_elements(self, block: Array, first: int, rows: slice) -> Array:
-        """A view of the elements that the places of these rows read through each tap: [lead..., place..., tap..., feature], or [lead...,
-        tap..., feature, place...] if features are outside of the spatial dimensions.
+        """Returns a view of the elements that the positions of these rows read through each tap.
+
+        Its form is [lead..., position..., tap..., feature], or [lead..., tap..., feature,
+        position...] if features are outside of the spatial dimensions.
         """
         rank = len(self.sizes)
         if not rank:
@@ -154,7 +168,10 @@ class Convolution:
         return as_strided(padded, [size for size, _ in order], [stride for _, stride in order])
 
     def _padded(self, block: Array, first: int, rows: slice) -> Array:
-        """The range of elements that the places of these rows read, with zeros for padding; a view if there is none in it."""
+        """Returns the range of elements that the positions of these rows read, padded with zeros.
+
+        It is a view if there is no padding in it.
+        """
         extents, targets, sources = [], [], []
         for k, (w, size, base) in enumerate(zip(self.window, self.sizes, block.shape[first:], strict=False)):
             places = rows if k == 0 else slice(0, size)
@@ -176,7 +193,7 @@ class Convolution:
     # ---- rows -------------------------------------------------------------------------------------------------------------
 
     def _may_share_rows(self) -> bool:
-        """Whether products with the columns of one row of taps at a time are large enough to be fast."""
+        """Returns whether products with the columns of one row of taps are large and fast."""
         if len(self.out) != 1 or not self.window or _is_outside(self.images, -1):
             return False
         first = self.window[0]
@@ -184,8 +201,9 @@ class Convolution:
         return is_large and first.size > 1 and first.stride == 1 and (first.size - 1) * first.window_dilation <= self.sizes[0]
 
     def _fill_by_rows(self) -> None:
-        """As `_fill_by_columns`, but with columns for the taps along all dimensions except the first: the elements of a row of the images are
-        copied once for all taps that read the row.
+        """Like `_fill_by_columns`, with columns for the taps along all dimensions except the first.
+
+        The elements of a row of the images are copied only once for all taps that read the row.
         """
         first, batch = self.window[0], self.images.shape[1]
         weights = np.ascontiguousarray(self.kernels[..., 0, :, :]).reshape(first.size, -1, self.outputs)
@@ -208,7 +226,10 @@ class Convolution:
                 place[...] = rows.reshape(place.shape)
 
     def _fill_columns_of_rows(self, image: Array, first: int, columns: Array) -> None:
-        """Copies what the places of the rows from `first` on read, [row, place * tap * feature], with zeros for rows outside of the image."""
+        """Copies the elements that the positions of the rows from `first` on read.
+
+        The form is [row, position * tap * feature], with zeros for rows outside of the image.
+        """
         start, stop = min(max(first, 0), len(image)), min(max(first + len(columns), 0), len(image))
         columns[: start - first], columns[stop - first :] = 0, 0
         if start < stop:
@@ -222,7 +243,8 @@ class Convolution:
             self._fill_by_columns_of_taps(is_batch_outside=False)
             return
         if self.features > 1 and self.images.strides[-1] > self.images.strides[1]:
-            # Features outside of the batch cannot be moved next to the spatial dimensions without copying everything for each place.
+            # Features outside of the batch cannot be moved next to the spatial dimensions without a
+            # copy of everything for each position.
             self._fill_by_columns_of_taps(is_batch_outside=_is_outside(self.images, 1))
             return
         for place in product(*map(range, self.sizes)):
@@ -231,7 +253,10 @@ class Convolution:
             self.out[at] = 0 if slices is None else _contracted(self.images[(slice(None), slice(None), *slices[1])], self.kernels[slices[0]])
 
     def _reads_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
-        """The taps through which a place reads elements, and the elements; None if there are none. Places and taps change roles here."""
+        """Returns the taps through which a position reads elements, and the elements, or None.
+
+        Here, positions and taps change roles.
+        """
         pairs = [
             positions(transposed(w, size), o, w.size, base)
             for w, o, size, base in zip(self.window, place, self.sizes, self.images.shape[2:-1], strict=True)
@@ -241,8 +266,12 @@ class Convolution:
         return tuple(taps for taps, _ in pairs), tuple(elements for _, elements in pairs)
 
     def _fill_by_columns_of_taps(self, *, is_batch_outside: bool) -> None:
-        """As `_fill_by_columns` with exchanged roles of places and taps, and of batch and features: a sum of matrix products over blocks
-        of taps and features. Blocks have the batch outside of the spatial dimensions if the images are to be read like this.
+        """Like `_fill_by_columns`, with exchanged roles.
+
+        Positions and taps change roles, and so do batch and features. The result is a sum of matrix
+        products over blocks of taps and features. In the blocks, the batch is outside of the
+        spatial dimensions if `is_batch_outside`, which should follow the order of the images in
+        memory.
         """
         groups, batch, *places, _ = self.out.shape
         kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))
@@ -258,7 +287,10 @@ class Convolution:
             out[...] = np.moveaxis(total, -2, 1)
 
     def _blocks_of_places(self, *, columns_of_features: bool) -> Iterator[tuple[Array, Array]]:
-        """Matrices [group, tap * feature, place] of the elements that are read, and [group, place, output] of the result."""
+        """Yields matrices of the elements that are read, and of the result.
+
+        Their forms are [group, tap * feature, position] and [group, position, output].
+        """
         groups, outputs = len(self.out), self.outputs
         images, out = np.moveaxis(self.images, 1, 0), np.moveaxis(self.out, 1, 0)
         if columns_of_features:
@@ -267,7 +299,7 @@ class Convolution:
         for batch, rows, columns in self._columns(images, 2 + columns_of_features):
             places = out[(batch, slice(None), *rows)]
             if groups == 1 and not columns_of_features:
-                # All places of the batch are rows of one matrix.
+                # All positions of the batch are rows of one matrix.
                 yield columns.reshape(1, -1, width).swapaxes(1, 2), np.ascontiguousarray(places.reshape(1, -1, outputs))
                 continue
             for block, right in zip(columns, places, strict=True):
@@ -277,7 +309,7 @@ class Convolution:
     # ---- single features ------------------------------------------------------------------------------------------------
 
     def _fill_by_shifts(self) -> None:
-        """[group, batch]: each tap adds the whole block, shifted, in one operation."""
+        """Adds the whole block for each tap, shifted, in one operation, for each [group, batch]."""
         kernels, frame = self.kernels[..., 0, 0], _Frame(self)
         for batch in range(self.images.shape[1]):
             for groups in frame.blocks():
@@ -293,7 +325,10 @@ class Convolution:
                 self.out[groups, batch, ..., 0] = frame.shaped(total)[(slice(None), *ends)]
 
     def _fill_by_correlations(self) -> None:
-        """[group, feature]: each place is a sum of products along whole blocks, added up in double precision."""
+        """Computes positions as sums of products along whole blocks, for each [group, feature].
+
+        The sums are in double precision.
+        """
         frame = _Frame(self)
         dilations = tuple(w.window_dilation for w in self.window)
         length = frame.reach(self.taps, dilations)
@@ -312,7 +347,10 @@ class Convolution:
 
 
 class _Frame:
-    """A block of images with its padding, flattened: the elements that a tap reads are a range of it, with unused ones between them."""
+    """A flattened block of images with its padding.
+
+    The elements that a tap reads are a range of it, with unused elements between them.
+    """
 
     def __init__(self, convolution: Convolution) -> None:
         images, self.window = convolution.images, convolution.window
@@ -324,21 +362,24 @@ class _Frame:
         self.pitches = [prod(self.sizes[k + 1 :]) for k in range(len(self.sizes))]
 
     def blocks(self) -> Iterator[slice]:
-        """Ranges of the groups that are computed together."""
+        """Returns ranges of the groups that are computed together."""
         step = max(1, _BUFFER // 2 // prod(self.sizes))
         return (slice(start, min(start + step, self.groups)) for start in range(0, self.groups, step))
 
     def empty(self, groups: slice) -> Array:
-        """[group, element]; groups are the inner dimension in memory if they are that of the images."""
+        """Returns an array [group, element] with uninitialized elements.
+
+        Groups are the inner dimension in memory if they are that of the images.
+        """
         count, length = groups.stop - groups.start, prod(self.sizes)
         return np.empty((count, length), self.dtype) if self.is_outside else np.empty((length, count), self.dtype).T
 
     def shaped(self, flat: Array) -> Array:
-        """[group, spatial...]"""
+        """Returns a view [group, spatial...] of a flat array."""
         return flat.reshape(len(flat), *self.sizes) if self.is_outside else np.moveaxis(flat.T.reshape(*self.sizes, len(flat)), -1, 0)
 
     def padded(self, images: Array) -> Array:
-        """[group, element] of images [group, spatial...], with zeros for padding."""
+        """Returns images [group, spatial...] as [group, element], with zeros for padding."""
         flat = self.empty(slice(0, len(images)))
         flat.fill(0)
         targets, sources = [], []
@@ -352,32 +393,42 @@ class _Frame:
         return flat
 
     def offset(self, place: Sequence[int]) -> int:
-        """The offset of a place in the padded images."""
+        """Returns the offset of a position in the padded images."""
         return sum(at * pitch for at, pitch in zip(place, self.pitches, strict=True))
 
     def reach(self, sizes: Sequence[int], steps: Sequence[int]) -> int:
-        """The length of the range from the first to the last of these numbers of places with these steps."""
+        """Returns the length of the range from the first to the last of `sizes` positions.
+
+        They are `steps` apart.
+        """
         return self.offset([(size - 1) * step for size, step in zip(sizes, steps, strict=True)]) + 1
 
 
 def _is_outside(images: Array, channels: int) -> bool:
-    """Whether a dimension of channels is outside of the spatial dimensions in memory."""
+    """Returns whether a dimension of channels is outside of the spatial dimensions in memory."""
     spatial = images.strides[2:-1]
     return images.shape[channels] > 1 and bool(spatial) and abs(images.strides[channels]) > max(map(abs, spatial))
 
 
 def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None:
-    """Fills out with lhs @ rhs, which has one dimension in place of the dimensions `first` to `last` of out."""
+    """Fills `out` with lhs @ rhs.
+
+    The product has one dimension in place of the dimensions `first` to `last` of `out`.
+    """
     sizes, strides = out.shape, out.strides
     if all(strides[k] == strides[k + 1] * sizes[k + 1] for k in range(first, last - 1)):
-        # A view, since these dimensions are adjacent in memory.
+        # These dimensions are adjacent in memory, so this is a view.
         np.matmul(lhs, rhs, out=out.reshape(*sizes[:first], -1, *sizes[last:]))
     else:
         out[...] = np.matmul(lhs, rhs).reshape(sizes)
 
 
 def _contracted(images: Array, kernels: Array) -> Array:
-    """[group, batch, output] of images [group, batch, spatial..., feature] and kernels [spatial..., group, feature, output]."""
+    """Returns [group, batch, output], the product of images and kernels.
+
+    The images are [group, batch, spatial..., feature], and the kernels [spatial..., group, feature,
+    output].
+    """
     groups, batch = images.shape[:2]
     rows = images.reshape(groups, batch, -1)
     return np.asarray(np.matmul(rows, np.moveaxis(kernels, -3, 0).reshape(groups, rows.shape[-1], kernels.shape[-1])))

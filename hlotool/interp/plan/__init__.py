@@ -1,1 +1,4 @@
-"""The plan compiler: computations as generated Python functions, which call the same kernels as the reference executor."""
+"""The plan compiler: turns computations into Python functions.
+
+The generated functions call the same kernels as the reference executor.
+"""

@@ -1,4 +1,4 @@
-"""The buffers of a loop over blocks: few arrays of the size of a block, which operations use one after the other."""
+"""The buffers of a loop over blocks: a few arrays of the size of a block, which are reused."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hlotool.interp.plan.writer import Writer
 __all__ = ["BlockBuffers"]
 
 Kind = tuple[str, Axes]
-"""An element type, and the axes of the domain that a buffer spans."""
+"""The element type of a buffer, and the axes of the domain that it spans."""
 
 
 class BlockBuffers:
-    """Which variables of a cluster are in which buffers. `kinds` has the buffers by name.
+    """The assignment of a cluster's variables to buffers. `kinds` has the buffers by name.
 
     A buffer is free again when all operations that read its variable have been written.
     """
@@ -25,7 +25,7 @@ class BlockBuffers:
         self._free: dict[Kind, list[str]] = {}
         self._held: dict[Variable, list[str]] = {}
         self._masks: dict[tuple[Variable, Kind], str] = {}
-        # Variables that stand for the same block as another one.
+        # Variables that share the block of another variable.
         self._same: dict[Variable, Variable] = {}
         self._users = dict.fromkeys(cluster.results, 0)
         for operation in cluster.operations:
@@ -34,15 +34,15 @@ class BlockBuffers:
                     self._users[source] += 1
 
     def __contains__(self, variable: Variable) -> bool:
-        """Whether a variable is one of the cluster."""
+        """Returns whether a variable belongs to the cluster."""
         return variable in self._users
 
     def is_read(self, variable: Variable) -> bool:
-        """Whether operations that are not written yet read a variable of the cluster."""
+        """Returns whether a variable of the cluster is read by operations not written yet."""
         return self._users[variable] > 0
 
     def take(self, element_type: str, axes: Axes) -> str:
-        """A buffer that nothing uses, to be held or put back."""
+        """Returns an unused buffer, to be held or put back."""
         free = self._free.get((element_type, axes))
         if free:
             return free.pop()
@@ -54,13 +54,13 @@ class BlockBuffers:
         self._free.setdefault(self.kinds[name], []).append(name)
 
     def hold(self, variable: Variable, element_type: str, axes: Axes) -> str:
-        """A buffer for a variable, until it is released."""
+        """Returns a buffer for a variable, which keeps it until it is released."""
         name = self.take(element_type, axes)
         self._held.setdefault(variable, []).append(name)
         return name
 
     def mask(self, variable: Variable, element_type: str, axes: Axes) -> tuple[str, bool]:
-        """The buffer for a mask of truth values, and whether it is there already."""
+        """Returns the buffer for a mask of truth values, and whether it is filled already."""
         origin = self._same.get(variable, variable)
         key = origin, (element_type, axes)
         is_known = key in self._masks
@@ -69,7 +69,7 @@ class BlockBuffers:
         return self._masks[key], is_known
 
     def round(self, value: str, element_type: str, axes: Axes) -> None:
-        """Rounds a block of f32 numbers to an element type that f32 contains, in place."""
+        """Rounds a block of f32 numbers, in place, to an element type that f32 contains."""
         if element_type == "bf16":
             scratch = self.take("u32", axes)
             self._writer.line(f"{self._writer.bind(round_to_bfloat16)}({value}, {scratch})")
@@ -80,14 +80,14 @@ class BlockBuffers:
         self.put_back(scratch)
 
     def share(self, variable: Variable, source: Variable) -> None:
-        """Makes a variable stand for the block of another one."""
+        """Makes a variable share the block of another one."""
         origin = self._same.get(source, source)
         if origin in self._users:
             self._same[variable] = origin
             self._users[origin] += self._users[variable]
 
     def release(self, keys: Keys) -> None:
-        """Says that one of the operations that read these has been written."""
+        """Records that one of the operations that read these variables has been written."""
         for source, _ in keys:
             variable = self._same.get(source, source)
             if variable in self._users:

@@ -1,7 +1,9 @@
-"""Statements for clusters: a loop over blocks of rows that stay in the processor's cache, with one call of a NumPy function for each operation.
+"""Statements for clusters: a loop over blocks of rows that stay in the processor's cache.
 
-Blocks of the operands are views. Blocks of results are views of the results' arrays; everything else is computed into few buffers of the size of
-a block, which are used again and again. Narrow floats are f32 in a block, and rounded after each operation.
+Each operation is one call of a NumPy function per block. Blocks of the operands are views. Blocks
+of results are views of the results' arrays; all other values are computed into a few buffers of the
+size of a block, which are reused. Narrow floats are f32 within a block, and are rounded after each
+operation.
 """
 
 from __future__ import annotations
@@ -23,17 +25,25 @@ from hlotool.interp.plan.writer import Lines, Writer
 __all__ = ["BLOCK_ELEMENTS", "write_cluster"]
 
 BLOCK_ELEMENTS = 1 << 16
-"""Of four bytes, so that the buffers of a few operations fit into a core's caches; smaller blocks show the time of calls, even more so with threads,
+"""Elements per block: 256 KiB of f32, so that the buffers of a few operations fit into the caches.
+
+With smaller blocks, the overhead of calls becomes noticeable. This is even more so with threads,
 which wait for each other between NumPy's functions.
 """
 _SHORTEST_REPEATED = 64
-"""The length from which on vectors that every block needs are repeated for all rows of a block."""
+"""Minimum length of vectors that are repeated for all rows of a block, if all blocks need them.
+
+NumPy takes three times as long to broadcast them along rows.
+"""
 _LEAST_FOR_THREADS = 1 << 22
-"""The least number of results of operations for which handing work to threads takes no time that one would notice."""
+"""Minimum number of computed elements for which the overhead of threads is not noticeable.
+
+The elements of the domain count once for each operation.
+"""
 
 
 def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
-    """Writes the loop over a cluster's blocks, for so many threads.
+    """Writes the loop over a cluster's blocks, for this number of threads.
 
     `needed` are the variables that are read elsewhere, `dying` those that nothing reads later.
     """
@@ -41,11 +51,12 @@ def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying
 
 
 class _ClusterWriter:
-    """Writes one cluster. The block of a variable of the cluster has all elements along the axes in `cluster.axes`.
+    """A writer for one cluster. The block of a variable has all elements along its `cluster.axes`.
 
-    `names` and `inputs` are the expressions for what is in a block: variables of the cluster, and those from outside by the axes that they span.
-    `iotas` are those from outside that are counted in blocks, and the axes along which they count. `repeated` are the inputs that are whole
-    blocks, although they do not span all axes.
+    `names` are the expressions for the blocks of the cluster's variables. `inputs` are those for
+    variables from outside, by the axes that they span. `iotas` are the variables from outside that
+    blocks compute by counting, with the axes along which they count. `repeated` are the inputs that
+    are whole blocks although they do not span all axes.
     """
 
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
@@ -103,11 +114,11 @@ class _ClusterWriter:
         else:
             self._write_loops(body, f"0, {self.domain[0]}")
             views += blocks
-        # They would keep the arrays, and keep others from writing into these.
+        # These names would keep the arrays alive, and prevent others from overwriting them.
         writer.line(f"del {', '.join(views)}")
 
     def _allocate(self, variable: Variable) -> str:
-        """Allocates the array of a result; returns the name of a view with all axes of the domain."""
+        """Allocates the array of a result; returns the name of its view with all axes."""
         writer, axes = self.writer, self.cluster.axes[variable]
         name = writer.name(variable)
         dtype = NUMPY_TYPES[variable.shape.element_type]
@@ -123,7 +134,7 @@ class _ClusterWriter:
         return self._aligned(name, variable, axes)
 
     def _aligned(self, name: str, variable: Variable, axes: Axes) -> str:
-        """The name of a view with all axes of the domain."""
+        """Returns the name of a view of an array with all axes of the domain."""
         index = index_of_view(variable.shape, axes, len(self.domain))
         if not index:
             return name
@@ -132,7 +143,7 @@ class _ClusterWriter:
         return view
 
     def _aligned_inputs(self) -> list[tuple[tuple[Variable, Axes], str]]:
-        """The arrays from outside as views with all axes of the domain; scalars are ready for use in blocks."""
+        """Returns the arrays from outside as views with all axes; prepares scalars for blocks."""
         aligned: dict[tuple[Variable, Axes], str] = {}
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
@@ -152,7 +163,7 @@ class _ClusterWriter:
         return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
 
     def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
-        """Makes a whole block of a vector that is the same for all blocks: NumPy takes three times as long to broadcast it along rows."""
+        """Repeats a vector for all rows of a block, if it is the same for all blocks."""
         rows = self.domain[self.axis]
         number = NUMBERS[variable.shape.element_type]
         if not axes or min(axes) <= self.axis or rows % self.chunk or prod(self.domain[self.axis + 1 :]) < _SHORTEST_REPEATED:
@@ -167,13 +178,13 @@ class _ClusterWriter:
     # ---- the loop --------------------------------------------------------------------------------------------------------
 
     def _index(self, axes: Axes) -> str:
-        """The index of the current block in a view with all axes."""
+        """Returns the index of the current block in a view with all axes."""
         parts = [f"i{k}" if k in axes else "0" for k in range(self.axis)]
         parts.append("i:j" if self.axis in axes else ":")
         return f"[{', '.join(parts)}]"
 
     def _write_loops(self, body: Lines, bounds: str) -> None:
-        """Writes the buffers, and the loops over the blocks between the bounds of the first axis."""
+        """Writes the buffers, and the loops over blocks between the bounds of the first axis."""
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
         for name, (dtype, axes) in self.buffers.kinds.items():
@@ -194,7 +205,7 @@ class _ClusterWriter:
     # ---- operations in a block -----------------------------------------------------------------------------------------
 
     def _widened(self, block: str, variable: Variable, axes: Axes) -> str:
-        """The block in the type that is computed in."""
+        """Returns the name of the block in the type that is computed in."""
         number = NUMBERS[variable.shape.element_type]
         if number.held == number.computed:
             return block
@@ -208,7 +219,7 @@ class _ClusterWriter:
         return buffer
 
     def _iota(self, variable: Variable, axis: int) -> str:
-        """The block of an iota that counts along an axis of the domain."""
+        """Returns the block of an iota that counts along an axis of the domain."""
         writer, element_type = self.writer, variable.shape.element_type
         dtype = NUMPY_TYPES[element_type]
         if axis < self.axis:
@@ -236,7 +247,7 @@ class _ClusterWriter:
         if isinstance(form, Reduction):
             self._write_reduction(operation, form, operands[0], target)
         elif form.works_in_place:
-            # The result may get the buffer of an operand.
+            # The result may take over the buffer of an operand.
             self.buffers.release(keys)
             self._write_elementwise(result, form, operands, keys, target)
             keys = []
@@ -246,7 +257,7 @@ class _ClusterWriter:
         self.buffers.release_if_unread(result)
 
     def _write_copy(self, result: Variable, key: tuple[Variable, Axes], operand: str, form: Form, target: str | None) -> None:
-        """The operand itself, or what remains of it in a narrower type."""
+        """Writes a copy: the operand itself, or the operand rounded to a narrower type."""
         writer, axes = self.writer, self.cluster.axes[result]
         if target is not None:
             writer.line(f"{target}[...] = {operand}")
@@ -262,7 +273,7 @@ class _ClusterWriter:
                 self.buffers.round(value, result.shape.element_type, axes)
 
     def _write_exact_copy(self, result: Variable, key: tuple[Variable, Axes], operand: str, target: str | None) -> None:
-        """The operand's own block, unless that is smaller than the result's, or what the target holds of it."""
+        """Writes an exact copy: the operand's block if large enough, the target, or a buffer."""
         axes, number = self.cluster.axes[result], NUMBERS[result.shape.element_type]
         if self._span(key) == axes:
             self.names[result] = operand
@@ -275,7 +286,7 @@ class _ClusterWriter:
         self.buffers.release([key])
 
     def _span(self, key: tuple[Variable, Axes]) -> Axes:
-        """The axes along which a block has more than one element: an iota counts along one, whatever it spans."""
+        """Returns the axes along which a block is longer than 1; for an iota, the counted axis."""
         return key[1] if key not in self.iotas else (self.iotas[key],)
 
     def _write_reduction(self, operation: Operation, form: Reduction, operand: str, target: str | None) -> None:
@@ -285,7 +296,7 @@ class _ClusterWriter:
         spanned = self.cluster.axes.get(source, tuple(range(len(self.domain))))
         kept = set(self.cluster.axes[result])
         reduced = [k for k in spanned if k not in kept]
-        # Along the axes that the operand does not span, it has one element, which stays.
+        # Along axes that the operand does not span, it has one element, which is kept.
         value = f"{writer.bind(form.function)}({operand}, axes={writer.bind(tuple([k - self.axis for k in reduced]))})"
         value += f"[{', '.join('None' if k in reduced else ':' for k in range(self.axis, len(self.domain)))}]"
         number = NUMBERS[result.shape.element_type]
@@ -330,7 +341,7 @@ class _ClusterWriter:
             self.buffers.round(value, result.shape.element_type, axes)
 
     def _mask(self, key: tuple[Variable, Axes], pred: str, number: NumberType) -> str:
-        """The name of a block of integers as wide as a number, which are -1 where a block of truth values is true, else 0."""
+        """Returns the name of a block of integers as wide as `number`: -1 for true, 0 for false."""
         variable, axes = key
         if key in self.repeated:
             axes = tuple(range(self.axis, len(self.domain)))
@@ -343,4 +354,4 @@ class _ClusterWriter:
 
 _INT8 = np.dtype(np.int8)
 _ELEMENT_TYPES = {number.held.name: name for name, number in NUMBERS.items()}
-"""The element types by the names of NumPy's."""
+"""Element types by the names of NumPy's types."""

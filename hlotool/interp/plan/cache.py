@@ -1,7 +1,8 @@
-"""Which modules are run by plans, and the plans of modules that are evaluated again.
+"""Decides which modules run as plans, and caches the plans.
 
-Compiling a plan takes about as long as running a small module a few times, so `auto` compiles one only when it pays: for loops and large arrays at
-once, for others when they are evaluated a second time.
+Compiling a plan takes about as long as running a small module a few times. `auto` therefore
+compiles modules with loops or large arrays immediately, and others when they are evaluated a second
+time.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["KnownModule", "known_module", "warn_of_fault"]
 
 _LARGE = 1 << 18
-"""The number of elements that a module computes from which on a plan pays at once."""
+"""A plan pays off immediately for modules that compute more elements than this."""
 
 
 class KnownModule:
-    """What is known about a module as it is now, for runs with the same options.
+    """Cached facts about a module in its current state, for runs with the same options.
 
-    `is_checked` is set when it has been found out that nothing prevents a run on one device.
+    `is_checked` is set when it is known that nothing prevents a run on one device.
     """
 
     __slots__ = ("_assignment", "_fields", "_is_new", "_plans", "_structure", "is_checked", "options", "reason")
@@ -45,11 +46,11 @@ class KnownModule:
         self._is_new = True
         self._plans: dict[bool, Plan | None] = {}
         self.reason = ""
-        """Why there is no plan, if it has been found out that there cannot be one."""
+        """The reason if it is known that there cannot be a plan."""
 
     def is_of(self, module: Module, options: RunOptions) -> bool:
-        """Whether it is about a module as it is now."""
-        # Lists compare the same objects without looking into them.
+        """Returns whether these facts are about the module in its current state."""
+        # Comparing lists is fast, since `==` does not look into identical elements.
         if self._structure != _structure(module, options) or self.options != options:
             return False
         if self._assignment is Assignments.last:
@@ -58,7 +59,10 @@ class KnownModule:
         return self._fields == _fields(module)
 
     def plan(self, module: Module, executor: str, *, is_watched: bool = False) -> Plan | None:
-        """The plan to run the module with; None if the reference executor shall do it. Compiles it if need be."""
+        """Returns the plan to run the module with, compiling it if necessary.
+
+        Returns None if the reference executor should run the module.
+        """
         is_new, self._is_new = self._is_new, False
         if executor == "reference" or (executor == "auto" and is_new and not _is_large(module)):
             return None
@@ -76,20 +80,21 @@ _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 
 
 def known_module(module: Module, options: RunOptions) -> KnownModule:
-    """What is known about a module; nothing yet if it has been edited since it was last run, or was run with other options.
+    """Returns the cached facts about a module.
 
-    Raises EvaluationError for options that no run can have.
+    They are empty if the module has been edited since its last run, or was run with other options.
+    Raises EvaluationError for options that are never valid.
     """
     known = _KNOWN.get(module)
     if known is None or not known.is_of(module, options):
         if type(options.threads) is not int or options.threads < 1:
-            raise failure(module, None, "R002", f"the number of threads must be an integer from 1 on, not {options.threads!r}")
+            raise failure(module, None, "R002", f"the number of threads must be a positive integer, not {options.threads!r}")
         known = _KNOWN[module] = KnownModule(module, options)
     return known
 
 
 def _structure(module: Module, options: RunOptions) -> list[object]:
-    """What the module consists of, and the functions that it may call."""
+    """Returns the parts of a module, and the functions that it may call."""
     structure: list[object] = [module.entry, module.attributes, *module.diagnostics, dict(options.custom_calls or {})]
     for computation in module.computations:
         structure += (computation.root, computation.instructions)
@@ -97,12 +102,15 @@ def _structure(module: Module, options: RunOptions) -> list[object]:
 
 
 def _fields(module: Module) -> list[object]:
-    """What the instructions are. They are immutable but for the Rewriter, which replaces these fields."""
+    """Returns the contents of the instructions.
+
+    Instructions are immutable, except that the Rewriter replaces these fields.
+    """
     return [_FIELDS(x) for computation in module.computations for x in computation.instructions]
 
 
 def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
-    # On use, since a small module that is run once needs no compiler.
+    # Imported on use, since a small module that runs once does not need the compiler.
     compiler = import_module("hlotool.interp.plan.plan")
     try:
         plan: Plan = compiler.Plan(module, options, is_watched=is_watched)
@@ -112,13 +120,13 @@ def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
         raise CannotPlan("there is not enough memory to compile it") from None
     except Exception as error:
         warn_of_fault(module, repr(error))
-        raise CannotPlan(f"the compiler has a fault: {error!r}") from error
+        raise CannotPlan(f"the compiler failed: {error!r}") from error
     return plan
 
 
 def warn_of_fault(module: Module, reason: str) -> None:
-    """Warns that the plan compiler has a fault, and that the reference executor takes over."""
-    message = f"hlotool cannot compile module '{module.name}', and runs it instruction by instruction; please report this: {reason}"
+    """Warns that the plan compiler failed, and that the reference executor takes over."""
+    message = f"hlotool cannot compile module '{module.name}' and runs it instruction by instruction; please report this: {reason}"
     warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 

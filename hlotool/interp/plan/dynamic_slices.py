@@ -1,4 +1,8 @@
-"""Statements for slices that begin at computed places: views, and assignments to parts of arrays, with limits that are known beforehand."""
+"""Statements for slices and updates at computed positions.
+
+They are views, and assignments to parts of arrays; the limits of positions are known at compile
+time.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,10 @@ __all__ = ["fits", "write_dynamic_slice", "write_dynamic_update_slice"]
 
 
 def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
-    """Writes a dynamic-slice; returns whether it is one of an array of known sizes, at numbers."""
+    """Writes a dynamic-slice of a static array at scalar positions.
+
+    Returns False without writing anything if the operation is something else.
+    """
     if operation.instruction.opcode != "dynamic-slice":
         return False
     (operand, *indices), (result,) = operation.reads, operation.results
@@ -29,8 +36,10 @@ def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
 
 
 def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequence[Variable]) -> tuple[bool, Variable | None]:
-    """Writes a dynamic-update-slice; returns whether it is one as above, and the operand whose name has been deleted, because it may have been
-    overwritten.
+    """Writes a dynamic-update-slice of a static array at scalar positions.
+
+    Returns False if the operation is something else. Also returns the operand whose name has been
+    deleted, because it may have been overwritten; None if there is none.
     """
     if operation.instruction.opcode != "dynamic-update-slice":
         return False, None
@@ -52,7 +61,10 @@ def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequ
 
 
 def fits(operand: Variable, lengths: Sequence[int], indices: Sequence[Variable], arrays: Sequence[Variable]) -> bool:
-    """Whether a slice of such lengths at `indices` is one of the operand, whose dimensions are known, as are those of all arrays."""
+    """Returns whether a slice of these lengths at `indices` is valid for the operand.
+
+    The operand and all other arrays must be static.
+    """
     sizes = operand.shape.dimensions
     if not sizes or not len(sizes) == len(lengths) == len(indices) or any(length > size for length, size in zip(lengths, sizes, strict=True)):
         return False
@@ -65,7 +77,7 @@ _INDEX_TYPES = {name for name, number in NUMBERS.items() if number.element.is_in
 
 
 def _index(writer: Writer, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:
-    """Writes the statements that bring the places into the limits; returns the index."""
+    """Writes the statements that clamp the positions; returns the index."""
     parts = []
     for size, length, variable in zip(operand.shape.dimensions, lengths, indices, strict=True):
         most = size - length

@@ -1,4 +1,4 @@
-"""Why a module, or one run of it, is left to the reference executor."""
+"""Exceptions for modules, or runs of them, that are left to the reference executor."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ __all__ = ["CannotPlan", "Mismatch"]
 
 
 class CannotPlan(Exception):
-    """There is no plan for a computation, for example because what is written is not true, or because calls are nested too deeply."""
+    """Raised if a computation has no plan.
+
+    For example, its declared shapes may be wrong, or its calls may be nested too deeply.
+    """
 
 
 class Mismatch(Exception):
-    """The code does not fit what it is applied to: a kernel has returned a tuple of other arrays than its shape says, or the code is wrong.
+    """Raised if generated code does not match the values of a run.
 
-    The message is empty in the first case, which is a fault of the module.
+    Either a kernel has returned a tuple of arrays that differ from its declared shape, which is a
+    fault of the module, or the code itself is wrong. The message is empty in the first case.
     """

@@ -1,4 +1,8 @@
-"""Operations that may be computed block by block: the function for a block, made from the rows and functions of the elementwise kernels."""
+"""Operations that can be computed block by block.
+
+Each has a function for a block, which is made from the rows and functions of the elementwise
+kernels.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +29,22 @@ from hlotool.record import Record
 __all__ = ["Form", "Reduction", "form_of", "reduction_of"]
 
 _NARROW = ("f16", "bf16")
-"""Floats that are held in blocks as f32 and rounded after each operation. Smaller ones are not: their kernels round twice."""
+"""Floats that blocks hold as f32 and round after each operation.
+
+Smaller floats are excluded: their kernels round twice.
+"""
 
 
 class Form(Record):
-    """How a block of the result is computed from blocks of the operands, all in the types that are computed in.
+    """A function that computes a block of the result from blocks of the operands.
 
-    `function` takes the blocks, and `out` as NumPy's functions do if it `fills`. `rounds` tells whether the result must be rounded to its
-    element type, since it is computed in a wider one. A `copies` form is its operand, in another type at most. `is_narrow` tells whether any
-    of the arrays is held in a type that is not computed in. One that `selects` may be computed by `select_by_mask`, too.
+    All blocks have the types that are computed in.
+
+    `function` takes the blocks, and an array `out` like NumPy's functions if it `fills`. `rounds`
+    is true if the result must be rounded to its element type, since it is computed in a wider one.
+    If the form `copies`, the result is the operand, at most in another type. `is_narrow` is true if
+    any array is held in a type that is not computed in. If the form `selects`, `select_by_mask` is
+    an alternative.
     """
 
     function: Callable[..., Any]
@@ -45,15 +56,19 @@ class Form(Record):
 
     @property
     def works_in_place(self) -> bool:
-        """Whether `out` may be one of the operands."""
+        """True if `out` may be one of the operands."""
         return isinstance(self.function, np.ufunc)
 
     def call(self, writer: Writer, operands: Sequence[str], target: str | None = None) -> str:
-        """The call of the function; with a target, which it must fill, into that array."""
+        """Returns the call of the function, which fills the target if there is one.
+
+        Only functions that fill may have a target.
+        """
         name = self.function.__name__ if isinstance(self.function, np.ufunc) else None
         arguments = ", ".join(operands)
         if target is not None:
-            # NumPy has reasons to want a name here for these two alone; for all others, the position is faster.
+            # NumPy wants `out` by name for these two alone; for all others, a positional argument
+            # is faster.
             arguments += f", out={target}" if self.function in (np.maximum, np.minimum) else f", {target}"
         return f"{writer.bind(self.function, name)}({arguments})"
 
@@ -66,7 +81,10 @@ class Reduction(Record):
 
 
 def form_of(operation: Operation) -> Form | None:
-    """The form of an elementwise operation, None for all others and for types that cannot be held in blocks."""
+    """Returns the form of an elementwise operation.
+
+    Returns None for all other operations, and for types that blocks cannot hold.
+    """
     if operation.form is UNKNOWN:
         operation.form = _new_form(operation)
     form: Form | None = operation.form
@@ -85,7 +103,7 @@ def _new_form(operation: Operation) -> Form | None:
 
 @cache
 def _form(opcode: str, direction: str | None, comparison: str | None, *element_types: str) -> Form | None:
-    """The form for element types: that of the result, and those of the operands."""
+    """Returns the form for element types: the result's, followed by those of the operands."""
     if not all(map(_is_blockwise, element_types)):
         return None
     numbers = [NUMBERS[name] for name in element_types]
@@ -96,9 +114,10 @@ def _form(opcode: str, direction: str | None, comparison: str | None, *element_t
 
 
 def _is_blockwise(element_type: str) -> bool:
-    """Whether numbers of a type can be held in blocks: NumPy computes in it, or f32 contains it.
+    """Returns whether blocks can hold numbers of a type: NumPy computes in it, or f32 contains it.
 
-    Complex numbers are not, because the functions that take them apart return views, which must not be overwritten.
+    Complex numbers are excluded, because the functions for their parts return views, which must not
+    be overwritten.
     """
     number = NUMBERS.get(element_type)
     return number is not None and number.kind != "complex" and (number.held == number.computed or element_type in _NARROW)
@@ -115,7 +134,7 @@ def _row_form(row: Elementwise, result: NumberType, operands: Sequence[NumberTyp
     try:
         function = row.of_kind(widest)
     except Violation:
-        # The kernel says so when it is called.
+        # The kernel reports the error when it is called.
         return None
     is_exact = row.exact and all(number.held == result.held for number in operands)
     return Form(function, _has_out(function), result.computed != result.held and not is_exact)
@@ -141,7 +160,7 @@ def _clamp_form(result: NumberType, operands: Sequence[NumberType]) -> Form | No
 def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     (source,) = operands
     if source.computed == result.computed:
-        # Between f32 and what it contains; everything else of one type is of one width.
+        # Either these are f32 and types that it contains, or their widths are equal.
         return Form(np.positive, True, source.held != result.held and result.held != result.computed, True)
     if result.computed == result.held:
         if source.computed == source.held and result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
@@ -153,7 +172,7 @@ def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | 
 
 _ROWS = {row.opcode: row for row in ELEMENTWISE}
 _FORMS: dict[str, Callable[..., Form | None]] = {
-    # No complex number is computed in blocks, whatever is written.
+    # Complex numbers are never computed in blocks, regardless of the declared type.
     **{name: partial(_row_form, row) for name, row in _ROWS.items() if name != "complex"},
     "compare": _compare_form,
     "select": _select_form,
@@ -163,7 +182,11 @@ _FORMS: dict[str, Callable[..., Form | None]] = {
 
 
 def reduction_of(operation: Operation) -> Reduction | None:
-    """The reduction of one array by a monoid from its identity, which gives the same result however many elements are reduced at once."""
+    """Returns the reduction of one array by a monoid, starting from its identity.
+
+    It gives the same result regardless of how many elements are reduced at once. Returns None for
+    all other operations.
+    """
     x = operation.instruction
     if x.opcode != "reduce" or len(operation.operands) != 2 or len(operation.results) != 1:
         return None
@@ -185,7 +208,7 @@ def reduction_of(operation: Operation) -> Reduction | None:
     if not monoid.may_repeat(init.constant) or 0 in sizes or all(sizes[k] == 1 for k in axes):
         return None
     kept = tuple([size for k, size in enumerate(sizes) if k not in axes])
-    # Narrow sums are rounded after every step, in an order that depends on the whole array.
+    # Narrow sums are rounded after each step, in an order that depends on the whole array.
     if (number.computed != number.held and monoid.winning_zero is None) or kept != result.shape.dimensions:
         return None
     has_long_rows = len(axes) == 1 and axes[0] == len(sizes) - 1 and sizes[-1] > (SHORT_ROW_TO_TRANSPOSE if monoid.compares else SHORT_ROW)

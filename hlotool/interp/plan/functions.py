@@ -1,4 +1,8 @@
-"""The Python function of a region: its operations in order, with loops and branches as Python's own, and what can be freed after each."""
+"""Writes the Python function of a region.
+
+Operations appear in order, loops and branches become Python's own, and values are freed after their
+last use.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ Item = Operation | Cluster
 
 
 class FunctionWriter:
-    """Writes the function of a region, and of the regions in it.
+    """A writer for the function of a region, including nested regions.
 
-    Regions are nested no deeper than Python's blocks may be, so methods may call each other for them.
+    Regions are never nested more deeply than Python's blocks may be, so the methods may recurse.
     """
 
     def __init__(self, lowering: Lowering, options: RunOptions, *, is_watched: bool) -> None:
@@ -41,11 +45,14 @@ class FunctionWriter:
         self.number_loops: list[NumberLoop] = []
         self._watched_loop: Item | None = None
         self._sources: dict[Item, list[Variable]] = {}
-        # Whoever calls the function has them, too.
+        # The callers of the function hold references to these, too.
         self._arguments: set[Variable] = set()
 
     def write(self, region: Region, *, waits: bool) -> None:
-        """Writes `def plan(run, ...)`, which takes and returns the leaves of values; with `waits`, it is a generator that yields a Wait."""
+        """Writes `def plan(run, ...)`, which takes and returns the leaves of values.
+
+        If `waits` is true, the function is a generator that yields a Wait.
+        """
         writer = self.writer
         writer.waits = waits
         self._arguments.update(region.parameters)
@@ -55,7 +62,7 @@ class FunctionWriter:
                 if parameter.is_scalar:
                     writer.line(f"{writer.name(parameter)} = {writer.name(parameter)}[()]")
             if waits:
-                # A generator even if what might wait has been left out.
+                # Makes this a generator even if everything that might wait has been left out.
                 writer.line("yield from ()")
             self._write_region(region, region.parameters)
             writer.line(f"return ({''.join(f'{writer.name(result)}, ' for result in region.results)})")
@@ -68,7 +75,11 @@ class FunctionWriter:
         return form_of(operation) or reduction_of(operation)
 
     def _write_region(self, region: Region, owned: Iterable[Variable]) -> None:
-        """Writes the operations of a region, which frees what it computes, except the results, and the variables that it owns."""
+        """Writes the operations of a region.
+
+        The region frees the values that it computes, except the results, and the variables that it
+        owns.
+        """
         items, reads, needed = self._needed_items(region)
         local = {*owned, *(result for item in items for result in item.results)}
         later = set(region.results)
@@ -79,7 +90,7 @@ class FunctionWriter:
             dying.append(last)
         self._delete([variable for variable in owned if variable not in later])
         reusable: set[Variable] = set()
-        # Not in regions inside.
+        # Nested regions do not report the instructions that they reach.
         is_watched, self._is_watched = self._is_watched, False
         for item, last in zip(items, reversed(dying), strict=True):
             if is_watched and (isinstance(item, Loop) or not all(result.is_scalar for result in item.results)):
@@ -89,7 +100,11 @@ class FunctionWriter:
             reusable.difference_update(last)
 
     def _needed_items(self, region: Region) -> tuple[list[Item], list[list[Variable]], set[Variable]]:
-        """The operations and clusters whose results are read, in the order in which they run; the variables that each reads; and all of these."""
+        """Returns the items to run in order, the variables that each reads, and all of these.
+
+        Items are operations and clusters. Those whose results nothing reads are left out, unless
+        they must run. The last set includes the results of the region.
+        """
         needed = set(region.results)
         items: list[Item] = []
         reads: list[list[Variable]] = []
@@ -103,7 +118,7 @@ class FunctionWriter:
         return items[::-1], reads[::-1], needed
 
     def _reads(self, item: Item) -> list[Variable]:
-        """The variables that the statements of an item name."""
+        """Returns the variables that the statements of an item name."""
         sources = implicit_operands(item) if type(item) is Operation else None
         if sources is None:
             return list(item.reads)
@@ -198,7 +213,10 @@ class FunctionWriter:
         self._delete(variable for variable in dying if variable in loop.results)
 
     def _write_native(self, loop: Loop, native: NativeLoop, iterations: str) -> None:
-        """Leaves the loop, if it is compiled, with the state that machine code has computed."""
+        """Writes code that leaves the loop with the final state from machine code.
+
+        It has no effect while the loop is not compiled.
+        """
         writer = self.writer
         arguments = ", ".join(map(writer.name, (*loop.state, *native.outside)))
         writer.line(f"r = {writer.bind(native)}(run, {iterations}, {arguments})")
@@ -213,7 +231,10 @@ class FunctionWriter:
         self.writer.line(f"{targets}= {self.writer.bind(numbers)}(run, {arguments})")
 
     def _local_results(self, region: Region, targets: Iterable[Variable]) -> list[Variable]:
-        """The results of a region that have been assigned to targets, and are computed in it."""
+        """Returns the results of a region that it computes itself, except those among the targets.
+
+        They have been assigned to the targets.
+        """
         local = {result for operation in region.operations for result in operation.results}
         kept = set(targets)
         return [result for result in region.results if result in local and result not in kept]
@@ -224,7 +245,7 @@ class FunctionWriter:
         writer.line(f"k = int(branch_of(asarray({writer.name(selector)}), {len(branches.regions)}))")
         owned = [variable for variable in dying if variable not in branches.results and not variable.is_scalar and variable.constant is None]
         for number, region in enumerate(branches.regions):
-            # Python has no limit for branches in a row, unlike for blocks in each other.
+            # Python limits the depth of nested blocks, but not the number of branches in a row.
             last = number == len(branches.regions) - 1
             head = "if True:" if last and not number else "else:" if last else f"{'elif' if number else 'if'} k == {number}:"
             with writer.block(head):
@@ -250,7 +271,7 @@ class FunctionWriter:
 
 
 def _must_run(item: Item) -> bool:
-    """Whether something is noticed of an operation that nothing needs: its effect, or an error."""
+    """Returns whether an item must run even if unused, because it has effects or may fail."""
     if isinstance(item, Cluster):
         return False
     return not item.is_removable

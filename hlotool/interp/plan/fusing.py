@@ -1,11 +1,16 @@
-"""Which operations of a region are computed together, block by block, so that what lies between them never goes to memory.
+"""Fuses operations of a region into clusters, which are computed block by block.
 
-Elementwise operations on arrays of one shape, the domain, make a cluster with the broadcasts into it, the reductions along its last dimensions,
-and what is computed from these. In a cluster, a variable spans some of the axes of the domain and has the size 1 along the others.
-Dimensions of one element are no axes, so reshapes that add or remove them, as there are around most broadcasts, are not in the way.
+The values between the operations of a cluster never go to memory.
 
-An operation that cannot be in a cluster is a barrier between those that it depends on and those that depend on it. Levels count the barriers: a
-cluster has operations of one level, so no path leads out of it and back.
+Elementwise operations on arrays of one shape, the domain, form a cluster with the broadcasts into
+it, the reductions along its last dimensions, and the operations on their results. In a cluster, a
+variable spans some of the axes of the domain and has size 1 along the others. Dimensions of one
+element are not axes, so reshapes that add or remove them, which surround most broadcasts, do not
+separate clusters.
+
+An operation that cannot be in a cluster is a barrier between the operations that it depends on and
+those that depend on it. Levels count the barriers: a cluster has operations of one level, so no
+path leads out of it and back.
 """
 
 from __future__ import annotations
@@ -22,16 +27,22 @@ __all__ = ["SMALLEST_DOMAIN", "Cluster", "Forms", "Keys", "schedule"]
 
 Forms = Callable[[Operation], Form | Reduction | None]
 Keys = Sequence[tuple[Variable, Axes]]
-"""What an operation of a cluster reads: variables of the cluster or from outside, and the axes that each spans."""
+"""The operands of an operation in a cluster.
+
+They are variables of the cluster or from outside, each with the axes that it spans.
+"""
 
 SMALLEST_DOMAIN = 1 << 14
-"""The number of elements from which on blocks are worth their overhead."""
+"""Minimum number of elements for which blocks are worth their overhead."""
 _LONGEST_ROW = 1 << 18
-"""The most elements of a row that is reduced in a block."""
+"""Maximum number of elements of a row that is reduced within a block."""
 
 
 class Cluster:
-    """Operations over one domain, in order. `axes` are those that each variable spans, `inner` is the first axis that a reduction takes."""
+    """Operations over one domain, in order.
+
+    `axes` are the axes that each variable spans; `inner` is the first axis that is reduced.
+    """
 
     __slots__ = ("axes", "dimensions", "forms", "inner", "operations")
 
@@ -44,7 +55,10 @@ class Cluster:
 
     @property
     def reads(self) -> Iterator[Variable]:
-        """The variables that it takes from outside: what is broadcast before it is, and no iotas, which blocks count themselves."""
+        """The variables that it reads from outside.
+
+        Broadcasts are represented by their sources. Iotas are excluded, since blocks compute them.
+        """
         own = {result for operation in self.operations for result in operation.results}
         for operation in self.operations:
             for variable in operation.reads:
@@ -53,7 +67,7 @@ class Cluster:
                     yield source
 
     def keys(self, operation: Operation) -> Keys:
-        """Each operand's source, and the axes of the domain that it spans."""
+        """Returns each operand's source, with the axes of the domain that it spans."""
         (result,) = operation.results
         form = self.forms[operation]
         keys = []
@@ -69,7 +83,10 @@ class Cluster:
         return keys
 
     def chunked_axis(self, most: int) -> int:
-        """The axis that blocks of so many elements divide; those before it are taken one by one, those after it as a whole."""
+        """Returns the axis that blocks of at most this many elements divide.
+
+        Blocks have one index along the axes before it, and all elements along those after it.
+        """
         axis = 0
         while axis < self.inner - 1 and prod(self.dimensions[axis + 1 :]) > most:
             axis += 1
@@ -81,7 +98,7 @@ class Cluster:
 
 
 def schedule(region: Region, forms: Forms) -> list[Operation | Cluster]:
-    """The operations in an order in which they can run, those of each cluster in its place."""
+    """Returns the operations in a valid order, with clusters in place of their operations."""
     if all(prod(result.shape.dimensions) < SMALLEST_DOMAIN for operation in region.operations for result in operation.results):
         return list(region.operations)
     return _ordered(_Clustering(region, forms).items())
@@ -94,14 +111,17 @@ class _Clustering:
         self.level: dict[Variable, int] = {}
         self.cluster: dict[Variable, int] = {}
         self.clusters: list[Cluster] = []
-        # Clusters that have become part of another one.
+        # The cluster that each one has been merged into, or its own number.
         self.merged: list[int] = []
         self.place: dict[Operation, int] = {}
         for operation in region.operations:
             self._add(operation)
 
     def items(self) -> list[Operation | Cluster]:
-        """Clusters of several operations, and the operations outside of them, by their last operation."""
+        """Returns the clusters of several operations, and the operations outside of clusters.
+
+        They are in the order of their last operations.
+        """
         for operation in self.region.operations:
             if operation in self.place:
                 self.clusters[self._root(self.place[operation])].operations.append(operation)
@@ -125,10 +145,10 @@ class _Clustering:
             return
         if isinstance(form, Reduction) and self._add_reduction(operation, form):
             return
-        # A barrier, after everything that it reads.
+        # A barrier, after all operations that it depends on.
         level = max((self._level_after(variable) for variable in operation.reads), default=0)
         if len(operation.results) == 1 and (source := operation.results[0].view_source[0]) is not operation.results[0]:
-            # Those that read a view read its source.
+            # Users of a view read its source.
             level = self.level.get(source, 0)
         self.level.update(dict.fromkeys(operation.results, level))
 
@@ -156,7 +176,10 @@ class _Clustering:
         return True
 
     def _common_axes(self, latest: list[tuple[Variable, Axes]], sizes: tuple[int, ...]) -> Axes | None:
-        """The axes of a result with these sizes in the domain that all the latest operands share; None if they do not, or there are none."""
+        """Returns the axes of a result in the domain that the latest operands share.
+
+        Returns None if they do not share one, if there are none, or if the sizes do not match.
+        """
         domains = {self._cluster_of(source).dimensions for source, _ in latest}
         if len(domains) != 1:
             return None
@@ -194,7 +217,7 @@ class _Clustering:
     def _join(
         self, operation: Operation, form: Form | Reduction, level: int, domain: Axes, axes: Axes, members: list[Variable], inner: int | None = None
     ) -> None:
-        """Puts an operation into the cluster that its operands `members` are in, which become one."""
+        """Adds an operation to the clusters of its operands `members`, merging them into one."""
         roots = list(dict.fromkeys(self._root(self.cluster[member]) for member in members))
         if not roots:
             roots = [len(self.clusters)]
@@ -220,7 +243,7 @@ def _is_worthwhile(cluster: Cluster) -> bool:
 
 
 def long_sizes(shape: Shape) -> tuple[int, ...]:
-    """The sizes of the dimensions that have not just one element."""
+    """Returns the dimension sizes other than 1."""
     return tuple([size for size in shape.dimensions if size != 1])
 
 
@@ -228,7 +251,10 @@ def long_sizes(shape: Shape) -> tuple[int, ...]:
 
 
 def _ordered(items: list[Operation | Cluster]) -> list[Operation | Cluster]:
-    """The items with operands before their users, otherwise in the order that they have. What has an effect keeps its order."""
+    """Returns the items with operands before their users, and otherwise in their original order.
+
+    Operations with effects keep their order.
+    """
     makers = {result: k for k, item in enumerate(items) for result in item.results}
     needs: list[set[int]] = []
     users: list[list[int]] = [[] for _ in items]

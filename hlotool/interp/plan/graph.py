@@ -1,7 +1,7 @@
-"""What a plan is made from: operations on variables, in regions.
+"""The intermediate representation of plans: regions of operations on variables.
 
-A variable is one array, or token; tuples exist only where a kernel takes or returns them. Calls and fusions are gone: their operations stand in
-the region of the caller.
+A variable is one array or token; tuples exist only as arguments and results of kernels. Calls and
+fusions are inlined: their operations are part of the caller's region.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ __all__ = [
 class Variable:
     """A value that a run computes once in each execution of its region.
 
-    `constant` is the value if it is known when the plan is made. `source` is the operation that computes it, None for parameters,
-    constants and the state of loops.
+    `constant` is the value if it is known when the plan is made. `source` is the operation that
+    computes it, or None for parameters, constants and the state of loops.
     """
 
     __slots__ = ("_view", "constant", "is_scalar", "shape", "source")
@@ -47,14 +47,15 @@ class Variable:
         self.constant = constant
         self.source: Operation | None = None
         self.is_scalar = shape.is_array and not shape.dimensions
-        """Whether it is a number, which generated code holds as a NumPy scalar instead of an array."""
+        """True for a number, which generated code holds as a NumPy scalar instead of an array."""
         self._view: tuple[Variable, Axes] | None = None
 
     @property
     def view_source(self) -> tuple[Variable, Axes]:
-        """The variable that is broadcast or reshaped to make this one, and where its dimensions are in it; itself, if it is no such view.
+        """The variable that this one is a view of, and where its dimensions are in the view.
 
-        Dimensions of one element are not counted: reshapes may only add and remove these.
+        A view is made by broadcasts and reshapes. Dimensions of one element are not counted:
+        reshapes may only add and remove these. A variable that is not a view is its own source.
         """
         if self._view is None:
             self._view = _view_source(self)
@@ -67,7 +68,7 @@ Leaves = tuple[Variable, ...]
 
 
 def long_dimensions(shape: Shape) -> Axes:
-    """The dimensions that have not just one element."""
+    """Returns the dimensions whose size is not 1."""
     return tuple([k for k, size in enumerate(shape.dimensions) if size != 1])
 
 
@@ -89,9 +90,10 @@ _COUNTED_TYPES = {"s32", "u32", "s64", "u64"}
 
 
 def counted_dimension(variable: Variable) -> int | None:
-    """The dimension along which an iota counts; None for all other variables, constants, and numbers in which counting may not be exact.
+    """Returns the dimension along which an iota counts.
 
-    A part of an iota takes no more time to compute than to read.
+    Returns None for constants, for variables that are not iotas, and for types in which counting
+    may not be exact. A part of an iota takes no more time to compute than to read.
     """
     operation = variable.source
     if (
@@ -112,7 +114,10 @@ def _are_alike(one: Shape, other: Shape) -> bool:
 
 
 def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
-    """Which of the long dimensions of the result each one of the operand is; None if they are in another order."""
+    """Returns the position of each long dimension of the operand among those of the result.
+
+    Returns None if the broadcast changes their order.
+    """
     dimensions = operation.instruction.attributes.get("dimensions", ())
     if len(dimensions) != operand.rank or any(not 0 <= d < result.rank for d in dimensions):
         return None
@@ -124,7 +129,10 @@ def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) ->
 
 
 def _places_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
-    """The same for a reshape, and for a bitcast of what is in row-major order, that only adds and removes dimensions of one element."""
+    """Like `_places_of_broadcast`, for reshapes that only add and remove dimensions of one element.
+
+    Bitcasts between arrays in row-major order are treated in the same way.
+    """
     sizes, expected = ([shape.dimensions[k] for k in long_dimensions(shape)] for shape in (operand, result))
     is_ordered = operation.instruction.opcode == "reshape" or (is_row_major(operand) and is_row_major(result))
     return tuple(range(len(sizes))) if sizes == expected and is_ordered else None
@@ -138,7 +146,9 @@ _PLACES: dict[str, Callable[[Operation, Shape, Shape], Axes | None]] = {
 
 
 def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
-    """The index of an array of a shape that gives a view with `rank` dimensions, in which its long dimensions are the axes; "" if it is itself.
+    """Returns the index that turns an array into a view whose long dimensions are at these axes.
+
+    The view has `rank` dimensions. The index is "" if the view is the array itself.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> index_of_view(array_shape("f32", (5, 1, 7)), (0, 2), 3), index_of_view(array_shape("f32", (5, 7)), (0, 1), 2)
@@ -159,11 +169,14 @@ def index_of_view(shape: Shape, axes: Axes, rank: int) -> str:
 
 
 UNKNOWN = object()
-"""Says that the form of an operation has not been asked for yet; it may be None."""
+"""Marks an operation whose form has not been computed yet; the form itself may be None."""
 
 
 class Operation:
-    """The application of an instruction's kernel to variables. `operands` has the leaves of each operand, `results` those of the result."""
+    """The application of an instruction's kernel to variables.
+
+    `operands` has the leaves of each operand, `results` those of the result.
+    """
 
     __slots__ = ("form", "instruction", "operands", "reads", "results")
 
@@ -171,37 +184,40 @@ class Operation:
         self.instruction = instruction
         self.operands = tuple(operands)
         self.reads: Leaves = tuple([leaf for leaves in operands for leaf in leaves])
-        """The variables that it needs, those that its regions take from outside included."""
+        """The variables that it needs, including those that its regions read from outside."""
         self.results = results
         self.form: Any = UNKNOWN
-        """What `forms.form_of` has found out."""
+        """The result of `forms.form_of`, or UNKNOWN."""
         for result in results:
             result.source = self
 
     @property
     def is_pure(self) -> bool:
-        """Whether it has no effects, so that it may run before or after others."""
+        """True if it has no effects, so that it may run before or after other operations."""
         return not self.regions and all(x.op.is_pure for x in self._instructions)
 
     @property
     def is_removable(self) -> bool:
-        """Whether it may be left out if nothing reads its results: it has no effects, ends, and cannot fail."""
+        """True if it may be left out when nothing reads its results.
+
+        Such an operation has no effects, terminates and cannot fail.
+        """
         return self.is_pure and not any(CONTROL_FLOW in x.op.traits or may_fail(x) or not is_as_inferred(x) for x in self._instructions)
 
     @property
     def _instructions(self) -> list[Instruction]:
-        """Its instruction, and those of all computations that this calls."""
+        """Its instruction, and those of all computations reachable from it."""
         called = self.instruction.called
         return [self.instruction, *(x for computation in reachable(called) for x in computation.instructions)] if called else [self.instruction]
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """What it runs, in the order in which it is generated."""
+        """The regions that it runs, in the order in which they are generated."""
         return ()
 
 
 class Call(Operation):
-    """The call of a computation that is a function of its own."""
+    """A call of a computation that has a function of its own."""
 
     __slots__ = ("computation",)
 
@@ -211,7 +227,10 @@ class Call(Operation):
 
 
 class Region:
-    """Operations in the order in which they run. `parameters` are set when the region is entered; `results` are read when it ends."""
+    """Operations in the order in which they run.
+
+    `parameters` are set when the region is entered; `results` are read when it ends.
+    """
 
     __slots__ = ("operations", "parameters", "results")
 
@@ -221,7 +240,10 @@ class Region:
         self.results: Leaves = ()
 
     def free_variables(self) -> Iterator[Variable]:
-        """The variables that operations or results read, also as the source of a view; those of the region itself are among them."""
+        """Yields the variables that operations or results read, including the sources of views.
+
+        Variables of the region itself are among them.
+        """
         for operation in self.operations:
             for variable in operation.reads:
                 yield variable
@@ -230,15 +252,18 @@ class Region:
 
 
 def _with_free_variables(operation: Operation) -> Leaves:
-    """The variables that an operation and its regions read, each once: loops in each other would list them again and again."""
+    """Returns the variables that an operation and its regions read, without duplicates.
+
+    With duplicates, nested loops would list the same variables again and again.
+    """
     return tuple(dict.fromkeys([*operation.reads, *(variable for region in operation.regions for variable in region.free_variables())]))
 
 
 class Loop(Operation):
-    """A while: `results` are the state, which the region `condition` reads and `body` replaces.
+    """A while loop: `results` is the state, which the region `condition` reads and `body` replaces.
 
-    The first operand is the initial state. Elements of the state that the body does not change are no part of it; the regions read the
-    variables outside.
+    The first operand is the initial state. Elements of the state that the body does not change are
+    not part of it; the regions read the variables outside of the loop instead.
     """
 
     __slots__ = ("body", "condition", "state")

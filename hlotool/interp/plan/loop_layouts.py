@@ -1,7 +1,8 @@
-"""Memory orders that loops need: an array is copied once before a loop, instead of a view of it in each iteration.
+"""Memory orders for loops: copies an array once before a loop instead of a view per iteration.
 
-Kernels that take operands in memory as layouts say receive copies of transposed views. Where a loop reads an array only through such views, and at
-most updates it in place, the array itself is kept in the order of the views. This changes no result.
+Kernels that take operands in the memory order of their layouts receive copies of transposed views.
+If a loop reads an array only through such views, and at most updates it in place, the array itself
+is kept in the order of the views. This does not change any result.
 """
 
 from __future__ import annotations
@@ -15,14 +16,17 @@ from hlotool.interp.plan.graph import Axes, Leaves, Loop, Operation, Region, Var
 __all__ = ["orders_needed"]
 
 _SMALLEST = 1 << 12
-"""The number of elements from which on a copy takes longer than finding out that none is needed."""
+"""Minimum number of elements; copying a smaller array is faster than this analysis."""
 
 _View = tuple[Variable, Axes]
-"""An array from outside of the loop or of its state, and which of its long dimensions those of a view are."""
+"""An array from outside of the loop or of its state, and its long dimensions in a view's order."""
 
 
 def orders_needed(loop: Loop) -> dict[Variable, Order]:
-    """Returns the arrays of which a loop needs only views in one order other than row-major, with this order."""
+    """Returns the arrays that need another memory order in a loop, each with this order.
+
+    The loop reads such an array only through views in one order, which is not row-major.
+    """
     orders = _Orders(loop)
     found: dict[Variable, Order] = {}
     for variable, order in orders.needed.items():
@@ -34,8 +38,11 @@ def orders_needed(loop: Loop) -> dict[Variable, Order]:
 
 
 class _Orders:
-    """`needed` has the order of each array that kernels take in memory order, by its long dimensions, and None if these are several;
-    `others` the arrays that something else reads.
+    """The memory orders in which the operations of a loop read its arrays.
+
+    `needed` has the order of each array that kernels take in memory order, as a permutation of its
+    long dimensions, or None if there are several orders. `others` has the arrays that are read in
+    other ways.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -51,7 +58,7 @@ class _Orders:
             self._add(operation)
         for state, result in zip(loop.state, loop.body.results, strict=True):
             if self._views.get(result) != self._views.get(state):
-                # The next iteration reads what is in another order.
+                # The next iteration reads an array in another order.
                 self._read_otherwise((state, result))
         for operation in operations:
             for region in operation.regions:
@@ -79,7 +86,10 @@ class _Orders:
                 self.needed[variable] = order if self.needed.get(variable, order) == order else None
 
     def _view(self, operation: Operation) -> _View | None:
-        """The view that an operation makes of an array, or the array that it updates in place; None if it does something else."""
+        """Returns the view that an operation makes, or the array that it updates in place.
+
+        Returns None if the operation does something else.
+        """
         if len(operation.results) != 1 or operation.reads[0] not in self._views:
             return None
         (result,), first = operation.results, operation.reads[0]
@@ -100,7 +110,7 @@ class _Orders:
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
-    """The operations in a loop with those of its regions, in an order in which they may run."""
+    """Yields the operations in a loop and its nested regions, in an order in which they may run."""
     stack: list[Iterator[Operation]] = [_of(region) for region in reversed(loop.regions)]
     while stack:
         operation = next(stack[-1], None)

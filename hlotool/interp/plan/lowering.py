@@ -1,7 +1,8 @@
-"""Computations as regions: calls and fusions are inlined, tuples taken apart, constants folded, repeated operations computed once.
+"""Lowers computations to regions.
 
-A module that cannot be lowered, because what is written is not true or nested too deeply, raises CannotPlan; the reference executor runs it, and
-says what is wrong with it.
+Inlines calls and fusions, takes tuples apart, folds constants, and computes repeated operations
+only once. Raises CannotPlan for a module that cannot be lowered because its declared shapes are
+wrong or it is nested too deeply; the reference executor runs such a module and reports the error.
 """
 
 from __future__ import annotations
@@ -34,26 +35,29 @@ from hlotool.shapes.shape import Shape
 __all__ = ["FOLDED_ELEMENTS", "CallGraph", "Lowering"]
 
 FOLDED_ELEMENTS = 1 << 16
-"""The most elements of an operand and of the result of an operation that is computed beforehand."""
+"""Maximum number of elements of each operand, and of the result, of a folded operation."""
 _FOLDED_IN_ALL = 1 << 22
 _POWER = "power"
-"""NumPy's first powers of some floats differ from these in the last bit."""
+"""Never simplified: for some floats, NumPy's first power differs from the base in the last bit."""
 _INLINED_SIZE = 64
 _GROWTH, _LEAST_GROWTH = 16, 10_000
-"""How much longer than the module the code of a computation may become. Bodies of loops are written wherever there is a loop."""
+"""Limit on the size of generated code: `_LEAST_GROWTH + _GROWTH * instructions of the module`.
+
+The body of a loop is generated for each loop that uses it.
+"""
 _DEEPEST_REGION = 12
-"""Python allows 20 blocks in each other."""
+"""Maximum depth of nested regions; Python allows 20 nested blocks."""
 _DEEPEST_CALL = 60
 
 
 class CallGraph:
-    """How large computations are with all that they call, and how many places call them; for everything that an entry reaches."""
+    """The call graph below an entry: sizes of computations with their callees, numbers of calls."""
 
     def __init__(self, entry: Computation) -> None:
         self.calls: Counter[Computation] = Counter()
         self.sizes: dict[Computation, int] = {}
         self.waiting: set[Computation] = set()
-        """The computations in which a device may have to wait for others, or for the host."""
+        """The computations in which a device may have to wait for other devices or for the host."""
         depths: dict[Computation, int] = {}
         stack: list[tuple[Computation, bool]] = [(entry, False)]
         while stack:
@@ -74,7 +78,10 @@ class CallGraph:
             raise CannotPlan(f"calls are nested {depths[entry]} deep")
 
     def is_inlined(self, computation: Computation) -> bool:
-        """Whether the code of a computation stands where it is called, instead of in a function of its own."""
+        """Returns whether a computation is inlined into its callers.
+
+        Other computations get a function of their own.
+        """
         return self.calls[computation] <= 1 or self.sizes.get(computation, 0) <= _INLINED_SIZE
 
 
@@ -84,7 +91,10 @@ def _may_wait(x: Instruction) -> bool:
 
 
 class _Request:
-    """What a lowering yields to have a computation lowered into a region; it is sent the leaves of the result."""
+    """A request, yielded by a lowering, to lower a computation into a region.
+
+    The leaves of the result are sent back.
+    """
 
     __slots__ = ("arguments", "computation", "known", "region")
 
@@ -96,7 +106,7 @@ class _Request:
 
 
 class _Known:
-    """The operations computed so far, by what they compute, in a region and those around it."""
+    """Value table for common subexpressions, one scope per region."""
 
     __slots__ = ("depth", "operations", "outer")
 
@@ -120,7 +130,7 @@ _Handler: TypeAlias = "Callable[[Lowering, _Place, Instruction, list[Leaves]], _
 
 
 class _Place:
-    """Where operations are added: a region, and what is known there."""
+    """The insertion point of operations: a region, and the values known there."""
 
     __slots__ = ("known", "region")
 
@@ -130,7 +140,7 @@ class _Place:
 
 
 class Lowering:
-    """Lowers computations of a module for runs with the same options.
+    """The lowering of a module's computations, for runs with the same options.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY e { x = f32[] parameter(0) ROOT r = f32[] call(x), to_apply=f }"
@@ -151,7 +161,7 @@ class Lowering:
         self._left = 0
 
     def region(self, computation: Computation) -> Region:
-        """The region of a computation, with a parameter for each leaf of its parameters."""
+        """Returns the region of a computation, with a parameter per leaf of its parameters."""
         self._left = self._most_instructions
         region = Region()
         arguments = [variables_of(parameter.shape) for parameter in computation.parameters]
@@ -160,7 +170,7 @@ class Lowering:
         return region
 
     def _lowered(self, request: _Request) -> Leaves:
-        """Keeps the lowerings that request each other on a stack."""
+        """Runs the lowerings that request each other on an explicit stack."""
         stack = [self._computation(request)]
         sent: Any = None
         while stack:
@@ -179,10 +189,10 @@ class Lowering:
         computation, place = request.computation, _Place(request.region, request.known)
         self._left -= len(computation.instructions)
         if self._left < 0:
-            raise CannotPlan("loops call so many others that the code would be much longer than the module")
+            raise CannotPlan("loops share so many computations that the generated code would be much longer than the module")
         parameters = computation.parameters
         if len(parameters) != len(request.arguments):
-            raise CannotPlan(f"'{computation.name}' is called with {len(request.arguments)} arguments")
+            raise CannotPlan(f"'{computation.name}' is called with a wrong number of arguments, {len(request.arguments)}")
         environment: dict[Instruction, Leaves] = {}
         for parameter, argument in zip(parameters, request.arguments, strict=True):
             environment[parameter] = as_declared(argument, parameter.shape)
@@ -201,7 +211,10 @@ class Lowering:
         return environment[computation.root]
 
     def _ordered(self, computation: Computation) -> list[tuple[int, Instruction]]:
-        """The instructions that are computed, in an order in which they can be, with the numbers that make random constants different."""
+        """Returns the instructions to compute in a valid order, each with its random-stream number.
+
+        The numbers make random constants differ from each other.
+        """
         try:
             unknown = left_out(computation, self.options)
             return [(k, x) for k, x in enumerate(in_order(computation)) if x not in unknown]
@@ -216,25 +229,30 @@ class Lowering:
             raise CannotPlan(f"the constant '{x.name}' cannot be read") from error
 
     def _numbered(self, shape: Shape, leaves_of_constant: Leaves) -> Leaves:
-        """The variables of a literal; for a number, those that the first one with the same bits has got.
+        """Returns the variables of a literal; scalars with equal bits share those of the first one.
 
-        Not for what is computed beforehand: that has operations as sources, which could then be their own.
+        Folded results must not share variables: they have operations as sources, and an operation
+        could then become its own source.
         """
         if not shape.is_array or shape.dimensions:
             return leaves_of_constant
         return self._numbers.setdefault((shape.element_type, leaves_of_constant[0].constant.tobytes()), leaves_of_constant)
 
     def range_of(self, shape: Shape, index: int) -> tuple[int, int]:
-        """The numbers of the leaves of an element of a tuple."""
+        """Returns the index range of the leaves of one element of a tuple."""
         if not 0 <= index < len(shape.elements):
-            raise CannotPlan(f"there is no element {index}")
+            raise CannotPlan(f"a tuple has no element {index}")
         offsets = self._offsets[shape]
         return offsets[index], offsets[index + 1]
 
     # ---- operations with kernels ---------------------------------------------------------------------------------------
 
     def operation(self, place: _Place, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
-        """The results of an instruction's kernel: a new operation, a known one with the same result, or constants."""
+        """Returns the results of an instruction's kernel.
+
+        They belong to a new operation or to an earlier one that computes the same, or they are
+        constants.
+        """
         binding = self.bindings.get(x)
         if binding is None:
             binding = self.bindings[x] = Binding(x, self.options)
@@ -250,7 +268,7 @@ class Lowering:
             try:
                 known = place.known.get(key)
             except TypeError:
-                # A keyword may be a dictionary.
+                # A keyword argument may be a dictionary, which is not hashable.
                 key, known = None, None
             if known is not None:
                 return known
@@ -263,10 +281,10 @@ class Lowering:
         return results
 
     def _folded(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
-        """The result as a constant, if the operands are constants, and all are small."""
+        """Returns the result as a constant, if all operands are small constants; else None."""
         if not x.shape.is_array or any(leaf.constant is None for operand in operands for leaf in operand):
             return None
-        # A broadcast takes no memory, whatever its size is.
+        # A broadcast takes no memory, regardless of its size.
         if x.opcode != "broadcast":
             sizes = [prod(leaf.dimensions) for y in (x, *x.operands) for leaf in y.shape.leaves()]
             if max(sizes) > FOLDED_ELEMENTS or sizes[0] > self._foldable:
@@ -277,37 +295,41 @@ class Lowering:
             with np.errstate(all="ignore"):
                 value = binding.checked(binding.function(*values, **binding.keywords))
         except Exception:
-            # It is raised again, with the place in the source, when the instruction is executed.
+            # The error is raised again, with the location in the source, when the instruction is
+            # executed.
             return None
         value.flags.writeable = False
         results = constants_of(x.shape, value)
-        # What a broadcast repeats is told by its operation, which is not one of the region.
+        # The operation records what a broadcast repeats; it is not added to the region.
         Operation(x, operands, results)
         return results
 
 
 def _identities(operand: Leaves) -> tuple[Any, ...]:
-    """What operands of repeated operations have in common: the variables, or the bits of numbers."""
+    """Returns the key of an operand: its variables, or the bits of constant numbers."""
     return tuple([leaf if leaf.constant is None or not leaf.is_scalar else (leaf.shape.element_type, leaf.constant.tobytes()) for leaf in operand])
 
 
 def _unchanged_operand(x: Instruction) -> int | None:
-    """The number of the operand that is the result, as for a product with 1; None if arithmetic knows of none."""
+    """Returns the number of the operand that equals the result, such as `x` in `x * 1`.
+
+    Returns None if no algebraic identity applies.
+    """
     if x.op.algebra is NO_ALGEBRA or len(x.operands) != 2 or x.opcode == _POWER:
         return None
     same = same_value(x)
     unchanged = next((k for k, operand in enumerate(x.operands) if operand is same), None)
-    # The kernel says what is wrong with the others.
+    # In the other cases, the kernel reports the error.
     return unchanged if unchanged is not None and is_as_inferred(x) and not may_fail(x) else None
 
 
 def _offsets_of(shape: Shape) -> list[int]:
-    """The number of the first leaf of each element of a tuple, and that of all leaves."""
+    """Returns the index of the first leaf of each element of a tuple, then the number of leaves."""
     return list(accumulate((sum(1 for _ in element.leaves()) for element in shape.elements), initial=0))
 
 
 def variables_of(shape: Shape) -> Leaves:
-    """New variables for the leaves of a shape."""
+    """Returns new variables for the leaves of a shape."""
     return tuple([Variable(leaf) for leaf in shape.leaves()])
 
 
@@ -316,9 +338,12 @@ def constants_of(shape: Shape, value: Any) -> Leaves:
 
 
 def as_declared(variables: Leaves, shape: Shape) -> Leaves:
-    """The variables, if they are what a shape says; what is written need not be true."""
+    """Returns the variables if they match a declared shape, which may be wrong.
+
+    Raises CannotPlan if they do not match.
+    """
     if not _has_shape(variables, shape):
-        raise CannotPlan(f"a value is not {shape.text_without_layout} as written")
+        raise CannotPlan(f"a value does not have its declared shape {shape.text_without_layout}")
     return variables
 
 
@@ -338,7 +363,7 @@ def _is_alike(one: Shape, other: Shape) -> bool:
 
 
 _LOWERINGS: dict[str, _Handler] = {}
-"""Generators, also where they request nothing."""
+"""Handlers by opcode. All are generators, even those that request nothing."""
 
 
 def _lowering(*opcodes: str) -> Callable[[_Handler], _Handler]:
@@ -378,7 +403,7 @@ def _call(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves])
 def _conditional(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]) -> _Run:
     (selector,), *arguments = operands
     if len(x.called) != len(arguments) or not arguments or place.known.depth >= _DEEPEST_REGION:
-        raise CannotPlan("conditionals are nested too deeply, or do not fit their branches")
+        raise CannotPlan("conditionals are nested too deeply, or do not match their branches")
     regions = []
     for computation, argument in zip(x.called, arguments, strict=True):
         region = Region()
@@ -396,7 +421,7 @@ def _while(self: Lowering, place: _Place, x: Instruction, operands: list[Leaves]
     if place.known.depth >= _DEEPEST_REGION:
         raise CannotPlan("loops are nested too deeply")
     if not (len(condition.parameters) == len(body.parameters) == 1) or not _has_shape(initial, body.parameters[0].shape):
-        raise CannotPlan("the state of a loop is not what its body takes")
+        raise CannotPlan("the initial state of a loop does not match the parameter of its body")
     kept: set[int] = set()
     for index in carried_elements(body):
         kept.update(range(*self.range_of(body.parameters[0].shape, index)))

@@ -1,4 +1,7 @@
-"""Where operations on numbers are written: each in the branch that needs it, and in the expression that is the only one to read it."""
+"""Places operations on numbers in the branches or expressions that need them.
+
+An operation is written in the branch that needs it, or in the expression of its only user.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,21 @@ from hlotool.interp.plan.writer import Writer
 __all__ = ["NumberBlock", "NumberStatements"]
 
 _DEEPEST_BRANCH = 6
-"""Python allows 20 blocks in each other."""
+"""Maximum depth of nested branches; Python allows 20 nested blocks."""
 _LONGEST_EXPRESSION = 160
-"""In characters. Python's parser limits how deep parentheses may be nested."""
+"""Maximum length in characters, since Python's parser limits the nesting of parentheses."""
 _CELL = "cell[0]"
-"""An element of an array of f32 numbers: what is stored in it is rounded, in half the time that NumPy takes to make a number."""
+"""An element of an f32 array, used to round numbers.
+
+Storing a number in it takes half the time that NumPy takes to create a scalar.
+"""
 
 
 class NumberBlock:
-    """Operations in order. What only one choice of a selection needs is in a block of its own.
+    """Operations in order. Those needed by only one choice of a select are in a block of their own.
 
-    `branches` has both blocks of each selection that has any, also of those in inner blocks.
+    `branches` has both blocks of each select for which at least one is not empty, including the
+    selects in inner blocks.
     """
 
     __slots__ = ("branches", "depth", "operations", "outer")
@@ -35,7 +42,7 @@ class NumberBlock:
 
     @classmethod
     def of(cls, operations: Sequence[Operation], results: Leaves) -> NumberBlock:
-        """The block of operations, each of which is needed for one of the results."""
+        """Returns the block of these operations, all of which the results need."""
         root = cls()
         blocks = [root]
         needing = dict.fromkeys(results, root)
@@ -63,17 +70,20 @@ class NumberBlock:
 
 
 def _common(one: NumberBlock, other: NumberBlock) -> NumberBlock:
-    """The innermost block that both are in."""
+    """Returns the innermost block that contains both."""
     while one is not other:
         if one.depth < other.depth:
             one, other = other, one
-        assert one.outer is not None, "the blocks are not of one function"
+        assert one.outer is not None, "the blocks belong to different functions"
         one = one.outer
     return one
 
 
 class NumberStatements:
-    """Writes blocks of operations with these templates; `results` are what is read after the last block."""
+    """A writer for blocks of operations with these templates.
+
+    `results` are the variables that are read after the last block.
+    """
 
     def __init__(self, writer: Writer, names: NumberTemplates, templates: Mapping[Operation, NumberTemplate], results: Leaves) -> None:
         self._writer = writer
@@ -85,18 +95,21 @@ class NumberStatements:
         self._uses.update(results)
 
     def text(self, variable: Variable) -> str:
-        """The expression for a variable, which may stand anywhere."""
+        """Returns the expression for a variable, in parentheses if necessary."""
         expression = self._expressions.get(variable)
         if expression is None:
             return self._names.name(variable)
         return expression if expression == _CELL or expression.isidentifier() else f"({expression})"
 
     def value(self, variable: Variable) -> str:
-        """The expression for a variable, which may stand where nothing follows."""
+        """Returns the expression for a variable, without parentheses, to be used on its own."""
         return self._expressions.get(variable) or self._names.name(variable)
 
     def write(self, block: NumberBlock) -> None:
-        """Writes all operations of a block. Blocks are nested no deeper than Python's may be, so that the method may call itself."""
+        """Writes all operations of a block.
+
+        Blocks are never nested more deeply than Python's may be, so the method may recurse.
+        """
         for k, operation in enumerate(block.operations):
             self._writer.comment(operation.instruction)
             branches = block.branches.get(operation)
@@ -122,7 +135,7 @@ class NumberStatements:
         if template.rounds:
             self._writer.line(f"{_CELL} = {expression}")
             if following is not None and self._templates[following].rounds and self._is_read_once(result, following):
-                # Before anything else is stored there.
+                # The next operation reads the cell before anything else is stored there.
                 self._expressions[result] = _CELL
                 return
             expression = _CELL
@@ -134,13 +147,16 @@ class NumberStatements:
             self._writer.line(wrapped(self.text(result), template.wraps))
 
     def _is_read_once(self, variable: Variable, reader: Operation) -> bool:
-        """Whether nothing but one place in the expression of an operation reads a variable."""
+        """Returns whether a variable is read only once, in the expression of this operation."""
         if self._uses[variable] != 1 or variable not in reader.reads:
             return False
         return self._templates[reader].text.count(f"{{{reader.reads.index(variable)}}}") == 1
 
     def _is_read_in(self, variable: Variable, block: NumberBlock) -> bool:
-        """Whether the only operation that reads a variable does so in one place, or nothing but the results has it."""
+        """Returns whether a variable is read in a single location.
+
+        This is its only user's expression, or the end of the block for results without users.
+        """
         reader = self._readers.get(variable)
-        # The choices of branches are read once, and so is what they depend on.
+        # Branches read their choices and their condition once.
         return reader is None or reader in block.branches or self._is_read_once(variable, reader)

@@ -1,4 +1,4 @@
-"""Loops in which there is nothing but numbers: functions of their own, with Python's numbers."""
+"""Loops that compute only with numbers, as separate functions on Python's own numbers."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ __all__ = ["NumberLoop", "number_loop"]
 
 
 class NumberLoop:
-    """A loop as a function `loop(n, limit, ...)` of iterations, state, and what it reads from outside.
+    """A loop as a function `loop(n, limit, ...)`.
 
-    It returns whether the loop has ended, or has come to `limit` iterations, their number, and the state. Called with the run, the initial state
-    and what is read from outside, as NumPy scalars, an instance returns the final state.
+    The function takes the number of iterations so far, their limit, the state, and the variables
+    that the loop reads from outside. It returns whether the loop has ended, as opposed to reaching
+    `limit`, then the number of iterations and the state. Called with a run, and the initial state
+    and outside variables as NumPy scalars, an instance returns the final state.
     """
 
     __slots__ = ("_is_compared", "_native", "_python", "_types", "outside", "source")
@@ -39,7 +41,8 @@ class NumberLoop:
         self._types = [NUMPY_TYPES[variable.shape.element_type].type for variable in loop.state]
         self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
         self._native = native
-        # The source consists of names and numbers that the writer has made up, see its documentation.
+        # Safe to execute: the source consists of names and numbers that the writer generates, see
+        # the docstring of its module.
         namespace = {**writer.namespace, "asarray": np.asarray, "wrapped": _wrapped}
         exec(compile(self.source, "<loop>", "exec"), namespace)
         self._python = namespace["loop"]
@@ -49,7 +52,7 @@ class NumberLoop:
         if self._native is not None:
             self._native.enter()
         result = in_parts(run, partial(self._part, run, values[count:]), 0, values[:count], is_compared=self._is_compared)
-        assert result is not None, "the loop in Python gives up nothing"
+        assert result is not None, "the loop in Python never gives up"
         return result
 
     def _part(self, run: PlanRun, outside: tuple[Any, ...], iterations: int, limit: int, state: tuple[Any, ...]) -> Reached:
@@ -61,13 +64,13 @@ class NumberLoop:
 
 
 def _wrapped(number: int) -> int:
-    """An integer in the range of 64 bits."""
+    """Returns an integer wrapped to the range of signed 64-bit integers."""
     half = 1 << 63
     return (number + half) % (2 * half) - half
 
 
 def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLoop | None:
-    """The function of a loop in which there is nothing but numbers; None for other loops."""
+    """Returns the function of a loop that computes only with numbers; None for other loops."""
     inside = (*loop.condition.operations, *loop.body.operations)
     if not loop.state or not all(map(can_hold, loop.state)) or not all(map(is_simple, inside)):
         return None
@@ -82,7 +85,7 @@ def number_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NumberLo
 
 
 def _write(writer: Writer, loop: Loop, condition: list[Operation], body: list[Operation], outside: Leaves) -> bool:
-    """Writes a loop with these operations; returns whether there are templates for all of them."""
+    """Writes a loop with these operations. Returns whether there are templates for all of them."""
     names = NumberTemplates(writer, for_numba=False)
     templates: dict[Operation, NumberTemplate] = {}
     (goes_on,) = loop.condition.results

@@ -1,10 +1,13 @@
-"""Operations on single numbers as expressions of Python's own: integers without bounds that are wrapped, truth values, and floats.
+"""Operations on single numbers as expressions on Python's own numbers.
 
-This is faster than NumPy's scalars, which `scalars` writes, but values have to be converted where they come from or go to arrays. So it is for
-loops in which there is nothing else. Python's floats are doubles; sums, products and quotients of f32 numbers in double precision have so many digits
-that rounding them to f32 gives what computing in f32 does.
+Integers are unbounded and wrapped explicitly; there are also truth values and floats. This is
+faster than NumPy's scalars, for which `scalars` writes expressions, but values must be converted
+when they come from or go to arrays. It is therefore only used for loops that contain nothing else.
+Python's floats are doubles; sums, products and quotients of f32 numbers in double precision have so
+many digits that rounding them to f32 gives the same result as computing in f32.
 
-For Numba, which knows integers of 64 bits that wrap, and floats of both widths, the expressions are the same but for floats.
+For Numba, which has 64-bit integers that wrap and floats of both widths, only the expressions for
+floats differ.
 """
 
 from __future__ import annotations
@@ -29,10 +32,10 @@ __all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "is_held", "wrapped"
 
 
 class NumberTemplate(NamedTuple):
-    """An expression for the result of an operation, with the numbers of operands in braces.
+    """An expression for the result of an operation, with the numbers of its operands in braces.
 
-    `wraps` is the type into whose range the value has to be brought, by multiples of two to the power of its width; None if it is in range.
-    `rounds` tells whether the value has to be rounded to f32.
+    `wraps` is the type to whose range the value must be wrapped, modulo two to the power of its
+    width, or None if the value is in range. `rounds` is true if the value must be rounded to f32.
     """
 
     text: str
@@ -41,12 +44,12 @@ class NumberTemplate(NamedTuple):
 
 
 def can_hold(variable: Variable) -> bool:
-    """Whether a variable is a number that these statements can compute with."""
+    """Returns whether a variable is a number that these statements can compute with."""
     return variable.is_scalar and is_held(variable)
 
 
 def is_held(variable: Variable) -> bool:
-    """Whether a variable is a number, or an array of numbers, of a type that NumPy has, and not complex."""
+    """Returns whether a variable is a number or an array of a NumPy type that is not complex."""
     number = NUMBERS.get(variable.shape.element_type)
     return number is not None and number.kind != "complex" and number.held == number.computed
 
@@ -61,7 +64,7 @@ class _Exact:
 
 
 class _Wrapped(_Exact):
-    """An expression whose value is the result but for multiples of two to the power of the width."""
+    """An expression whose value equals the result modulo two to the power of its width."""
 
     __slots__ = ()
 
@@ -71,7 +74,8 @@ _OF_INTEGERS: dict[Any, _Exact] = {
     **{function: (_Wrapped if function in _MAY_OVERFLOW else _Exact)(text) for function, text in OPERATORS.items()},
     np.abs: _Wrapped("{0} if {0} >= 0 else -{0}"),
     np.sign: _Exact("1 if {0} > 0 else 0 if {0} == 0 else -1"),
-    # Python rounds down, HLO toward zero. Dividing by zero gives a number all of whose bits are set.
+    # Python rounds down, HLO toward zero. In HLO, division by zero gives a number with all bits
+    # set.
     functions.divide_integers: _Wrapped(
         "{0} // {1} if {0} >= 0 and {1} > 0 else -1 if {1} == 0 else -(-{0} // {1}) if {1} > 0 else -{0} // -{1} if {0} < 0 else -({0} // -{1})"
     ),
@@ -83,7 +87,7 @@ _OF_INTEGERS: dict[Any, _Exact] = {
     functions.shift_right_logical: _Wrapped("({0} & {mask}) >> {1} if 0 <= {1} < {bits} else 0"),
 }
 _OF_UNSIGNED = {
-    # The highest bit is a sign here, too.
+    # As for signed integers, the highest bit acts as the sign.
     functions.shift_right_arithmetic: _Wrapped("({0} - {values} if 2 * {0} >= {values} else {0}) >> ({1} if {1} < {bits} else {bits})"),
 }
 _DIVIDED_BY_POSITIVE = {
@@ -95,7 +99,10 @@ _SHIFTED_BY_CONSTANT = {
     functions.shift_right_logical: _Wrapped("({0} & {mask}) >> {1}"),
 }
 _NOT_IN_64_BITS = {functions.divide_integers, functions.remainder_integers, functions.shift_right_logical}
-"""What Numba computes otherwise for some integers of 64 bits: the mask does not fit, and the smallest one has no negative."""
+"""Functions that Numba computes differently for some 64-bit integers.
+
+The mask does not fit into 64 bits, and the smallest integer cannot be negated.
+"""
 
 _OF_TRUTH_VALUES: dict[Any, _Exact] = {
     **{function: _Exact(text) for function, text in OPERATORS.items()},
@@ -104,14 +111,14 @@ _OF_TRUTH_VALUES: dict[Any, _Exact] = {
     np.logical_xor: _Exact("{0} != {1}"),
     np.logical_not: _Exact("not {0}"),
 }
-"""Of operations whose first operand is a truth value, so that a selection is one of them."""
+"""Templates for operations whose first operand is a truth value; a select is one of them."""
 _COMBINED: dict[str, Callable[..., int]] = {"add": add, "subtract": sub, "multiply": mul, "negate": neg}
 _Range = tuple[int, int]
 
 
 def _of_remainder(ranges: Sequence[_Range], bits: int) -> _Range | None:
     largest = max(map(abs, ranges[1]))
-    # A remainder of a division by zero is the dividend.
+    # The remainder of a division by zero is the dividend.
     return (-largest + 1, largest - 1) if 0 not in range(ranges[1][0], ranges[1][1] + 1) else None
 
 
@@ -145,11 +152,12 @@ _RANGES: dict[str, Callable[[Sequence[_Range], int], _Range | None]] = {
     "select": _of_select,
     "shift-right-logical": _of_logical_shift,
 }
-"""The smallest and the largest result for ranges of the operands, and the width; None if these tell nothing."""
+"""Functions from the operands' ranges and the bit width to the result's range, None if unknown."""
 
 
 _OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
-# The sum of zeros is positive if one of them is. The sum of NaN and a number has the bits of the NaN.
+# The sum of zeros is positive if either is positive. The sum of a NaN and a number has the bits of
+# the NaN.
 _LARGER = "{0} if {0} > {1} or ({0} == {1} and {0} != 0) else {1} if {1} > {0} else {0} + {1}"
 _SMALLER = "{0} if {0} < {1} or ({0} == {1} and {0} != 0) else {1} if {1} < {0} else {0} + {1} if {0} != {1} else -(-{0} - {1})"
 _OF_NATIVE_FLOATS: dict[Any, str] = {
@@ -157,17 +165,22 @@ _OF_NATIVE_FLOATS: dict[Any, str] = {
     functions.maximum_floats: _LARGER,
     functions.minimum_floats: _SMALLER,
 }
-"""What machine code computes otherwise than Python."""
+"""Templates for machine code that differ from those for Python."""
 _CLAMPED_NATIVE_FLOATS = _SMALLER.format("{2}", f"({_LARGER})")
 _ROUNDED = {np.add, np.subtract, np.multiply, np.divide}
 _DISTANCES = {"LT": (None, -1), "LE": (None, 0), "GT": (1, None), "GE": (0, None), "EQ": (0, 0)}
-"""How far the limits of what is compared with a number are from it, if the comparison holds."""
+"""Bounds of an operand, relative to the constant that it is compared with, if the comparison holds.
+
+None means that there is no bound.
+"""
 
 
 class NumberTemplates:
-    """Makes the templates of operations, in the order in which they run; for Python, or `for_numba`.
+    """A factory for the templates of operations, for Python or for Numba.
 
-    For Numba, there are none for operations that it does not know, or knows with another meaning.
+    The operations must be passed in the order in which they run.
+
+    For Numba, there are no templates for operations that it lacks or computes differently.
     """
 
     def __init__(self, writer: Writer, *, for_numba: bool) -> None:
@@ -176,17 +189,17 @@ class NumberTemplates:
         self._ranges: dict[Variable, tuple[int, int]] = {}
 
     def name(self, variable: Variable) -> str:
-        """The expression for a number: the name of a variable, or the number itself."""
+        """Returns the expression for a number: the name of a variable, or a literal."""
         if variable.constant is None:
             return self._writer.name(variable)
         number = variable.constant.item()
         if isinstance(number, float):
-            # For Numba, of the right width.
+            # Numba needs the name, which is bound to a float of the right width.
             return self._writer.name(variable) if self._for_numba else self._writer.bind(number)
         return f"({number})" if number < 0 else str(number)
 
     def assume(self, comparison: Operation) -> None:
-        """Makes use of the fact that a comparison of a variable with a constant holds."""
+        """Restricts ranges, given that a comparison of a variable with a constant holds."""
         x = comparison.instruction
         variable, limit = comparison.reads[0], comparison.reads[-1].constant
         ends = _DISTANCES.get(str(x.attributes.get("direction"))) if x.opcode == "compare" else None
@@ -197,7 +210,10 @@ class NumberTemplates:
             self._ranges[variable] = bounds[0], bounds[1]
 
     def template(self, operation: Operation) -> NumberTemplate | None:
-        """The template of an operation, for each of the elements if it is one on arrays; None if there is none."""
+        """Returns the template of an operation; None if there is none.
+
+        For an operation on arrays, the template is for a single element.
+        """
         form = form_of(operation)
         if form is None or len(operation.results) != 1 or not all(map(is_held, (*operation.reads, *operation.results))):
             return None
@@ -218,7 +234,7 @@ class NumberTemplates:
         return NumberTemplate(_for_width(template, source), number if isinstance(template, _Wrapped) and not self._fits(operation) else None)
 
     def combination(self, monoid: Monoid, number: NumberType) -> NumberTemplate | None:
-        """The template for what a reduction combines numbers with; None if there is none."""
+        """Returns the template for the combining function of a reduction; None if there is none."""
         if number.kind == "float":
             functions_of_floats = {"maximum": functions.maximum_floats, "minimum": functions.minimum_floats}
             function = functions_of_floats.get(monoid.opcode, monoid.numbers)
@@ -264,7 +280,7 @@ class NumberTemplates:
         return (_OF_UNSIGNED.get(function) if source.kind == "unsigned" else None) or _OF_INTEGERS.get(function)
 
     def _fits(self, operation: Operation) -> bool:
-        """Whether what the template computes is never out of the range of the type."""
+        """Returns whether the template's value is always in the range of the type."""
         combine = _COMBINED.get(operation.instruction.opcode)
         if combine is None:
             return operation.results[0] in self._ranges
@@ -277,14 +293,14 @@ class NumberTemplates:
         return True
 
     def _range(self, variable: Variable) -> tuple[int, int]:
-        """The smallest and the largest integer that a variable may be."""
+        """Returns the smallest and the largest possible value of an integer variable."""
         constant = _constant(variable)
         if constant is not None:
             return int(constant), int(constant)
         return self._ranges.get(variable, _limits(variable))
 
     def _note_range(self, operation: Operation) -> None:
-        """Notes which integers the result may be, for operations of which this is easily told."""
+        """Records the range of an integer result, for operations where this is simple."""
         find = _RANGES.get(operation.instruction.opcode)
         (result,) = operation.results
         if find is None or not NUMBERS[result.shape.element_type].element.is_integral:
@@ -301,7 +317,8 @@ class NumberTemplates:
             return NumberTemplate("{0} != 0")
         if source.kind == "float":
             low, high = result.element.minimum, result.element.maximum
-            # Powers of two, which all floats contain. The fraction of a number that is less than the smallest integer is cut off, too.
+            # The limits are powers of two, which all floats contain. A number just below the
+            # smallest integer is truncated to it, too.
             in_range = f"{float(low)} <= {{0}} < {float(high + 1)}"
             return NumberTemplate(f"int({{0}}) if {in_range} else {high} if {{0}} > 0 else {low} if {{0}} < 0 else 0")
         if source.kind == "pred":
@@ -312,7 +329,7 @@ class NumberTemplates:
         scalar_type = self._writer.bind(result.held.type, result.held.name)
         operand = "{0}"
         if source.bits == 64 and source.kind != "float":
-            # Via a double, there would be two roundings.
+            # A conversion via double would round twice.
             operand = f"{self._writer.bind(source.held.type, source.held.name)}({{0}})"
         if self._for_numba:
             return NumberTemplate(f"{scalar_type}({operand})")
@@ -326,34 +343,34 @@ class NumberTemplates:
 
 
 def _constant(variable: Variable) -> Any:
-    """The constant that a number is; None for others, and for arrays."""
+    """Returns the value of a scalar constant; None for other numbers and for arrays."""
     return variable.constant if variable.is_scalar else None
 
 
 def _limits(variable: Variable) -> tuple[int, int]:
-    """The smallest and the largest integer of a variable's type; for truth values 0 and 1."""
+    """Returns the smallest and largest integer of a variable's type; 0 and 1 for truth values."""
     element = NUMBERS[variable.shape.element_type].element
     return (element.minimum, element.maximum) if element.is_integral else (0, 1)
 
 
 def _for_width(template: _Exact, number: NumberType) -> str:
-    """The text of a template for integers of this width."""
+    """Returns the text of a template for integers of this width."""
     values = {"bits": str(number.bits), "values": str(1 << number.bits), "mask": str((1 << number.bits) - 1)}
     return _filled(template.text, values)
 
 
 def _filled(template: str, values: dict[str, str]) -> str:
-    """The template with some of the names in braces replaced."""
+    """Returns the template with some of the names in braces replaced."""
     for name, value in values.items():
         template = template.replace(f"{{{name}}}", value)
     return template
 
 
 def wrapped(target: str, number: NumberType) -> str:
-    """The statement that brings a number into the range of its type."""
+    """Returns the statement that wraps a number to the range of its type."""
     values, half = 1 << number.bits, 1 << (number.bits - 1)
     if number.kind == "unsigned":
         return f"{target} &= {values - 1}"
-    # Numba's integers of 64 bits are always in range, and the mask is none of them.
+    # Numba's 64-bit integers are always in range, and the mask does not fit into them.
     inside = f"wrapped({target})" if number.bits == 64 else f"({target} + {half} & {values - 1}) - {half}"
     return f"if not {-half} <= {target} <= {half - 1}: {target} = {inside}"

@@ -1,4 +1,4 @@
-"""Which array from outside a result of a cluster may be written into, block by block, because nothing needs it any more."""
+"""Finds arrays from outside of a cluster that a result may overwrite, block by block."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ __all__ = ["overwritten_operand"]
 
 
 def overwritten_operand(cluster: Cluster, result: Variable, dying: Sequence[Variable], axis: int) -> Variable | None:
-    """One of the `dying` variables, each block of which is read before the same block of the result is written; None if there is none.
+    """Returns one of the `dying` variables that the result may overwrite; None if there is none.
 
-    `axis` is the axis of the domain that blocks divide. Whether something else refers to the array is only known at run time.
+    Each block of it is read before the same block of the result is written. `axis` is the axis of
+    the domain that blocks divide. Only at run time is it known whether there are other references
+    to the array.
     """
     if cluster.axes[result][: axis + 1] != tuple(range(axis + 1)):
-        # The same block of the result is written for several blocks of the domain, and its operands are read each time.
+        # The same block of the result is written for several blocks of the domain, and its operands
+        # are read again each time.
         return None
     outside = [variable for variable in dying if variable not in cluster.axes and _is_alike(variable, result)]
     return next((variable for variable in outside if _is_read_before(cluster, variable, result)), None)
@@ -43,10 +46,10 @@ def _is_read_before(cluster: Cluster, operand: Variable, result: Variable) -> bo
             if spanned != cluster.axes[result]:
                 return False
             if number.held != number.computed:
-                # Blocks are converted at once.
+                # Its blocks are converted immediately, before anything is written.
                 continue
             copies, works_in_place = (form.copies, form.works_in_place) if isinstance(form, Form) else (False, False)
-            # What is a copy of a block may be the block itself, which is read later.
+            # A copy may be the block itself, which is read later.
             if is_written or copies or (is_result and not works_in_place):
                 return False
         is_written = is_written or is_result

@@ -1,4 +1,7 @@
-"""Plans: the generated functions of a module's computations, compiled when they are first called, and the executor that runs them."""
+"""Plans: generated functions for a module's computations, and the executor that runs them.
+
+A function is compiled when it is first called.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,10 @@ __all__ = ["Plan", "PlanExecutor"]
 
 
 class PlanFunction:
-    """The function of one computation, on values as kernels take and return them.
+    """The generated function of one computation. It takes and returns values in the kernels' form.
 
-    `source` is its text, `blamed` the instruction to blame for each line. If it `waits`, it is a generator.
+    `source` is its text, and `blamed` the instruction to blame for each line. If `waits` is true,
+    the function is a generator.
     """
 
     __slots__ = ("_code", "_function", "_options", "_parameters", "blamed", "computation", "source", "waits")
@@ -46,14 +50,15 @@ class PlanFunction:
         self.blamed = writer.writer.blamed
         self._options = options
         namespace: dict[str, Any] = {**GLOBALS, **writer.writer.namespace}
-        # The source consists of names and numbers that the writer has made up, see its documentation.
+        # Safe to execute: the source consists of names and numbers that the writer generates, see
+        # the docstring of its module.
         exec(compile(text, f"<plan of {computation.name!a}>", "exec"), namespace)
         self._function = namespace["plan"]
         self._parameters = [leaf for parameter in computation.parameters for leaf in parameter.shape.leaves()]
         self._code: CodeType = self._function.__code__
 
     def run(self, run: PlanRun, module: Module, leaves_of_arguments: Sequence[Any]) -> Generator[Wait, None, Value]:
-        """Returns the value for these leaves of arguments; yields when the device has to wait."""
+        """Returns the value for these leaves of arguments. Yields when the device has to wait."""
         try:
             results = self._function(run, *leaves_of_arguments)
             if self.waits:
@@ -63,17 +68,20 @@ class PlanFunction:
         except Exception as error:
             x = self._blamed(error)
             if isinstance(error, NameError) and error.__traceback__ is not None and _last_code(error.__traceback__) is self._code:
-                # Kernels and functions of NumPy look up no names in generated code.
+                # Kernels and NumPy's functions do not look up names in generated code.
                 raise Mismatch(f"the code for '{x.name}' is wrong: {error}") from error
             raise Binding(x, self._options).error(error, module, run.device) from error
         return with_leaves(self.computation.root.shape, [np.asarray(leaf) if isinstance(leaf, np.generic) else leaf for leaf in results])
 
     def accepts(self, leaves_of_arguments: Sequence[Any]) -> bool:
-        """Whether the arguments are what the parameters say, which nobody checks where a kernel calls a computation."""
+        """Returns whether the arguments match the declared parameters.
+
+        Nothing else checks them when a kernel calls a computation.
+        """
         return len(leaves_of_arguments) == len(self._parameters) and all(map(_is_of, leaves_of_arguments, self._parameters))
 
     def _blamed(self, error: Exception) -> Instruction:
-        """The instruction that the line of code stands for that has raised an error."""
+        """Returns the instruction whose line of generated code raised an error."""
         traceback = error.__traceback__
         while traceback is not None and traceback.tb_frame.f_code is not self._code:
             traceback = traceback.tb_next
@@ -88,16 +96,17 @@ def _is_of(leaf: Any, shape: Shape) -> bool:
 
 
 def _last_code(traceback: TracebackType) -> CodeType:
-    """The code in which an error was raised."""
+    """Returns the code in which an error was raised."""
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
     return traceback.tb_frame.f_code
 
 
 class Plan:
-    """The functions of a module's computations for runs with the same options. Raises CannotPlan if the module has to be run in another way.
+    """The functions of a module's computations, for runs with the same options.
 
-    If it `is_watched`, the function of the entry computation tells what it has reached.
+    If `is_watched` is true, the function of the entry computation reports the instructions that it
+    reaches. Raises CannotPlan if the module cannot run as a plan.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = add(x, x) ROOT r = f32[2] negate(y) }")
@@ -113,14 +122,14 @@ class Plan:
     """
 
     def __init__(self, module: Module, options: RunOptions, *, is_watched: bool = False) -> None:
-        # Not the module itself, which would be kept for as long as its plan.
+        # Not the module itself, which would be kept alive as long as its plan.
         self._entry = module.entry
         self._is_watched = is_watched
         self.options = options
         self._lowering = Lowering(options, CallGraph(module.entry))
         self._functions: dict[Computation, PlanFunction] = {}
         self.has_effects = bool(self._lowering.graph.waiting) or not all(x.op.is_pure for c in self._lowering.graph.sizes for x in c.instructions)
-        """Whether something would be noticed if a run were begun again."""
+        """True if restarting a run would be noticeable."""
         self.function(module.entry)
         reuse_large_blocks()
 
@@ -130,14 +139,15 @@ class Plan:
         return "\n\n\n".join(function.source for function in self._functions.values())
 
     def start(self, reference: ReferenceExecutor, request: Invoke, observers: Sequence[Observer] = ()) -> Generator[Wait, None, Value]:
-        """Begins a run on the device of a reference executor, which does what the plan does not; returns the value of a computation.
+        """Runs a computation on the device of a reference executor and returns its value.
 
-        Yields when the device has to wait. Raises EvaluationError, or Mismatch if the reference executor has to do everything.
+        The reference executor does what the plan cannot do. Yields when the device has to wait.
+        Raises EvaluationError, or Mismatch if the reference executor has to run everything.
         """
         return PlanExecutor(self, reference, observers).run(request)
 
     def function(self, computation: Computation) -> PlanFunction:
-        """The function of a computation."""
+        """Returns the function of a computation, compiling it if necessary."""
         known = self._functions.get(computation)
         if known is None:
             known = self._functions[computation] = PlanFunction(
@@ -147,7 +157,10 @@ class Plan:
 
 
 class PlanExecutor:
-    """One run of a plan on one device. What a plan does not do, such as batches of scalars, the reference executor does."""
+    """One run of a plan on one device.
+
+    The reference executor does what the plan cannot do, such as batches of scalars.
+    """
 
     def __init__(self, plan: Plan, reference: ReferenceExecutor, observers: Sequence[Observer]) -> None:
         self.plan = plan
@@ -156,7 +169,10 @@ class PlanExecutor:
         self._run = PlanRun(reference.options, reference.device, self.run, self._reached)
 
     def run(self, request: Invoke) -> Generator[Wait, None, Value]:
-        """Computes the value of a computation and returns it; yields when the device has to wait. Raises EvaluationError, or Mismatch."""
+        """Computes and returns the value of a computation.
+
+        Yields when the device has to wait. Raises EvaluationError or Mismatch.
+        """
         function = self._function(request)
         if function is None:
             return (yield from self._reference.run(request))

@@ -1,4 +1,7 @@
-"""Statements for dot products of floats: NumPy's product of two views, without what the kernel finds out again in each call."""
+"""Statements for dot products of floats: NumPy's product of two views.
+
+The forms of the views are computed at compile time; the kernel computes them in each call.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ __all__ = ["product_form", "write_product"]
 
 
 def write_product(writer: Writer, operation: Operation) -> bool:
-    """Writes a dot product of arrays of one type of floats that is computed in; returns whether it is one."""
+    """Writes a dot product whose arrays have one float type that NumPy computes in.
+
+    Returns False without writing anything if the operation is not such a product.
+    """
     form = product_form(operation)
     if form is None:
         return False
@@ -29,14 +35,18 @@ def write_product(writer: Writer, operation: Operation) -> bool:
     right = _viewed(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
     product = f"{writer.bind(large_product) if form.is_large else writer.bind(np.matmul, 'matmul')}({left}, {right})"
     has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
-    # What would be a number for NumPy, too, is reshaped to one.
+    # A scalar result is at first a matrix of one element.
     shaped = product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
     writer.line(f"{writer.name(operation.results[0])} = {shaped}; a = b = None")
     return True
 
 
 def product_form(operation: Operation) -> MatrixForm | None:
-    """How a dot product of arrays of one type of floats that is computed in is a product of matrices; None for all other operations."""
+    """Returns the form of a dot product as a product of matrices.
+
+    Returns None for all other operations, and unless all arrays have one float type that NumPy
+    computes in.
+    """
     x, variables = operation.instruction, (*operation.reads, *operation.results)
     if x.opcode != "dot" or len({variable.shape.element_type for variable in variables}) != 1 or any(map(_is_dynamic, variables)):
         return None
@@ -51,7 +61,7 @@ def product_form(operation: Operation) -> MatrixForm | None:
     if len(lhs_contracting) != len(rhs_contracting) or len(lhs_batch) != len(rhs_batch):
         return None
     if any(not (0 <= a < len(sizes[0]) and 0 <= b < len(sizes[1]) and sizes[0][a] == sizes[1][b]) for a, b in pairs):
-        # The kernel says what is wrong.
+        # The kernel reports the error.
         return None
     form = matrix_form(*sizes, lhs_batch, lhs_contracting, rhs_batch, rhs_contracting)
     if form.sizes != result.shape.dimensions or any(sorted(order) != list(range(len(order))) for order in (form.lhs_order, form.rhs_order)):
@@ -64,7 +74,7 @@ def _is_dynamic(variable: Variable) -> bool:
 
 
 def _viewed(writer: Writer, name: str, variable: Variable, order: tuple[int, ...], sizes: tuple[int, ...]) -> str:
-    """The expression for a variable's array of this name, with its dimensions in an order, in these sizes."""
+    """Returns the expression for a variable's array of this name, transposed and reshaped."""
     if order != tuple(range(len(order))):
         name += f".transpose({writer.bind(order)})"
     if sizes != tuple([variable.shape.dimensions[k] for k in order]):

@@ -1,4 +1,4 @@
-"""What generated code calls, besides NumPy and kernels: the run that it is part of, and what loops check now and then."""
+"""Run-time support for generated code: access to the current run, and periodic checks in loops."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ __all__ = ["GLOBALS", "PlanRun", "first_check"]
 class PlanRun:
     """One run of a plan on one device: its limits, and how it invokes computations.
 
-    `invoke` is a generator that returns the value that an Invoke asks for, and yields when the device has to wait. `reached` is called before
-    instructions of the entry computation in code that is compiled for that.
+    `invoke` is a generator that returns the value for an Invoke request, and yields when the device
+    has to wait. `reached` is called before instructions of the entry computation, in code that is
+    compiled with these calls.
     """
 
     __slots__ = ("deadline", "device", "invoke", "options", "reached")
@@ -45,7 +46,7 @@ class PlanRun:
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
 
     def driven(self, run: Run) -> Generator[Wait, None, Value]:
-        """Returns the value of a kernel that suspends; yields when the device has to wait."""
+        """Returns the value of a kernel that suspends. Yields when the device has to wait."""
         value: Value = None
         while True:
             try:
@@ -59,7 +60,7 @@ class PlanRun:
             try:
                 yield wanted
             except Violation as violation:
-                # It will never be ready; the kernel may know more about it.
+                # The wait will never end; the kernel may be able to explain why.
                 run.throw(violation)
 
     def check_time(self) -> None:
@@ -69,7 +70,7 @@ class PlanRun:
 
 
 def finished(run: Generator[Wait, None, Value]) -> Value:
-    """The value that a run returns in which nothing waits."""
+    """Returns the value of a run in which nothing waits."""
     try:
         next(run)
     except StopIteration as end:
@@ -78,7 +79,10 @@ def finished(run: Generator[Wait, None, Value]) -> Value:
 
 
 def first_check(options: RunOptions, is_finite: bool) -> int | None:
-    """The first iteration at which a loop is checked; None if it never is, since `is_finite` says that it is known to end."""
+    """Returns the first iteration at which a loop is checked.
+
+    Returns None if it is never checked, which requires that the loop is known to end (`is_finite`).
+    """
     limit = None if options.max_iterations is None else options.max_iterations + 1
     if is_finite:
         return limit
@@ -86,13 +90,16 @@ def first_check(options: RunOptions, is_finite: bool) -> int | None:
 
 
 def next_check(iteration: int, options: RunOptions) -> int:
-    """The iteration at which a loop is checked again; raises Violation if it has run as often as it may."""
+    """Returns the next iteration at which a loop is checked.
+
+    Raises Violation if the loop has reached its maximum number of iterations.
+    """
     next_iteration(iteration - 1, options)
     return iteration * 2 if options.max_iterations is None else min(iteration * 2, options.max_iterations + 1)
 
 
 def require_dtype(array: Any, dtype: np.dtype[Any], dimensions: tuple[int, ...]) -> None:
-    """Raises Mismatch if an element of a tuple is not the array that its shape says."""
+    """Raises Mismatch if an element of a tuple does not match its declared shape."""
     if type(array) is np.ndarray and (array.dtype != dtype or array.shape != dimensions):
         raise Mismatch
 

@@ -1,7 +1,8 @@
-"""Expressions for operations on single numbers, as Python operators on NumPy scalars: a tenth of the time of a NumPy function.
+"""Expressions for operations on single numbers, as Python operators on NumPy scalars.
 
-The table says how the functions of the elementwise kernels are written as operators. Where the meaning of an operator is another for some numbers,
-the expression calls the kernel's function for these.
+They take a tenth of the time of a NumPy function. A table maps the functions of the elementwise
+kernels to operators. If an operator differs for some numbers, the expression calls the kernel's
+function for these.
 """
 
 from __future__ import annotations
@@ -40,30 +41,33 @@ OPERATORS: dict[Any, str] = {
     np.less_equal: "{0} <= {1}",
     np.greater: "{0} > {1}",
     np.greater_equal: "{0} >= {1}",
-    # Of integers only: kernels compare floats by functions of their own.
+    # For integers only: kernels compare floats with functions of their own.
     np.maximum: "{0} if {0} > {1} else {1}",
     np.minimum: "{0} if {0} < {1} else {1}",
     np.where: "{1} if {0} else {2}",
 }
-"""By the function that computes arrays."""
+"""Operator expressions by the function that computes arrays."""
 CLAMPED = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
-"""Of integers: the lower limit, the number, and the upper limit."""
+"""For integers; the operands are the lower limit, the number and the upper limit."""
 PARTLY: dict[Any, str] = {
     functions.maximum_floats: "{0} if {0} > {1} else {1} if {1} > {0} else {call}",
     functions.minimum_floats: "{0} if {0} < {1} else {1} if {1} < {0} else {call}",
-    # Python rounds down, HLO toward zero, and only HLO divides by zero.
+    # Python rounds down, HLO toward zero. Only HLO defines division by zero.
     functions.divide_integers: "{0} // {1} if {0} >= 0 and {1} > 0 else {call}",
     functions.remainder_integers: "{0} % {1} if {0} >= 0 and {1} > 0 else {call}",
-    # Only HLO shifts by more than the width, and fills with zeros from the left what Python fills with the sign.
+    # Only HLO defines shifts by more than the width. Its logical right shift fills with zeros;
+    # Python's fills with the sign.
     functions.shift_left: "{0} << {1} if 0 <= {1} < {bits} else {call}",
     functions.shift_right_logical: "{0} >> {1} if {0} >= 0 and 0 <= {1} < {bits} else {call}",
-    # The function on one number takes ten times as long.
+    # NumPy's function takes ten times as long on a single number.
     np.sign: "{one} if {0} > 0 else {zero} if {0} == 0 else {call}",
 }
 
 
 def scalar_expression(operation: Operation, writer: Writer) -> str | None:
-    """The expression for an elementwise operation on scalars in types that NumPy computes in; None for others.
+    """Returns the expression for an elementwise operation on scalars; None for other operations.
+
+    Returns None as well for types that NumPy does not compute in.
 
     >>> import hlotool
     >>> from hlotool.interp.plan.graph import Variable
@@ -101,7 +105,7 @@ def _expression(bind: Callable[[Any], str], form: Form, operands: list[str], res
         return template.format(*operands)
     function = bind(form.function)
     call = f"{function}({', '.join(f'asarray({operand})' for operand in operands)})[()]"
-    # Functions of integers may be bound to their width.
+    # Integer functions may be bound to their width by `partial`.
     partly = PARTLY.get(form.function.func if isinstance(form.function, partial) else form.function)
     if partly is not None and (result.kind != "float" or not isinstance(form.function, np.ufunc)):
         zero, one = (bind(result.held.type(number)) for number in (0, 1))

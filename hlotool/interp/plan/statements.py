@@ -1,4 +1,4 @@
-"""Statements for single operations: an expression of scalars, a NumPy function, or the call of a kernel."""
+"""Statements for single operations: scalar expressions, NumPy functions and kernel calls."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ __all__ = ["implicit_operands", "value_expression", "write_kernel", "write_opera
 
 
 def implicit_operands(operation: Operation) -> list[Variable] | None:
-    """The variables that an elementwise operation on arrays reads if NumPy broadcasts them; None if it is no such operation.
+    """Returns the variables that an elementwise operation reads if NumPy does the broadcasting.
 
-    One of them is of the result's shape, so that the value is, too.
+    At least one of them has the result's shape, so that the value has it, too. Returns None if the
+    operation is not elementwise on arrays, or if this is impossible.
     """
     if len(operation.results) != 1 or operation.results[0].is_scalar:
         return None
@@ -44,11 +45,13 @@ def implicit_operands(operation: Operation) -> list[Variable] | None:
 def write_operation(
     writer: Writer, operation: Operation, binding: Binding, sources: list[Variable] | None, dying: Sequence[Variable], reusable: set[Variable]
 ) -> Variable | None:
-    """Writes the statements that compute an operation's results; `dying` are the operands that nothing reads later.
+    """Writes the statements that compute an operation's results.
 
-    Returns the operand that a kernel may overwrite, whose name has been deleted before the call.
+    `sources` are its `implicit_operands`, and `dying` the operands that nothing reads later.
+    `reusable` are variables whose arrays have no other references; the result is written into such
+    an array if its variable dies.
 
-    `sources` are its `implicit_operands`. `reusable` are variables whose arrays nothing else refers to; the result takes the place of one that dies.
+    Returns the operand that the kernel may overwrite, if any; its name is deleted before the call.
     """
     expression = scalar_expression(operation, writer)
     if expression is not None:
@@ -103,7 +106,7 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
 
 
 def value_expression(writer: Writer, shape: Shape, leaves: Leaves) -> str:
-    """The expression for a value as kernels take it."""
+    """Returns the expression for a value in the kernels' form."""
     if not shape.is_tuple:
         return _array_expression(writer, leaves[0])
     items = "".join(f"{_array_expression(writer, leaf)}, " for leaf in leaves)
@@ -121,9 +124,9 @@ def _array_expression(writer: Writer, variable: Variable) -> str:
 
 
 def write_kernel(writer: Writer, operation: Operation, binding: Binding, dying: Sequence[Variable]) -> Variable | None:
-    """Writes the call of an operation's kernel, and the check that the results are what the instruction says.
+    """Writes the call of an operation's kernel, and a check of its results.
 
-    Returns the operand that the kernel may overwrite.
+    Returns the operand that the kernel may overwrite, if any.
     """
     passed = None
     x = operation.instruction
@@ -172,7 +175,7 @@ def _write_result(writer: Writer, operation: Operation, binding: Binding, call: 
 
 
 def write_unpacked(writer: Writer, shape: Shape, results: Leaves, name: str) -> None:
-    """Assigns the leaves of a tuple that a name holds to variables."""
+    """Assigns the leaves of a tuple, which is held by a name, to variables."""
     targets = "".join(f"{writer.name(result)}, " for result in results)
     if targets:
         nested = any(element.is_tuple for element in shape.elements)

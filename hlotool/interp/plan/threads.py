@@ -1,4 +1,4 @@
-"""Threads for loops over blocks. NumPy's functions release the lock of the interpreter, so that they run at the same time."""
+"""Threads for loops over blocks: NumPy's functions release the GIL, so they run in parallel."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ __all__ = ["in_parts"]
 
 
 def in_parts(compute: Callable[[int, int], None], size: int, step: int, threads: int) -> None:
-    """Calls `compute(first, last)` for parts of a range at the same time, which begin at multiples of `step`; the last one ends at `size`.
+    """Calls `compute(first, last)` in parallel for parts of the range from 0 to `size`.
 
-    Raises what the first part that fails raises, when all have ended.
+    The parts begin at multiples of `step`; the last one ends at `size`. When all calls have ended,
+    raises the error of the first part that failed, if any.
 
     >>> parts = []
     >>> in_parts(lambda first, last: parts.append((first, last)), size=10, step=4, threads=2)
@@ -38,17 +39,17 @@ def in_parts(compute: Callable[[int, int], None], size: int, step: int, threads:
 
 
 def _computed(compute: Callable[[int, int], None], first: int, last: int) -> None:
-    # How NumPy handles overflows is a setting of each thread.
+    # NumPy's handling of overflows is set for each thread.
     with np.errstate(all="ignore"):
         compute(first, last)
 
 
 @lru_cache(maxsize=4)
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """The threads that wait for work, besides the one that has it."""
+    """Returns a pool of threads that wait for work; the calling thread is not one of them."""
     return ThreadPoolExecutor(max(1, threads - 1), thread_name_prefix="hlotool")
 
 
 if hasattr(os, "register_at_fork"):
-    # A process that is forked has no threads but the one that forked it.
+    # The only thread of a forked process is the one that forked it.
     os.register_at_fork(after_in_child=_pool.cache_clear)

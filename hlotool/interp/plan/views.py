@@ -1,4 +1,7 @@
-"""Expressions for operations whose results are views, with everything computed beforehand that their kernels compute in each call."""
+"""Expressions for operations whose results are views.
+
+Everything that their kernels compute in each call is computed at compile time.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ Sizes = tuple[int, ...]
 
 
 def view_expression(operation: Operation, writer: Writer) -> str | None:
-    """The expression for a reshape, bitcast, transpose or slice of an array of known dimensions; None for others, and if the result is another.
+    """Returns the expression for a reshape, bitcast, transpose or slice of a static array.
+
+    Returns None for other operations, and if the declared shape of the result does not match.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2,3] parameter(0) ROOT r = f32[3,2] transpose(x), dimensions={1,0} }")
@@ -50,7 +55,7 @@ def _reshape(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str
 
 
 def _bitcast(x: Instruction, sizes: Sizes, result: Sizes, writer: Writer) -> str | None:
-    """A reshape, if memory is in the order of the elements before and after."""
+    """Returns a reshape if both arrays are in row-major order; None otherwise."""
     if not all(map(is_row_major, (x.shape, x.operands[0].shape))):
         return None
     return _reshape(x, sizes, result, writer)

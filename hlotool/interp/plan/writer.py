@@ -1,7 +1,7 @@
-"""Generated source: its lines, the names of variables, and the objects that the lines refer to.
+"""Generated source: its lines, the names of variables, and the objects that it refers to.
 
-Nothing from a module becomes part of the source, except in comments, where names are escaped; constants, shapes and functions are bound to names
-such as `k3`.
+No text from a module becomes part of the source, except in comments, where names are escaped.
+Constants, shapes and functions are bound to names such as `k3`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Writer:
         self.namespace: dict[str, Any] = {}
         self.current: Instruction | None = None
         self.waits = False
-        """Whether the function is a generator, since the device that runs it may have to wait."""
+        """True if the function is a generator, because its device may have to wait."""
         self._lines = Lines()
         self._indent = ""
         self._names: dict[Variable, str] = {}
@@ -66,12 +66,12 @@ class Writer:
         self._lines.blamed.append(self.current)
 
     def finished(self, run: str) -> str:
-        """The expression for the value that a generator returns."""
+        """Returns the expression for the value that a generator returns."""
         return f"(yield from {run})" if self.waits else f"finished({run})"
 
     @contextmanager
     def diverted(self) -> Iterator[Lines]:
-        """Lines that are added inside go to the list that the context gives, for `extend`."""
+        """Diverts the lines added inside to the list that the context yields, for `extend`."""
         outer, indent = self._lines, self._indent
         self._lines, self._indent = Lines(), ""
         try:
@@ -85,13 +85,13 @@ class Writer:
         self._lines.blamed += lines.blamed
 
     def comment(self, instruction: Instruction) -> None:
-        """Adds the name of an instruction, and makes it the one to blame for the next lines."""
+        """Adds a comment that names an instruction, which is to blame for the next lines."""
         self.current = instruction
         self.line(f"# {ascii(instruction.name)[1:-1][:200]} = {ascii(instruction.opcode)[1:-1]}")
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """The lines added inside are the body of `head`."""
+        """Writes `head`, with the lines added inside as its body."""
         self.line(head)
         outer = self._indent
         self._indent += "    "
@@ -103,14 +103,14 @@ class Writer:
 
     @contextmanager
     def blocks(self, heads: Sequence[str]) -> Iterator[None]:
-        """Blocks in each other."""
+        """Writes nested blocks."""
         with ExitStack() as stack:
             for head in heads:
                 stack.enter_context(self.block(head))
             yield
 
     def bind(self, value: Any, name: str | None = None) -> str:
-        """The name of an object in the source: its own if one is passed."""
+        """Returns the name of an object in the source: the given one if it is free."""
         known = self._bound.get(id(value))
         if known is not None:
             return known
@@ -121,17 +121,17 @@ class Writer:
         return name
 
     def local(self, prefix: str = "t") -> str:
-        """A name for a new local variable."""
+        """Returns a name for a new local variable."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     def name(self, variable: Variable) -> str:
-        """The expression for a variable: its local name, or that of the constant."""
+        """Returns the expression for a variable: its local name, or that of the constant."""
         known = self._names.get(variable)
         if known is None:
             if variable.constant is not None:
                 value = variable.constant[()] if variable.is_scalar else variable.constant
-                # The writer keeps what it has bound, so that its identity stays unique.
+                # The writer keeps bound objects alive, so that their ids stay unique.
                 known = self.bind(value)
             else:
                 known = self.local("v")
@@ -139,5 +139,5 @@ class Writer:
         return known
 
     def rename(self, variable: Variable, name: str) -> None:
-        """Makes a variable stand for the value of a name that exists."""
+        """Makes a variable stand for an existing name."""
         self._names[variable] = name

@@ -1,1 +1,1 @@
-"""Loops over numbers and small arrays in machine code, which Numba compiles once they have run long."""
+"""Compiles loops over numbers and small arrays to machine code with Numba, once they are hot."""

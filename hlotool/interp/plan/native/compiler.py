@@ -1,4 +1,4 @@
-"""What Numba compiles: a function in generated source, if Numba is installed."""
+"""Compiles a function in generated source with Numba, if it is installed."""
 
 from __future__ import annotations
 
@@ -24,15 +24,19 @@ class NativeSource(NamedTuple):
 
 @cache
 def is_installed() -> bool:
-    """Whether there is a Numba that might compile."""
+    """Returns whether Numba is installed; it may still be unable to compile."""
     return find_spec("numba") is not None
 
 
 def _numba() -> Any:
-    """Numba without the settings that it reads from the working directory, which may be a folder from anywhere; raises what its import raises."""
+    """Returns Numba without the settings that it reads from the working directory.
+
+    This directory may come from anywhere. Raises any error that importing Numba raises.
+    """
     if sys.modules.get("numba") is not None:
         return import_module("numba")
-    # It reads the file if it can import yaml, and warns otherwise; later, it looks for the file again.
+    # Numba reads the file if it can import yaml, and warns otherwise. Later, it looks for the file
+    # again.
     yaml = sys.modules.get("yaml")
     sys.modules["yaml"] = None  # type: ignore[assignment]
     try:
@@ -49,21 +53,27 @@ def _numba() -> Any:
 
 
 def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
-    """The function in machine code, for arguments of the types of these; None where there is no Numba, or none that can compile it."""
+    """Returns the function in machine code, compiled for the types of these arguments.
+
+    Returns None if there is no Numba, or if it cannot compile the function.
+    """
     try:
         numba = _numba()
     except Exception:
-        # It is not installed, or is made for other versions of NumPy, of which its parts notice the difference with errors of many types.
+        # Numba is not installed, or was made for another version of NumPy, which its parts notice
+        # with many types of errors.
         return None
-    # Its integers of 64 bits wrap by themselves.
+    # Numba's 64-bit integers wrap by themselves.
     namespace = {**source.namespace, "int64": numba.int64, "wrapped": numba.njit(lambda number: number)}
-    # The source consists of names and numbers that the writer has made up, see its documentation.
+    # Safe to execute: the source consists of names and numbers that the writer generates, see the
+    # docstring of its module.
     exec(compile(source.text, "<loop>", "exec"), namespace)
     step = numba.njit(error_model="numpy")(namespace["loop"])
     try:
         step.compile(tuple(map(numba.typeof, arguments)))
     except Exception:
-        # Besides errors of its own: it recurses over long functions, and LLVM's errors are plain ones of Python.
+        # Besides errors of its own, Numba exceeds the recursion limit in long functions, and LLVM's
+        # errors are plain Python exceptions.
         return None
     result: Step = step
     return result

@@ -1,4 +1,4 @@
-"""Slices, gathers and scatters at computed places."""
+"""Slices, gathers and scatters at computed positions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> 
 
 
 def _place(self: NativeStatements, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:
-    """The flat index of element `i` of a slice that begins at indices, which are brought into their limits."""
+    """Returns the flat index of element `i` of a slice, whose start indices are clamped."""
     sizes = operand.shape.dimensions
     start = self.writer.local("s")
     self.writer.line(f"{start} = 0")
@@ -53,12 +53,15 @@ def _place(self: NativeStatements, operand: Variable, lengths: Sequence[int], in
 
 
 def _places(sizes: Sequence[int], lengths: Sequence[int]) -> Array:
-    """The flat indices of the elements of a slice that begins at the first element."""
+    """Returns the flat indices of the elements of a slice that begins at the first element."""
     return np.arange(prod(sizes)).reshape(sizes)[tuple(map(slice, lengths))].reshape(-1)
 
 
 def _looked_up(self: NativeStatements, table: Array, index: str) -> str:
-    """The expression for an element of a table of integers, without the table if they are at regular distances."""
+    """Returns the expression for an element of a table of integers.
+
+    The expression does without the table if its integers are evenly spaced.
+    """
     first, step = int(table[0]), int(table[1] - table[0]) if len(table) > 1 else 1
     if (table == first + step * np.arange(len(table))).all():
         return f"{first} + {step} * ({index})"
@@ -96,7 +99,7 @@ def write_gather(self: NativeStatements, operation: Operation) -> None:
 
 
 def _vectors(indices: Variable, index_vector_dim: int) -> Array:
-    """Where the numbers of the index vectors are: a row for each vector."""
+    """Returns the flat indices of the components of index vectors, with one row for each vector."""
     numbers = np.arange(size_of(indices)).reshape(indices.shape.dimensions)
     vectors = index_vectors(numbers, index_vector_dim)
     return vectors.reshape(-1, vectors.shape[-1])
@@ -110,7 +113,7 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
     attributes, sizes = operation.instruction.attributes, operand.shape.dimensions
     if attributes.get("input_batching_dims") or len({variable.shape for variable in (operand, result)}) != 1 or result.is_scalar:
         raise CannotCompile
-    # A reducer of wider numbers is one that rounds.
+    # If the reducer has wider numbers, the result is rounded.
     if {updates.shape.element_type, attributes["to_apply"].root.shape.element_type} != {operand.shape.element_type}:
         raise CannotCompile
     window, inserted = attributes.get("update_window_dims", ()), attributes.get("inserted_window_dims", ())
@@ -134,7 +137,7 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
 def _write_start(
     self: NativeStatements, indices: Variable, vectors: Array, index_map: Sequence[int], sizes: Sequence[int], lengths: Sequence[int]
 ) -> None:
-    """The place of a slice in `s`; slices that are not all inside are left out."""
+    """Assigns the start of a slice to `s`; slices that are not entirely in bounds are skipped."""
     self.writer.line("s = 0")
     for k, dimension in enumerate(index_map):
         start = self.writer.local("s")

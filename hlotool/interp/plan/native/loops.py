@@ -1,4 +1,7 @@
-"""Which loops can be compiled, their source for Numba, and when they have run so long that compiling them is worthwhile."""
+"""Decides which loops to compile and when, writes their source for Numba, and runs them.
+
+A loop is compiled when it has run so long that compiling it is worthwhile.
+"""
 
 from __future__ import annotations
 
@@ -28,35 +31,51 @@ from hlotool.opdefs.traits import REARRANGES
 __all__ = ["NativeLoop", "Reached", "in_parts", "is_simple", "native_loop", "needed_operations", "outside_of"]
 
 _MOST_COMPILED = 250
-"""The most operations of a loop that is compiled; the time grows with the square of their number."""
+"""Maximum number of operations of a compiled loop; compile time is quadratic in their number."""
 _MOST_ELEMENTS = 1 << 10
-"""The most elements of an array that is computed: for more, NumPy's functions take no longer."""
+"""Maximum number of elements of a computed array.
+
+For more elements, NumPy's functions take no longer than machine code.
+"""
 _MOST_READ = 1 << 20
-"""The most elements of an array of which slices are read."""
+"""Maximum number of elements of an array from which slices are read."""
 _MOST_AT_ONCE = 1 << 16
-"""Iterations after which it is checked whether time is left, and whether the user has interrupted the run."""
+"""Maximum number of iterations between checks for timeouts and interrupts by the user."""
 _MOST_WORK = 1 << 25
-"""The same for the elements that are computed, which may take a nanosecond or ten."""
+"""Maximum number of elements computed between these checks. Each may take from 1 to 10 ns."""
 _TOO_MUCH_WORK = 1 << 29
-"""The number of elements after which a loop inside gives up, since it might never end; it cannot be interrupted."""
+"""The number of elements after which a nested loop gives up.
+
+Such a loop might never end, and it cannot be interrupted.
+"""
 _MOST_ITERATIONS = (1 << 63) - 1
 _SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
-"""How long a loop has to run before it is compiled: about a third of what that takes, which is most for calls of NumPy's loops."""
+"""Terms of the run time in seconds before a loop is compiled: constant, per operation, per pair.
+
+The sum is about a third of the compile time, which is longest for calls of NumPy's loops.
+"""
 _HOT = 1 << 17
-"""The number of iterations after which it is compiled in any case."""
+"""The number of iterations after which a loop is compiled in any case."""
 _SECONDS_TO_COMPILE = 10.0
-"""What must be left of the time for a run, besides that for compiling, so that the limit holds even if this takes longer than usual."""
+"""Time that must remain for the run, in addition to the estimated compile time.
+
+It ensures the time limit even if compiling takes longer than usual.
+"""
 _GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
 
 Reached = tuple[bool, int, tuple[Any, ...]]
 Part = Callable[[int, int, tuple[Any, ...]], "Reached | None"]
-"""Runs a loop from a number of iterations to another, and from a state to another; returns whether it has ended, and both; None to give up."""
+"""Runs a loop from one number of iterations to another, starting from a state.
+
+Returns whether the loop has ended, the number of iterations and the state, or None to give up.
+"""
 
 
 def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], *, is_compared: bool) -> tuple[Any, ...] | None:
-    """Runs a loop part by part, with the limits of the run in between; returns the final state, or None if a part gives up.
+    """Runs a loop part by part, checking the limits of the run in between.
 
-    If it `is_compared`, a state that does not change any more is the final one.
+    Returns the final state, or None if a part gives up. If `is_compared` is true, the loop also
+    ends when its state no longer changes.
     """
     compared_from = max(FIRST_COMPARED, iterations)
     before: tuple[Any, ...] | None = None
@@ -78,7 +97,7 @@ def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], 
 
 
 class NativeLoop:
-    """A loop that is compiled to machine code once it has run long.
+    """A loop that is compiled to machine code once it has run for long enough.
 
     `outside` are the variables, other than constants, that it reads besides its state.
     """
@@ -107,20 +126,26 @@ class NativeLoop:
         self._is_possible = True
         self._seconds = 0.0
         self._iterations = 0
-        # The time up to which, and the iteration of the current loop up to which these are counted.
+        # The time, and the iteration of the current loop, up to which `_seconds` and `_iterations`
+        # count.
         self._entered, self._counted = 0.0, 0
         self._step: Step | None = None
         self._arguments: list[Array] = []
 
     def enter(self, check: int = FIRST_COMPARED) -> int:
-        """Notes that the loop begins; returns the first iteration at which it calls this, which is the first one of all if it has been hot."""
+        """Records the start of the loop; returns the first iteration at which to call this object.
+
+        This is the first of all iterations if the loop has already run for long enough, else
+        `check`.
+        """
         self._entered, self._counted = time.monotonic(), 0
         return 1 if self._has_run_long() else check
 
     def __call__(self, run: PlanRun, iterations: int, *values: Any) -> tuple[Any, ...] | None:
-        """The final state of the loop in a state after so many iterations; None if the loop has to go on by itself.
+        """Runs the loop from a state after this many iterations; returns its final state.
 
-        `values` are the state and what is read from outside, as arrays and NumPy's numbers.
+        Returns None if the loop must continue without machine code. `values` are the state and the
+        variables read from outside, as arrays and NumPy scalars.
         """
         if not self._is_hot(run, iterations):
             return None
@@ -142,7 +167,10 @@ class NativeLoop:
         )
 
     def _part(self, run: PlanRun, outside: Sequence[Any], iterations: int, limit: int, state: tuple[Any, ...]) -> Reached | None:
-        """Runs until there are so many iterations, or a bit less; returns whether it has ended, their number, and the state."""
+        """Runs at most up to iteration `limit`.
+
+        Returns whether the loop has ended, the number of iterations and the state.
+        """
         assert self._step is not None
         most = _MOST_ITERATIONS if run.options.max_iterations is None else run.options.max_iterations
         # The loop overwrites the arrays of its state.
@@ -181,14 +209,20 @@ class NativeLoop:
 
 
 def _owned(value: Any) -> Any:
-    """An argument that machine code may overwrite: a flat copy of an array; a number of Python, or a float with its width."""
+    """Returns an argument that machine code may overwrite.
+
+    Arrays become flat copies. Numbers become Python's, except floats, which keep their width.
+    """
     if isinstance(value, np.ndarray):
         return value.copy(order="C").reshape(-1)
     return value.item() if isinstance(value, np.generic) and not isinstance(value, np.floating) else value
 
 
 def _read_only(value: Any) -> Any:
-    """An argument that machine code only reads. To Numba, arrays that cannot be written are of another type, so all of these are."""
+    """Returns an argument that machine code only reads.
+
+    In Numba, read-only arrays have a type of their own, so all of these arrays are made read-only.
+    """
     if not isinstance(value, np.ndarray):
         return _owned(value)
     flat = np.ascontiguousarray(value).reshape(-1).view()
@@ -197,7 +231,10 @@ def _read_only(value: Any) -> Any:
 
 
 def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLoop | None:
-    """What can compile a loop; None if there is no Numba, or if there is more in the loop than numbers and small arrays."""
+    """Returns an object that can compile a loop.
+
+    Returns None without Numba, or if the loop contains more than numbers and small arrays.
+    """
     if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
         return None
     count = 0
@@ -213,7 +250,7 @@ def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLo
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
-    """The operations in a loop, also those in the loops and branches inside."""
+    """Yields the operations in a loop, including those in nested loops and branches."""
     stack = list(loop.regions)
     while stack:
         for operation in stack.pop().operations:
@@ -222,12 +259,15 @@ def _operations(loop: Loop) -> Iterator[Operation]:
 
 
 def is_simple(operation: Operation) -> bool:
-    """Whether an operation is a kernel without effects that cannot fail, and its result what is written."""
+    """Returns whether an operation is a kernel without effects that cannot fail.
+
+    The declared shape of its result must be right, too.
+    """
     return type(operation) is Operation and operation.is_removable
 
 
 def _can_be_read(variable: Variable) -> bool:
-    # Numba has no integers of 64 bits without sign that it would not mix with floats.
+    # Numba has no u64 that it would not mix with floats.
     is_known = is_held(variable) and variable.shape.element_type != "u64"
     return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MOST_READ
 
@@ -237,7 +277,7 @@ def _is_small(variable: Variable) -> bool:
 
 
 def outside_of(loop: Loop) -> Leaves:
-    """The variables, other than constants, that a loop reads and does not compute."""
+    """Returns the variables, other than constants, that a loop reads and does not compute."""
     reads: dict[Variable, None] = {}
     inside: set[Variable] = {*loop.state}
     for operation in _operations(loop):
@@ -252,7 +292,10 @@ def outside_of(loop: Loop) -> Leaves:
 
 
 class _LoopWriter:
-    """Writes a loop, and the loops and branches in it, which are nested no deeper than Python's blocks may be."""
+    """A writer for a loop, including nested loops and branches.
+
+    They are never nested more deeply than Python's blocks may be.
+    """
 
     def __init__(self, bindings: Mapping[Instruction, Binding]) -> None:
         self.writer = Writer()
@@ -260,7 +303,11 @@ class _LoopWriter:
         self._leaves = ""
 
     def write(self, loop: Loop) -> None:
-        """Writes what is in the function; its result begins with whether the loop goes on, the iterations, and the numbers of the state."""
+        """Writes the body of the function.
+
+        The function returns a code for whether the loop goes on, the number of iterations, and the
+        numbers of the state.
+        """
         line, name = self.writer.line, self.statements.name
         self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])
         line("work = 0")
@@ -288,7 +335,10 @@ class _LoopWriter:
                 write(self, operation)
 
     def _write_loop(self, loop: Loop) -> None:
-        """A loop inside, which gives up if it takes too long: the run cannot be interrupted there."""
+        """Writes a nested loop.
+
+        The loop gives up if it takes too long, because the run cannot be interrupted there.
+        """
         line = self.writer.line
         for variable in loop.state:
             if not variable.is_scalar:
@@ -321,7 +371,10 @@ class _LoopWriter:
 
 
 def needed_operations(region: Region) -> list[Operation]:
-    """The operations of a region whose results are read; those that run regions are always needed, as they may never end."""
+    """Returns the operations of a region whose results are read.
+
+    Operations that run regions are always included, since they may never end.
+    """
     needed: set[Variable] = set(region.results)
     operations: list[Operation] = []
     for operation in reversed(region.operations):
@@ -332,7 +385,10 @@ def needed_operations(region: Region) -> list[Operation]:
 
 
 def _work(loop: Loop) -> int:
-    """How many elements an iteration computes or reads at most, without those of loops inside."""
+    """Returns the maximum number of elements that an iteration computes or reads.
+
+    The elements of nested loops are not counted.
+    """
     work, regions = 1, list(loop.regions)
     while regions:
         for operation in regions.pop().operations:
@@ -345,7 +401,7 @@ def _work(loop: Loop) -> int:
 
 def _work_of(operation: Operation) -> int:
     form = product_form(operation)
-    # A product of matrices reads each row once for each column.
+    # A matrix product reads each row once for each column.
     return prod(form.lhs_sizes) * form.rhs_sizes[-1] if form is not None else max(map(size_of, (*operation.reads, *operation.results)))
 
 
@@ -353,9 +409,11 @@ _WRITERS: dict[type, Callable[[_LoopWriter, Any], None]] = {Loop: _LoopWriter._w
 
 
 def _source(loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves) -> tuple[NativeSource, list[Any], list[Array]]:
-    """The source of `loop(n, limit, most, ...)`, of the state, what is read from outside, constants and memory; and both of the latter.
+    """Returns the source of `loop(n, limit, most, ...)`, and some of its arguments.
 
-    `most` is the number of iterations that each loop inside may have. Raises CannotCompile.
+    After these three, the parameters are the state, the variables read from outside, constants and
+    memory; the arguments for the last two are returned. `most` is the maximum number of iterations
+    of each nested loop. Raises CannotCompile.
     """
     lowered = _LoopWriter(bindings)
     writer, statements = lowered.writer, lowered.statements

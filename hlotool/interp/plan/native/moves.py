@@ -1,4 +1,7 @@
-"""Operations that only move elements: where each element of the result comes from, which the kernel itself tells for arrays of numbers."""
+"""Operations that only move elements.
+
+The source of each element of the result is found by running the kernel itself on arrays of numbers.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,15 @@ __all__ = ["Move", "moves_of"]
 
 _MOST_MOVES = 32
 _MOST_OF_ONE = 3
-"""More moves from a single operand than this are a table of places instead."""
+"""Maximum number of moves from a single operand; a table of indices replaces more of them."""
 
 
 class Move(NamedTuple):
-    """Some elements of the result, from `start` on, come from an operand, at the flat indices `places`, or every `step` elements from `first`."""
+    """A move of elements from an operand to the result, from element `start` on.
+
+    The elements come from the flat indices `places`, or else from every `step`-th element from
+    `first` on.
+    """
 
     start: int
     length: int
@@ -31,7 +38,10 @@ class Move(NamedTuple):
 
 
 def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
-    """The moves that make the result of an operation that only moves elements, in row-major order; None if they are too many, or change types."""
+    """Returns the moves that make the result of an operation, in row-major order.
+
+    Returns None if the operation has too many moves, or changes the type of elements.
+    """
     types = {variable.shape.element_type for variable in (*operation.reads, *operation.results)}
     if len(types) != 1 or binding.per_call:
         return None
@@ -51,7 +61,7 @@ def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
 
 
 def _of_integers(value: Any) -> Any:
-    """The shape that a fact tells, for the numbers of elements."""
+    """Returns a fact with the element type of its shapes changed to that of element numbers."""
     if isinstance(value, Shape):
         return array_shape("s64", value.dimensions, value.dynamic, value.layout)
     if isinstance(value, tuple):
@@ -60,7 +70,10 @@ def _of_integers(value: Any) -> Any:
 
 
 def _grouped(places: Array, owners: Array) -> list[Move] | None:
-    """The moves for elements that come from these places of these operands: a table if all come from one, but at no regular distances."""
+    """Returns the moves for elements from these flat indices of these operands; None if too many.
+
+    If all elements come from one operand, a table replaces too many moves.
+    """
     moves: list[Move] = []
     is_of_one = bool((owners == owners[:1]).all())
     start = 0

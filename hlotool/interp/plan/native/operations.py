@@ -1,4 +1,7 @@
-"""What is written for each operation: elementwise ones and moves here, others in modules of their own."""
+"""Writes the statements for each operation: elementwise operations and moves.
+
+The other operations have modules of their own.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def _write_elementwise(self: NativeStatements, operation: Operation) -> None:
 
 
 def _write_ufunc(self: NativeStatements, operation: Operation, ufunc: np.ufunc) -> None:
-    """The call of NumPy's own loop; numbers are arrays of one element for it."""
+    """Writes the call of NumPy's own loop, which takes numbers as arrays of one element."""
     (result,) = operation.results
     count = size_of(result)
     addresses = [(f"{self.in_memory(variable, count)}.ctypes.data", dtype_of(variable)) for variable in operation.reads]

@@ -1,4 +1,4 @@
-"""Reductions by one operation, with the order of NumPy's where it makes a difference."""
+"""Reductions by one operation, in the same order as NumPy if the order affects the result."""
 
 from __future__ import annotations
 
@@ -43,21 +43,24 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
 
 
 def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
-    """Whether the axes are the first of the dimensions of more than one element, the only ones that make a difference to NumPy, but not all."""
+    """Returns whether the axes are the first dimensions, but not all.
+
+    Only dimensions of more than one element count, since the others make no difference to NumPy.
+    """
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
     return bool(kept) and dimensions[-len(kept) :] == tuple(kept)
 
 
 def _reduces_last(source: Variable, axes: Sequence[int]) -> bool:
-    """The same for the last of these dimensions, or all."""
+    """Returns whether the axes are the last dimensions of more than one element, or all."""
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
     return dimensions[: len(kept)] == tuple(kept)
 
 
 def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> NumberTemplate:
-    """The template for what a monoid computes of two numbers of a variable's type. Raises CannotCompile."""
+    """Returns the template for a monoid on numbers of a variable's type. Raises CannotCompile."""
     template = self.templates.combination(monoid, NUMBERS[variable.shape.element_type])
     if template is None:
         raise CannotCompile
@@ -65,12 +68,16 @@ def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> N
 
 
 def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
-    """One element after the other, as NumPy combines rows of matrices, and as it may be where the order makes no difference."""
+    """Writes a reduction of one element after the other.
+
+    NumPy combines the rows of matrices in this way. It also suits operations for which the order
+    makes no difference.
+    """
     count, length = places.shape
     table = self.writer.bind(np.ascontiguousarray(places.T).reshape(-1))
     template = combination(self, monoid, source)
     is_rounded = NUMBERS[source.shape.element_type].kind == "float" and not monoid.compares
-    # NumPy begins with the identity, which makes a difference for sums of -0.
+    # NumPy starts with the identity, which makes a difference for sums of -0.
     first = str(monoid.numbers.identity) if is_rounded else self.element(source, f"{table}[k]")
     self.writer.line(f"for k in range({count}): {target}[k] = {first}")
     with self.writer.block(f"for j in range({0 if is_rounded else 1}, {length}):"), self.writer.block(f"for k in range({count}):"):
@@ -78,7 +85,7 @@ def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, tar
 
 
 def _write_rows(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
-    """As NumPy does: its loop combines all elements of a row with the identity."""
+    """Writes a reduction by NumPy's loop, which starts from the identity in each row."""
     count, length = places.shape
     dtype = dtype_of(source)
     size, name = np.dtype(dtype).itemsize, self.in_memory(source, count * length)

@@ -1,7 +1,8 @@
 """Operations on numbers and small arrays as statements that Numba compiles.
 
-Arrays are flat and row-major; each has memory of its own, which is there before the loop begins. Elementwise operations are loops over
-elements, and have the expressions of numbers. Where Numba computes otherwise than NumPy, the loops in C of NumPy's functions are called.
+Arrays are flat and row-major; each has its own memory, which is allocated before the loop begins.
+Elementwise operations are loops over elements, with the same expressions as for numbers. If Numba's
+results differ from NumPy's, the C loops of NumPy's functions are called.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ __all__ = ["CannotCompile", "NativeStatements", "dtype_of", "read", "size_of"]
 
 
 class CannotCompile(Exception):
-    """An operation that there are no statements for."""
+    """Raised if there are no statements for an operation."""
 
 
 def size_of(variable: Variable) -> int:
-    """The number of elements."""
+    """Returns the number of elements."""
     return prod(variable.shape.dimensions)
 
 
 def dtype_of(variable: Variable) -> str:
-    """The name of NumPy's type of the elements."""
+    """Returns the name of the NumPy type of the elements."""
     return NUMPY_TYPES[variable.shape.element_type].name
 
 
 def read(variable: Variable, text: str) -> str:
-    """The expression for an element of memory that has the type of a variable; of integers, with 64 bits."""
+    """Returns the expression for an element of memory; integers are widened to 64 bits."""
     return f"int64({text})" if NUMBERS[variable.shape.element_type].kind in ("signed", "unsigned") else text
 
 
@@ -48,27 +49,28 @@ def _enclosed(text: str) -> str:
 
 
 class NativeStatements:
-    """Writes operations. `bindings` are the kernels of their instructions."""
+    """A writer for operations. `bindings` are the kernels of their instructions."""
 
     def __init__(self, writer: Writer, bindings: Mapping[Instruction, Binding]) -> None:
         self.constants: dict[str, Array] = {}
-        """The constant arrays that the statements read, by their names."""
+        """The constant arrays that the statements read, by name."""
         self.memory: Counter[str] = Counter()
-        """The elements of memory that are needed for each of NumPy's types, besides those of the loop's state."""
+        """The number of elements of memory for each NumPy type, without the loop's state."""
         self.prologue: list[str] = []
-        """The lines that give parts of the memory their names."""
+        """The lines that name parts of the memory."""
         self.writer = writer
         self.bindings = bindings
         self.templates = NumberTemplates(writer, for_numba=True)
         self._has_calls = False
-        # The numbers that all elements of an array are, and the arrays whose memory has the elements of others.
+        # `_uniform` maps arrays to the number that all their elements are, `_shared` those that use
+        # the memory of another array.
         self._uniform: dict[Variable, Variable] = {}
         self._shared: dict[Variable, Variable] = {}
 
     # ---- variables -------------------------------------------------------------------------------------------------------
 
     def name(self, variable: Variable) -> str:
-        """The name of a number, or of an array's memory."""
+        """Returns the name of a number, or of an array's memory."""
         if variable.is_scalar:
             return self.templates.name(variable)
         variable = self._shared.get(variable, variable)
@@ -78,22 +80,25 @@ class NativeStatements:
         return name
 
     def element(self, variable: Variable, index: str) -> str:
-        """The expression for an element of an array, or for a number; of integers, with 64 bits."""
+        """Returns the expression for a number or an array element; integers get 64 bits."""
         number = self.number_in(variable)
         if number is not None:
             return self.name(number)
         return read(variable, f"{self.name(variable)}[{index}]")
 
     def repeat(self, number: Variable, array: Variable) -> None:
-        """Makes all elements of an array a number."""
+        """Records that all elements of an array equal a number."""
         self._uniform[array] = number
 
     def share(self, operand: Variable, result: Variable) -> None:
-        """Makes an array have the memory of another one, which has the same elements in the same order."""
+        """Makes an array share the memory of another one with the same flat elements."""
         self._shared[result] = self._shared.get(operand, operand)
 
     def number_in(self, variable: Variable) -> Variable | None:
-        """The number that a variable is, or that all elements of an array are, if they are known to be one."""
+        """Returns the number that a variable is, or that all elements of an array are known to be.
+
+        Returns None if there is no such number.
+        """
         if variable.is_scalar:
             return variable
         array = variable.constant
@@ -102,20 +107,20 @@ class NativeStatements:
         return self._uniform.get(variable)
 
     def allocate(self, dtype: str, count: int, name: str | None = None) -> str:
-        """The name of new memory: a new one unless it is given."""
+        """Allocates memory and returns its name, which is new unless it is given."""
         start, name = self.memory[dtype], name or self.writer.local("m")
         self.memory[dtype] += count
         self.prologue.append(f"{name} = memory_{dtype}[{start}:{start + count}]")
         return name
 
     def array(self, variable: Variable) -> str:
-        """The name of new memory for an array."""
+        """Allocates memory for an array and returns its name."""
         return self.allocate(dtype_of(variable), size_of(variable), self.writer.name(variable))
 
     # ---- statements ------------------------------------------------------------------------------------------------------
 
     def assign(self, targets: Iterable[Variable], values: Iterable[Variable]) -> None:
-        """Gives variables the values of others, all at once."""
+        """Assigns values to variables, all at the same time."""
         pairs = [(target, value) for target, value in zip(targets, values, strict=True) if target is not value]
         numbers = [(self.name(target), self.name(value)) for target, value in pairs if target.is_scalar]
         arrays = [(target, value) for target, value in pairs if not target.is_scalar]
@@ -132,7 +137,7 @@ class NativeStatements:
             self.writer.line(f"{', '.join(target for target, _ in numbers)} = {', '.join(value for _, value in numbers)}")
 
     def write_value(self, target: str, template: NumberTemplate, operands: Sequence[str]) -> None:
-        """What a template computes from operands, for a variable or an element of memory."""
+        """Writes the value that a template computes from operands to a variable or element."""
         value = target if target.isidentifier() else self.writer.local("t")
         self.writer.line(f"{value} = {template.text.format(*map(_enclosed, operands))}")
         if template.wraps is not None:
@@ -141,7 +146,7 @@ class NativeStatements:
             self.writer.line(f"{target} = {value}")
 
     def in_memory(self, variable: Variable, count: int) -> str:
-        """The name of memory that has the elements of an array, or a number `count` times."""
+        """Returns the name of memory with an array's elements, or with a number `count` times."""
         if self.number_in(variable) is None:
             return self.name(variable)
         name = self.allocate(dtype_of(variable), count)
@@ -149,9 +154,10 @@ class NativeStatements:
         return name
 
     def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int], steps: Sequence[int]) -> None:
-        """Calls a loop of NumPy's for arrays, the last one of which is the result: their addresses and types.
+        """Writes the call of a NumPy loop for arrays, given by their addresses and types.
 
-        `counts` and `steps`, in bytes, are those of the loop. Raises CannotCompile.
+        The last array is the result. `counts` are the sizes that the loop takes, `steps` its
+        strides in bytes. Raises CannotCompile.
         """
         letters = [np.dtype(dtype).char for _, dtype in arrays]
         loop = ufunc_loop(ufunc, f"{''.join(letters[:-1])}->{letters[-1]}")

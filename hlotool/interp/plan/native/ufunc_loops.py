@@ -1,4 +1,7 @@
-"""The loops in C of NumPy's functions, which machine code calls as NumPy does, so that results have the same bits."""
+"""The C loops of NumPy's functions.
+
+Machine code calls them in the same way as NumPy, so that results have the same bits.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_vo
 
 
 class _Head(ctypes.Structure):
-    """The beginning of NumPy's `PyUFuncObject`, which is part of its stable binary interface (`numpy/ufuncobject.h`)."""
+    """The head of NumPy's `PyUFuncObject`, part of its stable ABI (`numpy/ufuncobject.h`)."""
 
     _fields_ = [
         ("reference_count", ctypes.c_ssize_t),
@@ -31,8 +34,8 @@ class _Head(ctypes.Structure):
 class UfuncLoop(NamedTuple):
     """The loop of a ufunc for operands of some types: `function(addresses, count, steps, data)`.
 
-    `addresses` points to the addresses of the operands and of the result, `count` to the number of elements, and `steps` to the distances of
-    elements in bytes, one for each address.
+    `addresses` points to the addresses of the operands and of the result, `count` to the number of
+    elements, and `steps` to the strides in bytes, one for each address.
     """
 
     function: Any
@@ -40,7 +43,9 @@ class UfuncLoop(NamedTuple):
 
 
 def ufunc_loop(ufunc: np.ufunc, types: str) -> UfuncLoop | None:
-    """The loop for types in NumPy's letters, such as `f->f`; None if there is none, or if it is not where it should be.
+    """Returns the loop for types in NumPy's letters, such as `f->f`.
+
+    Returns None if there is no such loop, or if it is not at the expected location.
 
     >>> x, y, one = np.array([0.5], np.float32), np.empty(1, np.float32), np.array([1])
     >>> addresses, steps = np.array([x.ctypes.data, y.ctypes.data]), np.array([4, 4])

@@ -7,7 +7,7 @@ from typing import Any
 
 from hlotool.errors import EditError
 from hlotool.ir.edit_state import EditState
-from hlotool.ir.make import attribute_set, check_parts, definition, make_instruction
+from hlotool.ir.make import as_shape, attribute_set, check_parts, definition, make_instruction
 from hlotool.ir.model import NO_ATTRIBUTES, Computation, Instruction, set_field
 from hlotool.ir.names import is_legal_name
 from hlotool.opdefs.base import OpDef
@@ -34,7 +34,7 @@ class InstructionEdits(EditState):
         after: Instruction | None = None,
         into: Computation | None = None,
         name: str | None = None,
-        shape: Shape | None = None,
+        shape: Shape | str | None = None,
         attributes: Mapping[str, Any] = NO_ATTRIBUTES,
         immediate: Any = None,
         metadata_text: str | None = None,
@@ -43,9 +43,9 @@ class InstructionEdits(EditState):
     ) -> Instruction:
         """Inserts a new instruction before or after another one, or at the end of a computation, and returns it.
 
-        Without `shape`, the shape is inferred. The name is `name`, or the opcode, with a number if it is in use. `origin` is the
-        instruction that the new one is derived from: it copies its metadata, and messages about it point there. Raises EditError when
-        operands, attributes or shape do not fit the opcode.
+        `shape` is a shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is `name`, or the opcode, with a
+        number if it is in use. `origin` is the instruction that the new one is derived from: it copies its metadata, and messages about it
+        point there. Raises EditError if operands, attributes or shape do not fit the opcode.
         """
         owner = self._owner_at(before, after, into)
         self._check_owners(operands, owner)
@@ -123,7 +123,7 @@ class InstructionEdits(EditState):
         *,
         op: str | OpDef = _UNCHANGED,
         operands: Sequence[Instruction] = _UNCHANGED,
-        shape: Shape = _UNCHANGED,
+        shape: Shape | str = _UNCHANGED,
         attributes: Mapping[str, Any] = _UNCHANGED,
         immediate: Any = _UNCHANGED,
         metadata_text: str | None = _UNCHANGED,
@@ -136,6 +136,7 @@ class InstructionEdits(EditState):
         """
         owner = self.owner(x)
         op = x.op if op is _UNCHANGED else definition(op)
+        shape = shape if shape is _UNCHANGED else as_shape(shape)
         if operands is not _UNCHANGED:
             self._check_owners(operands, owner)
         values = x.attributes if attributes is _UNCHANGED else x.attributes.changed(attributes)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from operator import attrgetter
 from typing import Any
 
-from hlotool.errors import EditError, Violation, nearest
+from hlotool.errors import EditError, ParseError, Violation, nearest
 from hlotool.ir.model import NO_ATTRIBUTES, AttributeSet, Computation, Instruction, as_op_argument
 from hlotool.literals.literal import Literal
 from hlotool.opdefs.base import OpDef, require_operand_count
@@ -14,7 +15,7 @@ from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import ProgramShape, Shape, compatible
 
-__all__ = ["attribute_set", "check_parts", "definition", "inferred_shape", "make_instruction"]
+__all__ = ["as_shape", "attribute_set", "check_parts", "definition", "inferred_shape", "make_instruction"]
 
 _program_shape: Callable[[Computation], ProgramShape] = attrgetter("program_shape")
 
@@ -32,6 +33,23 @@ def definition(opcode: str | OpDef) -> OpDef:
         meant = nearest(opcode, OPS)
         raise EditError(f"unknown opcode '{opcode}'" + (f"; did you mean '{meant}'?" if meant else ""))
     return op
+
+
+def as_shape(shape: Shape | str) -> Shape:
+    """Returns a shape given as itself or as text. Raises EditError if the text is not a shape.
+
+    >>> as_shape("f32[2,3]")
+    <shape f32[2,3]{1,0}>
+    """
+    if isinstance(shape, Shape):
+        return shape
+    try:
+        # Imported late, since the parser is in a higher layer.
+        parsed: Shape = import_module("hlotool").shape(shape)
+    except (ParseError, TypeError) as error:
+        message = error.diagnostics[0].message if isinstance(error, ParseError) else str(error)
+        raise EditError(message) from error
+    return parsed
 
 
 def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
@@ -85,7 +103,7 @@ def make_instruction(
     opcode: str | OpDef,
     operands: Sequence[Instruction] = (),
     *,
-    shape: Shape | None = None,
+    shape: Shape | str | None = None,
     attributes: Mapping[str, Any] = NO_ATTRIBUTES,
     immediate: Any = None,
     metadata_text: str | None = None,
@@ -102,6 +120,7 @@ def make_instruction(
     <n = f32[2]{0} negate>
     """
     op = definition(opcode)
+    shape = None if shape is None else as_shape(shape)
     check_parts(op, operands, shape, immediate)
     values = attribute_set(op, attributes)
     if shape is None and isinstance(immediate, Literal):

@@ -179,7 +179,7 @@ def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int
     result = [0] * len(rows)
     row = 0
     for _, found in sorted(members.items()):
-        found.sort(key=lambda k: (k in targets) - (k not in sources))
+        found.sort(key=lambda k: (k in targets) + (k not in sources))
         # Lines of about equal length.
         lines = -(-len(found) // _WIDEST_ROW)
         width = -(-len(found) // lines)

@@ -207,3 +207,9 @@ def test_a_builder_goes_on_after_an_error() -> None:
     with pytest.raises(hlotool.BuilderError):
         b.reduce(x, 0.0, lambda a, c: a + x, [0])
     assert float(hlotool.evaluate(b.build(b.reduce(x, 0.0, add, [0])), [[1.0, 2.0]])) == 3.0
+
+
+def test_a_product_of_the_outer_builder_in_a_traced_function() -> None:
+    b = hlotool.Builder("m")
+    square = b.trace(lambda x: b.matmul(x, x), "f32[2,2]")
+    assert hlotool.evaluate(b.build(b.call(square, [b.constant([[1.0, 1.0], [0.0, 1.0]])])), []).tolist() == [[1.0, 2.0], [0.0, 1.0]]

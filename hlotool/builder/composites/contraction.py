@@ -56,7 +56,7 @@ class ContractionMethods(IndexingMethods):
         x, y = self._pair(lhs, rhs, ("lhs", "rhs"))
         ranks, batch = (x.shape.rank, y.shape.rank), tuple(range(x.shape.rank - 2))
         if max(ranks) <= 2:
-            return self.dot(Op(self._innermost(), x), Op(self, y))
+            return self.dot(Op(self._innermost(), x), Op(self._innermost(), y))
         texts = f"{x.shape.text_without_layout} and {y.shape.text_without_layout}"
         self._require(ranks[0] == ranks[1], "T046", "rhs", f"batches of matrices must have the same rank, got {texts}", "use dot_general")
         numbers = DotDimensionNumbers((ranks[0] - 1,), (ranks[0] - 2,), batch, batch)

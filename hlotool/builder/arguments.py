@@ -37,15 +37,18 @@ class ArrayLike(Protocol):
 
 
 Operand = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
-"""An operation of the same builder, or a value for a constant: a number, a nested list, or an array."""
+"""An operation of the same builder, or a value for a constant: a number, nested list or array."""
 Operands = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
 """A list or a tuple of operands, or a single one."""
 Called: TypeAlias = "Computation | Arguments | Callable[..., Any]"
 """A computation of the same module, its finished builder, or a function to be traced."""
 Groups = ReplicaGroups | str | Sequence[Sequence[int]] | None
-"""Replica groups: lists of ids, or text such as "[2,2]<=[4]"; empty for one group of all devices."""
+"""Replica groups: lists of ids, or text such as "[2,2]<=[4]"; empty for one group of all."""
 Precision = str | Sequence[str] | None
-"""`precision_config`: "default", "high" or "highest" for all operands, or a word for each; None for the default."""
+"""`precision_config`: "default", "high" or "highest", or one of them per operand.
+
+None stands for the default.
+"""
 
 
 class Arguments:
@@ -146,7 +149,7 @@ class Arguments:
         return word
 
     def _accuracy(self, value: ResultAccuracy | str | None) -> dict[str, Any] | None:
-        """Returns the attribute `result_accuracy` for a mode or a ResultAccuracy, or None for the default."""
+        """Returns the attribute `result_accuracy` for a mode or a record; None for the default."""
         if value is None:
             return None
         if isinstance(value, str):

@@ -23,8 +23,8 @@ __all__ = ["Expansion", "expansions", "in_dimensions"]
 class Expansion(Record):
     """The expansion of one operand.
 
-    It consists of a broadcast to `mapped`, and then a reshape and a broadcast to `result`; a shape is
-    None if its step is not needed. `dimensions` are those of the first broadcast; `kept` are the
+    It consists of a broadcast to `mapped`, and then a reshape and a broadcast to `result`; a shape
+    is None if its step is not needed. `dimensions` are those of the first broadcast; `kept` are the
     dimensions of `mapped` that are not repeated.
     """
 

@@ -39,12 +39,12 @@ _MOST_COMPARED = 1000
 class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
     """A builder of a module, or of a computation of one.
 
-    Each method adds an instruction and returns an `Op`. The methods are those of XLA's operation semantics, with the same arguments in the same order.
-    Names that are Python keywords end in `_`. Operands are operations of the same builder, or
-    numbers, lists and arrays, which become constants. Dimension numbers may be negative. A call with
-    wrong arguments raises BuilderError, which names the argument and the line of the caller. The
-    builder remains usable, but constants that the failed call has already added stay in the
-    computation, without users.
+    Each method adds an instruction and returns an `Op`. The methods are those of XLA's operation
+    semantics, with the same arguments in the same order. Names that are Python keywords end in `_`.
+    Operands are operations of the same builder, or numbers, lists and arrays, which become
+    constants. Dimension numbers may be negative. A call with wrong arguments raises BuilderError,
+    which names the argument and the line of the caller. The builder remains usable, but constants
+    that the failed call has already added stay in the computation, without users.
 
     `name` is the name of the module, and of its entry computation unless `entry` is given.
     `replica_count` and `num_partitions` are written to the header. With `unique_names`, instruction
@@ -172,11 +172,11 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
     ) -> Self:
         """Returns a builder that extends an existing module, through a Rewriter.
 
-        It adds to the given computation, by default the entry computation. New instructions are added
-        at the end, or `before` the instruction of that name. Use the builder in a `with` block: at the
-        end of the block, the module is consistent and has been verified. `op` returns existing
-        instructions, and `replace` replaces them by new ones. Raises BuilderError if a name is not
-        known.
+        It adds to the given computation, by default the entry computation. New instructions are
+        added at the end, or `before` the instruction of that name. Use the builder in a `with`
+        block: at the end of the block, the module is consistent and has been verified. `op` returns
+        existing instructions, and `replace` replaces them by new ones. Raises BuilderError if a
+        name is not known.
 
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] negate(p) }")

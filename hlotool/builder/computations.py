@@ -41,8 +41,8 @@ class ComputationMethods(GenericMethods):
     ) -> Op:
         """Adds a parameter to the computation.
 
-        `parameter_replication` has a flag for each array in the parameter: True if all replicas have
-        the same values. Raises BuilderError for a number that is negative or already used.
+        `parameter_replication` has a flag for each array in the parameter: True if all replicas
+        have the same values. Raises BuilderError for a number that is negative or already used.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -65,10 +65,10 @@ class ComputationMethods(GenericMethods):
         """Adds a constant: a number, a nested list, a Literal or an array.
 
         An array is any object with the buffer protocol or the attributes of NumPy's arrays. Numbers
-        become pred, s32, f32 or c64 unless `element_type` is given. With `shape`, the literal may also
-        be HLO text or the bytes of all elements: little-endian, in row-major order, with a whole byte
-        for each element of fewer than eight bits. Raises BuilderError for values that the type cannot
-        hold.
+        become pred, s32, f32 or c64 unless `element_type` is given. With `shape`, the literal may
+        also be HLO text or the bytes of all elements: little-endian, in row-major order, with a
+        whole byte for each element of fewer than eight bits. Raises BuilderError for values that
+        the type cannot hold.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -167,8 +167,9 @@ class ComputationMethods(GenericMethods):
     def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
         """Returns a builder of a computation that this one can call.
 
-        The computation has parameters of the given shapes. It is finished at the end of a `with` block. A `hidden` computation is printed
-        only in the opcode of the `async-start` that calls it, as in `slice-start`.
+        The computation has parameters of the given shapes. It is finished at the end of a `with`
+        block. A `hidden` computation is printed only in the opcode of the `async-start` that calls
+        it, as in `slice-start`.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -289,7 +290,7 @@ def _name_of(function: Callable[..., Any], otherwise: str = "computation") -> st
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Returns the names of a function's `count` parameters: its own if they are legal, else p0, p1, ..."""
+    """Returns `count` parameter names: those of the function if they are legal, else p0, p1, ..."""
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if isinstance(code, CodeType) else ()
     fits = len(names) == count and all(name.isascii() and is_legal_name(name) for name in names)

@@ -60,7 +60,7 @@ class ScatterDimensionNumbers(Record):
 
 
 class ConvolutionDimensionNumbers(Record):
-    """The numbers of the batch, feature and spatial dimensions of a convolution's operands and result.
+    """The batch, feature and spatial dimensions of a convolution's operands and result.
 
     >>> ConvolutionDimensionNumbers(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2)).dimensions.text
     'b01f_01io->b01f'

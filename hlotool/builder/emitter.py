@@ -75,8 +75,8 @@ class Emitter(Arguments):
     ) -> Op:
         """Makes an instruction and appends it; without `shape`, the shape is inferred.
 
-        Without `is_checked`, a shape is required. Raises BuilderError if the operands, the attributes
-        and the shape do not match.
+        Without `is_checked`, a shape is required. Raises BuilderError if the operands, the
+        attributes and the shape do not match.
         """
         state = self._state
         given = attributes or {}

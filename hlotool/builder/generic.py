@@ -47,8 +47,9 @@ class GenericMethods(Emitter):
         """Adds an instruction with any opcode of HLO.
 
         Attributes are given by their names in HLO text, as values or as HLO text. The shape is
-        inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape
-        do not fit the opcode; without `check`, this is left to `build`, and a shape must be given.
+        inferred if it is not given. Raises BuilderError if the operands, the attributes or the
+        shape do not fit the opcode; without `check`, this is left to `build`, and a shape must be
+        given.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -17,8 +17,8 @@ __all__ = ["Part", "part_of"]
 class Part(Record):
     """The slice and the reshape that take a part of an array.
 
-    `ranges` is None if the part has all elements; `dimensions` is None if no dimension is removed or
-    added.
+    `ranges` is None if the part has all elements; `dimensions` is None if no dimension is removed
+    or added.
     """
 
     ranges: tuple[SliceRange, ...] | None = None

@@ -40,9 +40,9 @@ _NUMBER_TYPES = frozenset({bool, *_NUMBER})
 def as_literal(value: Any, element_type: str | None = None) -> Literal:
     """Returns the literal for a number, a nested list of numbers, an array or a Literal.
 
-    Numbers become pred, s32, f32 or c64 unless `element_type` is given, and arrays keep their types.
-    Raises Violation for lists of different lengths, for values that the type cannot hold, and for
-    other objects.
+    Numbers become pred, s32, f32 or c64 unless `element_type` is given, and arrays keep their
+    types. Raises Violation for lists of different lengths, for values that the type cannot hold,
+    and for other objects.
 
     >>> as_literal([[1, 2], [3, 4]], "s8").shape.text
     's8[2,2]{1,0}'
@@ -65,8 +65,8 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
 def shaped_literal(value: Any, shape: Shape) -> Literal:
     """Returns the literal of this shape for HLO text, the bytes of its elements, or other values.
 
-    Other values are those that `as_literal` takes. Raises Violation for values that the shape cannot
-    hold.
+    Other values are those that `as_literal` takes. Raises Violation for values that the shape
+    cannot hold.
 
     >>> shaped_literal(b"\\1\\2", array_shape("s8", (2,))) == shaped_literal("{1, 2}", array_shape("s8", (2,)))
     True

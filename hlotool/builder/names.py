@@ -58,8 +58,8 @@ SIGNATURES: dict[str, str] = {
 }
 """Arguments of methods that only pass them on, in the order of XLA's documentation.
 
-`batch_mean=mean` renames an operand or an attribute. These methods, and those of elementwise opcodes,
-are generated. All other methods are in `builder.composites`.
+`batch_mean=mean` renames an operand or an attribute. These methods, and those of elementwise
+opcodes, are generated. All other methods are in `builder.composites`.
 """
 
 INTERNAL: dict[str, str] = {

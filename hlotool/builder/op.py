@@ -16,10 +16,10 @@ __all__ = ["Op"]
 class Op:
     """An operation in a computation that is being built.
 
-    Operators and indexing add operations to the same computation. Operators behave as in XLA: `/` of
-    integers truncates, `%` has the sign of the dividend, `>>` copies the top bit of signed integers,
-    and comparisons, including `==`, compare element by element. Numbers take the type of the other
-    operand.
+    Operators and indexing add operations to the same computation. Operators behave as in XLA: `/`
+    of integers truncates, `%` has the sign of the dividend, `>>` copies the top bit of signed
+    integers, and comparisons, including `==`, compare element by element. Numbers take the type of
+    the other operand.
 
     >>> from hlotool.builder.builder import Builder
     >>> b = Builder("demo")

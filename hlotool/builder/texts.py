@@ -62,8 +62,8 @@ def as_shape(shape: ShapeLike) -> Shape:
 def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = None, *, dynamic: Any = ()) -> Shape:
     """Returns the shape of an array: sizes in the order of dimension numbers, by default row-major.
 
-    `dynamic` contains the numbers of the dynamic dimensions. Raises HlotoolError for an unknown type,
-    for negative sizes, and if `minor_to_major` is not a permutation of the dimensions.
+    `dynamic` contains the numbers of the dynamic dimensions. Raises HlotoolError for an unknown
+    type, for negative sizes, and if `minor_to_major` is not a permutation of the dimensions.
 
     >>> make_shape("f32", [2, 3]).text, make_shape("f32", [2, 3], [0, 1], dynamic=[1]).text
     ('f32[2,3]{1,0}', 'f32[2,<=3]{0,1}')
@@ -72,7 +72,7 @@ def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = No
     if not (element_type in ELEMENT_TYPES and ELEMENT_TYPES[element_type].bits):
         raise HlotoolError(f"'{element_type}' is not an element type of arrays")
     if any(size < 0 and size != UNBOUNDED for size in sizes) or (minor_to_major is not None and sorted(minor_to_major) != list(range(len(sizes)))):
-        raise HlotoolError(f"there is no shape with sizes {list(sizes)}" + (f" in order {list(minor_to_major)}" if minor_to_major is not None else ""))
+        raise HlotoolError(f"no shape has the sizes {list(sizes)}" + (f" in order {list(minor_to_major)}" if minor_to_major is not None else ""))
     layout = None if minor_to_major is None else Layout(tuple(minor_to_major))
     return array_shape(element_type, sizes, tuple(k in dynamic for k in range(len(sizes))), layout)
 

@@ -26,8 +26,8 @@ def window_of(
 ) -> tuple[WindowDimension, ...]:
     """Returns the window for an area with these sizes.
 
-    SAME pads for ceil(area / stride) positions, and VALID does not pad. Raises Violation if the lists
-    have different lengths.
+    SAME pads for ceil(area / stride) positions, and VALID does not pad. Raises Violation if the
+    lists have different lengths.
 
     >>> [(w.padding_low, w.padding_high) for w in window_of([5], [3], [2], "SAME")]
     [(1, 1)]

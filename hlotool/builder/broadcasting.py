@@ -92,7 +92,7 @@ def _missing_message(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -
     texts = f"{smaller.text_without_layout} and {larger.text_without_layout}"
     if not dimensions:
         return (
-            f"{texts} have different ranks: give broadcast_dimensions, the dimension of {larger.text_without_layout} for each dimension"
+            f"{texts} do not have equal rank: give broadcast_dimensions, the dimension of {larger.text_without_layout} for each dimension"
             f" of {smaller.text_without_layout}"
         )
     return f"broadcast_dimensions needs an entry for each dimension of {smaller.text_without_layout}, got {list(dimensions)}"

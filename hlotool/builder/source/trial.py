@@ -77,7 +77,7 @@ def _is_like(made: Instruction, x: Instruction) -> bool:
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """Returns the opcode's own attributes, except defaults and those that follow from the result."""
+    """Returns the opcode's own attributes, except defaults and those derived from the result."""
     op, operands = x.op, tuple([operand.shape for operand in x.operands])
     own: dict[str, Any] = {}
     for name, spec in op.attributes.items():

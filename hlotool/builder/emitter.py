@@ -48,7 +48,7 @@ class Emitter(Arguments):
         self._is_ordered = True
         # For an existing module: its Rewriter, and the instruction to insert new ones before.
         self._place: tuple[Rewriter, Instruction | None] | None = None
-        self._inner: Emitter | None = None  # of the function that is being traced
+        self._inner: Emitter | None = None  # the builder of the function that is being traced
 
     def _innermost(self) -> Emitter:
         """Returns the builder to whose computation instructions are added.
@@ -96,7 +96,8 @@ class Emitter(Arguments):
         else:
             result, attribute_set = found
             if op.calls:
-                # The key has only the shapes of computations, so another one may be stored.
+                # The key has only the shapes of called computations, so the cached attributes may
+                # contain other computations.
                 attribute_set = _stored(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
@@ -151,7 +152,8 @@ class Emitter(Arguments):
             else:
                 shape = self._required_shape(op, operands, attributes)
                 if _has_default_layout(shape) and _has_default_layout(operands[0]):
-                    # A check would apply the same rules to a shape that adds only its layout.
+                    # The rules have just produced this shape. A check could only find a wrong
+                    # layout, but the layout is the default.
                     return shape
         try:
             expected = check(shape, operands, attributes, state.modes)
@@ -186,9 +188,9 @@ class Emitter(Arguments):
             self._refuse(violation, op=op)
 
     def _required(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
-        """Returns the result shape that the verifier derives from a part of `result`.
+        """Returns the result shape that the verifier requires.
 
-        Such a part is, for example, the element type.
+        It follows from a part of `result`, such as its element type.
         """
         try:
             shapes = tuple([x.shape for x in operands])

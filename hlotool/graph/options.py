@@ -44,7 +44,7 @@ class GraphOptions(Record):
     everything up to `depth` steps away; `path` is the names of two instructions, shown with
     everything on the paths from the first to the second. `select` is the name of an instruction to
     mark, which an HTML page shows first. Without `computation`, these names are looked up in the
-    entry first. `constants` shows constants or leaves them out. `color_by` is one of COLORINGS, and
+    entry first. `constants` says whether constants are shown. `color_by` is one of COLORINGS, and
     `expand` is one of EXPANSIONS; an HTML page also opens the boxes that its reader clicks.
 
     >>> GraphOptions(around="dot.1", depth=1).color_by

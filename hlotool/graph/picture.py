@@ -109,7 +109,7 @@ def _opens(box: Box, boxes: int, expand: str) -> bool:
 
 
 class _Edges:
-    """Finds the edges between visible boxes.
+    """The edges between visible boxes.
 
     The operands of an open call lead to its parameters, and its roots lead to the users.
     """

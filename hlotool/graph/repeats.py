@@ -31,8 +31,8 @@ _AROUND = ("before the layers", "after the layers")
 def divided(items: Sequence[Item]) -> list[Item]:
     """Returns the items, divided into groups if there are too many.
 
-    A layer begins with an instruction that occurs once in each layer. Its operation and shape occur
-    as often as many others do, at regular distances.
+    A layer begins with an instruction that occurs once in each layer: its operation and shape occur
+    at regular distances, and as often as those of many other instructions.
     """
     given = {item for item in items if isinstance(item, Group)}
     # Instructions without operands, such as weights, move to directly before their first users.

@@ -25,7 +25,7 @@ _ANNOTATIONS: dict[str, type] = {"sharding": Sharding, "frontend_attributes": di
 
 
 class AnnotationMethods(Emitter):
-    """Annotations of instructions, which do not change what they compute."""
+    """Methods for annotations, which do not change what instructions compute."""
 
     @contextmanager
     def sharding(self, sharding: Any) -> Iterator[None]:

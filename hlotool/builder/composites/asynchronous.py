@@ -25,7 +25,7 @@ class AsyncMethods(ComputationMethods):
     def async_start(self, operands: Operands, calls: Called, shape: ShapeLike | None = None, async_execution_thread: str = "main") -> Op:
         """Starts a computation on another thread, and returns ((operands), result, context).
 
-        `shape` is another shape of the result. Raises BuilderError unless the operands have the
+        `shape` overrides the shape of the result. Raises BuilderError unless the operands have the
         shapes of the computation's first parameters; `async_update` passes the others.
 
         >>> import hlotool

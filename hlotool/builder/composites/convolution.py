@@ -44,9 +44,9 @@ class ConvolutionMethods(ContractionMethods):
     ) -> Op:
         """Computes a convolution with padding SAME or VALID and the default order of dimensions.
 
-        That is batch, feature and spatial dimensions; in the kernel, output feature, input feature
-        and spatial dimensions. XLA's documentation of 2017 and 2019 includes the dilations. Raises
-        BuilderError for sizes that do not fit.
+        The order is batch, feature and spatial dimensions; in the kernel, output feature, input
+        feature and spatial dimensions. The dilations are arguments in XLA's documentation of 2017
+        and 2019. Raises BuilderError for sizes that do not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -14,7 +14,7 @@ from hlotool.shapes.values import DebugEntry, Recovery
 
 __all__ = ["HeaderMethods"]
 
-# These tables can be given as rows, since XLA's text of names in them cannot always be read back.
+# Tables that may be given as rows, since XLA's text of their names cannot always be read back.
 _ROWS: dict[str, type] = {"origin_recovery_table": Recovery, "debug_attributes": DebugEntry}
 
 
@@ -58,9 +58,9 @@ class HeaderMethods(ComputationMethods):
             self._refuse(violation)
 
     def finish_entry(self, root: Any = None) -> Computation:
-        """Finishes the entry computation, so that computations can come after it in HLO text.
+        """Finishes the entry computation, so that others can come after it in the module's text.
 
-        Without a call of this method, `build` finishes the entry computation.
+        If this method is not called, `build` finishes the entry computation.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

@@ -132,11 +132,11 @@ class ReductionMethods(SlicingMethods):
         init_value: Operand,
         scatter: Called,
     ) -> Op:
-        """Selects an element in each window by `select`, and adds a value of `source` by `scatter`.
+        """Scatters values of `source` to the elements that `select` selects in each window.
 
-        `scatter` combines the selected elements, which are initially `init_value`, with the value
-        of `source` for the window. Raises BuilderError if the shape of `source` is not that of the
-        window positions, and if a computation does not fit.
+        `scatter` combines the result at the selected element, initially `init_value`, with the
+        value of `source` for the window. Raises BuilderError if the shape of `source` is not that
+        of the window positions, and if a computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -156,7 +156,7 @@ class ShapingMethods(SelectionMethods):
         """Permutes the dimensions.
 
         Dimension k of the result is dimension `permutation[k]` of the operand. Raises BuilderError
-        unless `permutation` is one.
+        unless `permutation` is a permutation of the dimension numbers.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

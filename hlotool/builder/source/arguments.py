@@ -76,7 +76,7 @@ def _slot(number: int) -> Source:
 
 
 def _half(second: int) -> Source:
-    """Returns a source of one half of the operands, such as the initial values of a reduction."""
+    """Returns a source for one half of the operands, such as the initial values of a reduction."""
 
     def half(x: Instruction) -> Any:
         count = len(x.operands) // 2
@@ -94,7 +94,7 @@ def _carries(x: Instruction) -> int:
 
 
 def _window(field: str) -> Source:
-    """Returns a source of a field of all window dimensions; absent if all have the default."""
+    """Returns a source for one field of all window dimensions; absent if all have the default."""
     return lambda x: _unless([getattr(row, field) for row in x.attributes.get("window", ())], 1 if field != "window_reversal" else False)
 
 

@@ -34,7 +34,7 @@ class _Form(Record):
 
 
 class InstructionCode:
-    """Finds the calls that make the instructions of a module, once for each kind of instruction."""
+    """The calls that make the instructions of a module, found once per kind of instruction."""
 
     def __init__(self, trial: Trial, writer: CodeWriter) -> None:
         self._trial = trial

@@ -63,7 +63,7 @@ def to_python(module: Module) -> str:
 
 
 class _ModuleCode:
-    """Writes one module."""
+    """A writer of the code of one module."""
 
     def __init__(self, module: Module) -> None:
         _require_known(module)

@@ -30,7 +30,7 @@ class _TrialBuilder(Builder):
 
 
 class Trial:
-    """Makes instructions like those of a module, and discards them.
+    """A builder for trials: it makes instructions like those of a module, and discards them.
 
     They have the operands and the called computations of the module.
     """

@@ -105,7 +105,7 @@ def quoted(text: str) -> str:
 
 
 class CodeWriter:
-    """Writes values as code.
+    """A writer of values as code.
 
     `computations` has the variables of computations; `imports` has the names that the code uses,
     with their modules.

@@ -28,7 +28,7 @@ FORMATS = ("html", "svg", "png", "dot", "mermaid")
 
 
 class GraphError(HlotoolError):
-    """Raised for a picture that cannot be made.
+    """The error for pictures that cannot be made.
 
     Either a name does not exist, the picture is too large, or a library is missing.
     """

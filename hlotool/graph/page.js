@@ -320,7 +320,7 @@ function stepsTo(item) {
   return { steps, computation: -1 - item };
 }
 
-// The key of a box, through the first caller of each computation; null if that path misses the root.
+// The key of a box, through the first caller of each computation; null if this misses the root.
 function keyTo(item, limit = 64) {
   let { steps, computation } = stepsTo(item);
   let key = steps.map(step => "/" + step).join("");
@@ -439,7 +439,8 @@ function instructionDetails(box) {
 }
 
 // The most expensive items of the selected group or of the whole picture, each with its own most
-// expensive items. Shares are relative to the whole, so a loop's body has the share of all iterations.
+// expensive items. Shares are relative to the whole, so a loop's body has the share of all its
+// iterations.
 function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];

@@ -1,8 +1,10 @@
 "use strict";
-// Computes rectangles and lines from the data and the set of open boxes. This file does not touch the document.
+// Computes rectangles and lines from the data and the set of open boxes. This file does not touch
+// the document.
 //
-// The data: `instructions` and `groups` are tables of columns. An item of a group is the number of an instruction, or -1 minus the number of a
-// group; `rows`, `columns` and `bends` are positions on a grid (hlotool/graph/layout.py). `bodies` are the computations shown in an instruction.
+// The data: `instructions` and `groups` are tables of columns. An item of a group is the number of
+// an instruction, or -1 minus the number of a group; `rows`, `columns` and `bends` are positions on
+// a grid (hlotool/graph/layout.py). `bodies` are the computations shown in an instruction.
 
 function structureOf(data) {
   const { instructions, groups } = data;
@@ -93,7 +95,8 @@ function place(rows, columns, bends, sizes, metrics) {
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-// A box has the number of its group or of its instruction, and the other number is -1. `frame` is the box of the computation that contains it.
+// A box has the number of its group or of its instruction, and the other number is -1. `frame` is
+// the box of the computation that contains it.
 function makeBox(structure, parent, index, group, instruction) {
   return { parent, index, group, instruction, depth: parent ? parent.depth + 1 : 0, key: parent ? parent.key + "/" + index : "", isOpen: false,
     children: [], placement: null, frame: null, x: 0, y: 0, width: 0, height: 0 };

@@ -49,6 +49,6 @@ def test_a_compiled_module_has_its_large_constants():
 
 @pytest.mark.parametrize("modules", [[], [SimpleNamespace()]])
 def test_a_warning_says_that_constants_are_missing(modules):
-    with pytest.warns(UserWarning, match="no values for large constants"):
+    with pytest.warns(UserWarning, match="large constants of the module have no values"):
         module = hlotool.from_jax(Staged(modules), optimized=True)
     assert module.entry.root.literal.elided

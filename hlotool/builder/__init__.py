@@ -1,4 +1,4 @@
-"""Makes modules in Python, with a method for each operation that the operation semantics of XLA describe."""
+"""Builds modules in Python, with a method for each operation of XLA's operation semantics."""
 
 from hlotool.builder.builder import Builder as Builder
 from hlotool.builder.dimension_numbers import ConvolutionDimensionNumbers as ConvolutionDimensionNumbers

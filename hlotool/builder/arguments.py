@@ -1,4 +1,4 @@
-"""Converts the arguments of a builder's methods, and refuses them with the line of the caller."""
+"""Converts arguments of builder methods, and reports wrong ones with the line of the caller."""
 
 from __future__ import annotations
 
@@ -37,19 +37,22 @@ class ArrayLike(Protocol):
 
 
 Operand = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
-"""An operation of the same builder, or a value for a constant: a number, a nested list, or an array."""
+"""An operation of the same builder, or a value for a constant: a number, nested list or array."""
 Operands = Op | Literal | complex | Sequence[Any] | memoryview | ArrayLike
 """A list or a tuple of operands, or a single one."""
 Called: TypeAlias = "Computation | Arguments | Callable[..., Any]"
-"""A computation of the same module, the finished builder of one, or a function of operations, which is traced."""
+"""A computation of the same module, its finished builder, or a function to be traced."""
 Groups = ReplicaGroups | str | Sequence[Sequence[int]] | None
 """Replica groups: lists of ids, or text such as "[2,2]<=[4]"; empty for one group of all."""
 Precision = str | Sequence[str] | None
-"""`precision_config`: "default", "high" or "highest" for all operands, or a word for each; None for the default."""
+"""`precision_config`: "default", "high" or "highest", or one of them per operand.
+
+None stands for the default.
+"""
 
 
 class Arguments:
-    """A computation that is being built, as far as its methods read their arguments."""
+    """A computation that is being built: the base class with the methods that convert arguments."""
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
         self._state = state
@@ -60,7 +63,10 @@ class Arguments:
     # ---- errors -------------------------------------------------------------------------------------------------------
 
     def _refuse(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
-        """Raises BuilderError for the method that the user has called; the argument follows from the violation unless it is given."""
+        """Raises BuilderError for the method that the user has called.
+
+        The argument at fault is derived from the violation unless it is given.
+        """
         frame = caller(2)
         if argument is None:
             argument = _argument(violation, frame.method, op)
@@ -77,7 +83,7 @@ class Arguments:
 
     def _integer(self, value: Any, argument: str) -> int:
         try:
-            # Truth values are integers in Python, but would be printed as words.
+            # In Python, truth values are integers; without `int`, they would be printed as words.
             number = int(index(value))
         except TypeError:
             self._fail("S017", argument, f"expected an integer, found {type(value).__name__}")
@@ -91,13 +97,13 @@ class Arguments:
             self._fail("S017", argument, f"expected a number, found {type(value).__name__}")
 
     def _integers(self, values: Any, argument: str) -> tuple[int, ...]:
-        """A tuple of a sequence of integers."""
+        """Returns a sequence of integers as a tuple."""
         try:
             numbers = tuple([int(index(value)) for value in values])
         except TypeError:
             self._fail("S017", argument, f"expected a list of integers, found {values!r:.60}")
         if numbers and not (min(numbers) >= _INT64_MIN and max(numbers) <= _INT64_MAX):
-            self._fail("S017", argument, f"{list(numbers)} does not fit in 64 bits")
+            self._fail("S017", argument, f"{list(numbers)} has a number that does not fit in 64 bits")
         return numbers
 
     def _list(self, values: Any, argument: str) -> list[Any]:
@@ -110,13 +116,13 @@ class Arguments:
         return None if value is None else self._integer(value, argument)
 
     def _instance(self, value: Any, kind: type[Value], argument: str) -> Value:
-        """The value, if it is of this type."""
+        """Returns the value. Raises BuilderError if it is of another type."""
         if not isinstance(value, kind):
             self._fail("S017", argument, f"expected {kind.__name__}, found {type(value).__name__}")
         return value
 
     def _attributes(self, value: Any) -> dict[str, Any]:
-        """Attributes by their names in HLO's text; none for None."""
+        """Returns attributes by their names in HLO text; None stands for no attributes."""
         if value is not None and not isinstance(value, Mapping):
             self._fail("S017", "attributes", f"expected Mapping, found {type(value).__name__}")
         return dict(value or {})
@@ -125,7 +131,7 @@ class Arguments:
         return tuple([self._instance(value, kind, argument) for value in self._list(values, argument)])
 
     def _dimension(self, value: Any, rank: int, argument: str) -> int:
-        """A dimension number; negative ones count from the last dimension."""
+        """Returns a dimension number; negative ones count from the last dimension."""
         number = self._integer(value, argument)
         return number + rank if -rank <= number < 0 else number
 
@@ -133,7 +139,7 @@ class Arguments:
         return tuple([number + rank if -rank <= number < 0 else number for number in self._integers(values, argument)])
 
     def _word(self, kind: str, value: Any, argument: str) -> str:
-        """A word of an enum, in any case if XLA reads it so."""
+        """Returns a word of an enum, in lowercase if XLA ignores case."""
         known = PRECISION if kind == "OperandPrecision" else ENUMS[kind]
         text: str = self._instance(value, str, argument)
         word = text.lower() if known.folds_case else text
@@ -143,7 +149,7 @@ class Arguments:
         return word
 
     def _accuracy(self, value: ResultAccuracy | str | None) -> dict[str, Any] | None:
-        """The attribute result_accuracy, from a mode or a ResultAccuracy; None for the default."""
+        """Returns the attribute `result_accuracy` for a mode or a record; None for the default."""
         if value is None:
             return None
         if isinstance(value, str):
@@ -161,7 +167,7 @@ class Arguments:
         return config if any(word != "default" for word in config) else ()
 
     def _groups(self, value: Any) -> ReplicaGroups:
-        """Replica groups given as lists, as text, or as they are."""
+        """Returns replica groups given as lists, as text or as ReplicaGroups."""
         if isinstance(value, ReplicaGroups):
             return value
         if isinstance(value, str):
@@ -171,14 +177,14 @@ class Arguments:
         return ReplicaGroups(tuple([self._integers(group, "replica_groups") for group in groups])) if groups else NO_GROUPS
 
     def _group_sizes(self, value: Any) -> set[int]:
-        """How many members the groups have."""
+        """Returns the sizes of the groups."""
         try:
             return {len(group) for group in self._groups(value).groups()}
         except Violation as violation:
             self._refuse(violation, "replica_groups")
 
     def _text(self, name: str, value: Any, kind: str | None = None, shape: str = "f32[2,2]") -> Any:
-        """The value of an attribute that may be given as text."""
+        """Returns the value of an attribute that may be given as text."""
         if not isinstance(value, str):
             return value
         try:
@@ -193,14 +199,14 @@ class Arguments:
             self._refuse(violation, argument)
 
     def _closed(self, value: Called, argument: str) -> Computation:
-        """A computation of the same module, or the one that a finished builder has made."""
+        """Returns a computation of the same module, which may be given as its finished builder."""
         if isinstance(value, Arguments):
             name = value._computation.name
             self._require(not value._is_open, "S006", argument, f"computation '{name}' is not finished", "leave its with block first")
             self._require(value._state is self._state, "S006", argument, f"computation '{name}' belongs to another module")
             return value._computation
         if not isinstance(value, Computation):
-            hint = "with b.computation(...) as c makes one"
+            hint = "make one in a block: with b.computation(...) as c"
             self._fail("S017", argument, f"expected a computation, found {type(value).__name__}", hint)
         self._require(value in self._state.computations, "S006", argument, f"computation '{value.name}' belongs to another module")
         return value
@@ -247,11 +253,14 @@ RENAMED: dict[str, dict[str, str]] = {
     "sort": {**_DIMENSION, "to_apply": "comparator"},
     "transpose": {"dimensions": "permutation"},
 }
-"""The arguments of methods that the op table calls otherwise: by method, and by the name of an operand or an attribute."""
+"""Argument names of methods, by method and by the name of the operand or attribute in the op table.
+
+Only names that differ from those of the op table are listed.
+"""
 
 
 def _argument(violation: Violation, method: str, op: OpDef | None) -> str:
-    """The argument of a method that a violation is about, by the name that the documents have for it."""
+    """Returns the argument that a violation is about, by its name in XLA's documentation."""
     if not isinstance(violation.at, str) or not violation.at:
         return ""
     place = parse_place(violation.at)

@@ -1,7 +1,9 @@
-"""The broadcasting of elementwise operations, as the broadcasting semantics of XLA define it.
+"""The broadcasting of elementwise operations, as defined by XLA's broadcasting semantics.
 
-Scalars are broadcast to any shape. Operands of different ranks need `broadcast_dimensions`: the dimension of the larger operand for each
-dimension of the smaller one. Dimensions of size 1 ("degenerate" ones) are then repeated. Nothing is inferred as NumPy does.
+Scalars are broadcast to any shape. Operands of different ranks need `broadcast_dimensions`: the
+dimension of the larger operand for each dimension of the smaller one. Dimensions of size 1
+("degenerate" ones) are then repeated. Unlike NumPy, XLA infers no dimensions for operands of
+different ranks.
 """
 
 from __future__ import annotations
@@ -19,9 +21,11 @@ __all__ = ["Expansion", "expansions", "in_dimensions"]
 
 
 class Expansion(Record):
-    """How one operand is expanded: by a broadcast to `mapped`, and then by a reshape and a broadcast to `result`; None for what is not needed.
+    """The expansion of one operand.
 
-    `dimensions` are those of the first broadcast; `kept` are the dimensions of `mapped` that are not repeated.
+    It consists of a broadcast to `mapped`, and then a reshape and a broadcast to `result`; a shape
+    is None if its step is not needed. `dimensions` are those of the first broadcast; `kept` are the
+    dimensions of `mapped` that are not repeated.
     """
 
     mapped: Shape | None = None
@@ -35,7 +39,9 @@ _NOTHING = Expansion()
 
 @lru_cache(maxsize=4096)
 def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = ()) -> tuple[Expansion, Expansion]:
-    """How two arrays are expanded to one shape. Raises Violation if they are not compatible.
+    """Returns the expansions of two arrays to one shape.
+
+    Raises Violation if the arrays are not compatible.
 
     >>> x, y = array_shape("f32", (4,)), array_shape("f32", (1, 2))
     >>> [(e.mapped and e.mapped.text, e.result and e.result.text) for e in expansions(x, y, (0,))]
@@ -43,7 +49,7 @@ def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = (
     """
     if lhs.rank == rhs.rank:
         if broadcast_dimensions and list(broadcast_dimensions) != list(range(lhs.rank)):
-            message = f"operands of the same rank need no broadcast_dimensions, or {list(range(lhs.rank))}; got {list(broadcast_dimensions)}"
+            message = f"operands of the same rank take no broadcast_dimensions or {list(range(lhs.rank))}, got {list(broadcast_dimensions)}"
             raise Violation("T001", "broadcast_dimensions", message)
         mapped: tuple[Shape | None, Shape | None] = (None, None)
     else:
@@ -58,11 +64,14 @@ def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = (
 
 
 def _mapped(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -> Shape:
-    """The smaller operand with its dimensions at their places among those of the larger one, which it copies elsewhere."""
+    """Returns the shape of the smaller operand after its broadcast to the rank of the larger one.
+
+    It has its own sizes at `dimensions`, and those of the larger operand elsewhere.
+    """
     if smaller.rank and len(dimensions) != smaller.rank:
         raise Violation("T001", "broadcast_dimensions", _missing_message(smaller, larger, dimensions), _meant(smaller, larger))
     if dimensions and not smaller.rank:
-        raise Violation("T001", "broadcast_dimensions", f"a scalar has no dimensions to place, got {list(dimensions)}")
+        raise Violation("T001", "broadcast_dimensions", f"a scalar has no dimensions to map, got {list(dimensions)}")
     new = bounds(larger)
     for k, (place, bound) in enumerate(zip(dimensions, bounds(smaller), strict=True)):
         if not 0 <= place < larger.rank:
@@ -89,12 +98,12 @@ def _missing_message(smaller: Shape, larger: Shape, dimensions: Sequence[int]) -
     return f"broadcast_dimensions needs an entry for each dimension of {smaller.text_without_layout}, got {list(dimensions)}"
 
 
-# With more dimensions than this, there are too many places to try for a hint.
+# With more dimensions than this, a hint would have to try too many combinations.
 _MOST_GUESSED = 6
 
 
 def _meant(smaller: Shape, larger: Shape) -> str | None:
-    """A hint, if only one choice of dimensions has the right sizes."""
+    """Returns a hint if exactly one choice of dimensions has the right sizes."""
     if larger.rank > _MOST_GUESSED:
         return None
     placed = [places for places in permutations(range(larger.rank), smaller.rank) if list(places) == sorted(places)]
@@ -103,13 +112,13 @@ def _meant(smaller: Shape, larger: Shape) -> str | None:
 
 
 def _common_bounds(lhs: Shape, rhs: Shape, given: tuple[Shape, Shape]) -> list[Bound]:
-    """The dimensions of the result, where those of size 1 take the size of the other operand."""
+    """Returns the dimensions of the result: those of size 1 take the size of the other operand."""
     result: list[Bound] = []
     for k, (a, b) in enumerate(zip(bounds(lhs), bounds(rhs), strict=True)):
         if a[0] == b[0]:
             result.append((a[0], a[1] or b[1]))
         elif UNBOUNDED in (a[0], b[0]):
-            # Which of the two sizes an unbounded dimension has, only the run knows; inference decides what the result is.
+            # An unbounded dimension has its size only at run time; inference decides on the result.
             result.append((UNBOUNDED, True))
         elif 1 in (a[0], b[0]):
             result.append(b if a[0] == 1 else a)
@@ -132,7 +141,9 @@ def _expansion(mapped: Shape | None, shape: Shape, dimensions: tuple[int, ...], 
 
 
 def in_dimensions(operand: Shape, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> tuple[Shape, tuple[int, ...]]:
-    """The shape of a broadcast_in_dim, and the dimensions of the operand that are not repeated. Raises Violation if it is not possible.
+    """Returns the shape of a broadcast_in_dim, and the operand's dimensions that are not repeated.
+
+    Raises Violation if the broadcast is not possible.
 
     >>> in_dimensions(array_shape("f32", (1, 3)), [2, 3], [0, 1])
     (<shape f32[2,3]{1,0}>, (1,))

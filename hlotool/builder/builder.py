@@ -32,21 +32,25 @@ __all__ = ["Builder"]
 
 _MODES = VerifyModes()
 _ALIAS_KINDS = ("may-alias", "must-alias")
-# Names that a misspelled one is compared with.
+# The maximum number of names that a misspelled one is compared with.
 _MOST_COMPARED = 1000
 
 
 class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods, InternalMethods, AsyncMethods, AnnotationMethods, HeaderMethods):
-    """Builds a module, or a computation of one: each method adds an instruction and returns an `Op`.
+    """A builder of a module, or of a computation of one.
 
-    The methods are those that the operation semantics of XLA describe, with the same arguments in the same order; names that are words of
-    Python end in `_`. Operands are operations of the same builder, or numbers, lists and arrays, which become constants. Dimension numbers may
-    be negative. A call with wrong arguments raises BuilderError, which names the argument and the line of the caller; the builder can be used
-    afterwards, but constants that the call has made already stay in the computation, without users.
+    Each method adds an instruction and returns an `Op`. The methods are those of XLA's operation
+    semantics, with the same arguments in the same order. Names that are Python keywords end in `_`.
+    Operands are operations of the same builder, or numbers, lists and arrays, which become
+    constants. Dimension numbers may be negative. A call with wrong arguments raises BuilderError,
+    which names the argument and the line of the caller. The builder remains usable, but constants
+    that the failed call has already added stay in the computation, without users.
 
-    `name` is the name of the module, and of its entry computation unless `entry` names it. `replica_count` and `num_partitions` are written to the
-    header. With `unique_names`, the names of instructions are unique in the module; without, only in their computations, as in text. With
-    `source_lines`, instructions have the file and the line of the caller in their metadata. `modes` are those of the verification.
+    `name` is the name of the module, and of its entry computation unless `entry` is given.
+    `replica_count` and `num_partitions` are written to the header. With `unique_names`, instruction
+    names are unique in the module; otherwise only in their computation, as in HLO text. With
+    `source_lines`, the metadata of instructions contains the file and the line of the caller.
+    `modes` are the modes of the verifier.
 
     >>> b = Builder("demo", source_lines=False)
     >>> x = b.parameter(0, "f32[2,3]", "x")
@@ -96,16 +100,18 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
     # ---- new modules --------------------------------------------------------------------------------------------------
 
     def build(self, root: Any = None, *, check: bool = True) -> Module:
-        """Finishes the module and returns it. The result is `root`, or what `set_root` has named, or the last operation.
+        """Finishes the module and returns it.
 
-        With `check`, the whole module is verified. Raises BuilderError for its errors, and if a computation has no instructions.
+        The result of the entry computation is `root`, or the operation given to `set_root`, or the
+        last operation. With `check`, the whole module is verified. Raises BuilderError if the
+        verifier finds errors or if a computation has no instructions.
 
         >>> b = Builder("demo")
         >>> b.build(b.constant(1.0) + 2.0)
         <module demo with 1 computation>
         """
         own = self is self._state.entry and self._place is None
-        self._require(own, "S010", "", "only the builder of a new module can build it", "finish ends a computation that others call")
+        self._require(own, "S010", "", "only the builder of a new module can build it", "use finish for a called computation")
         module = self._state.module
         if root is not None or module.entry is None or self._state.is_built:
             self.finish_entry(root)
@@ -113,7 +119,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         if module.attributes.get("entry_computation_layout") is None:
             module.attributes["entry_computation_layout"] = entry.program_shape
         for pair in module.attributes.get("input_output_alias", ()):
-            # The verifier leaves this to the parser, which a module that is built does not pass.
+            # The verifier leaves this check to the parser, which a built module does not pass.
             for code, message in wrong_alias(pair, entry.root):
                 self._fail(code, "", message)
         if check:
@@ -121,7 +127,10 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         return module
 
     def set_up_alias(self, output_index: Sequence[int], param_number: int, param_index: Sequence[int] = (), kind: str = "may-alias") -> None:
-        """Lets an output, by its path into tuples, share memory with a parameter. `build` raises BuilderError if the two do not fit.
+        """Lets an output share memory with a parameter.
+
+        Each index is a path into nested tuples. `build` raises BuilderError if the output and the
+        parameter do not match.
 
         >>> b = Builder("demo")
         >>> b.set_up_alias([], 0)
@@ -134,7 +143,9 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         self._append("input_output_alias", AliasPair(paths[0], self._integer(param_number, "param_number"), paths[1], kind))
 
     def add_buffer_donor(self, param_number: int, param_index: Sequence[int] = ()) -> None:
-        """Allows the compiler to overwrite a parameter. `build` raises BuilderError if there is none.
+        """Allows the compiler to overwrite a parameter.
+
+        `build` raises BuilderError if there is no such parameter.
 
         >>> b = Builder("demo")
         >>> b.add_buffer_donor(0)
@@ -159,11 +170,13 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         source_lines: bool = False,
         modes: VerifyModes = _MODES,
     ) -> Self:
-        """A builder that adds to a computation of a module that exists already, through a Rewriter; by default to the entry computation.
+        """Returns a builder that extends an existing module, through a Rewriter.
 
-        New instructions are added at the end or `before` an instruction of this name. It is used in a `with` block, at whose end the module is
-        consistent and has been verified. `op` gives existing instructions, and `replace` puts new ones in their place. Raises BuilderError if
-        a name is not known.
+        It adds to the given computation, by default the entry computation. New instructions are
+        added at the end, or `before` the instruction of that name. Use the builder in a `with`
+        block: at the end of the block, the module is consistent and has been verified. `op` returns
+        existing instructions, and `replace` replaces them by new ones. Raises BuilderError if a
+        name is not known.
 
         >>> from hlotool.text.parse.parser import parse
         >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] negate(p) }")
@@ -186,7 +199,9 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         return builder
 
     def op(self, name: str) -> Op:
-        """The operation of this name in the computation. Raises BuilderError if there is none.
+        """Returns the operation of this name in the computation.
+
+        Raises BuilderError if there is none.
 
         >>> b = Builder("demo")
         >>> x = b.parameter(0, "f32[4]", "x")
@@ -202,11 +217,11 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         return Op(self._innermost(), found)
 
     def replace(self, old: Op, new: Op) -> None:
-        """Puts a new operation in the place of an old one, which is erased, in a module that is extended.
+        """Replaces an operation of an existing module by a new one, and erases the old one.
 
-        Raises BuilderError for operations of different shapes. `extend` has an example.
+        Raises BuilderError if their shapes differ. See `extend` for an example.
         """
-        self._require(self._place is not None, "S002", "old", "only a module that is extended has operations to replace")
+        self._require(self._place is not None, "S002", "old", "only the builder of an existing module can replace operations")
         assert self._place is not None
         try:
             self._place[0].replace(self._operand(old, "old"), self._operand(new, "new"))
@@ -235,7 +250,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
 
 
 def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
-    """The diagnostic with the line of the call that made the instruction as its place, if it is known."""
+    """Returns the diagnostic, located at the call that made the instruction if known."""
     if diagnostic.source_file is None or diagnostic.source_line is None:
         return diagnostic
     line = diagnostic.source_line
@@ -243,6 +258,6 @@ def _at_caller(diagnostic: Diagnostic) -> Diagnostic:
 
 
 def _decided(modes: VerifyModes) -> VerifyModes:
-    """The modes with values for those that follow from a whole module: a module that is being built is not optimized."""
+    """Returns the modes with unset ones filled in: a module being built is not optimized."""
     unset = {name: False for name in ("layout_sensitive", "layouts_kept", "allow_mixed_precision") if getattr(modes, name) is None}
     return replace(modes, **unset)

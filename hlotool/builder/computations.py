@@ -1,4 +1,7 @@
-"""Computations: parameters, constants, results, and the computations that instructions call, from functions or `with` blocks."""
+"""Methods for computations: parameters, constants, results and called computations.
+
+Called computations are built from Python functions or in `with` blocks.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ _PARAMETER, _TUPLE = OPS["parameter"], OPS["tuple"]
 
 
 class ComputationMethods(GenericMethods):
-    """Methods about the computation itself, and about those that it calls."""
+    """Methods for the computation itself and for the computations that it calls."""
 
     @property
     def parameters(self) -> tuple[Op, ...]:
@@ -36,9 +39,10 @@ class ComputationMethods(GenericMethods):
     def parameter(
         self, parameter_number: int, shape: ShapeLike, name: str | None = None, *, parameter_replication: Sequence[bool] | None = None
     ) -> Op:
-        """A parameter of the computation. `parameter_replication` says for each array in it whether all replicas have the same values.
+        """Adds a parameter to the computation.
 
-        Raises BuilderError for a number that is negative or used twice.
+        `parameter_replication` has a flag for each array in the parameter: True if all replicas
+        have the same values. Raises BuilderError for a number that is negative or already used.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -58,11 +62,13 @@ class ComputationMethods(GenericMethods):
         return op
 
     def constant(self, literal: Operand | str, element_type: str | None = None, *, shape: ShapeLike | None = None) -> Op:
-        """A constant: a number, a nested list, a Literal, or an array (anything with the buffer protocol or like NumPy's).
+        """Adds a constant: a number, a nested list, a Literal or an array.
 
-        Numbers become pred, s32, f32 or c64 unless `element_type` is given. With `shape`, the literal may also be text of HLO, or the bytes of
-        all elements: little-endian, in row-major order, with a whole byte for each element of less than eight bits. Raises BuilderError for
-        values that the type cannot hold.
+        An array is any object with the buffer protocol or the attributes of NumPy's arrays. Numbers
+        become pred, s32, f32 or c64 unless `element_type` is given. With `shape`, the literal may
+        also be HLO text or the bytes of all elements: little-endian, in row-major order, with a
+        whole byte for each element of fewer than eight bits. Raises BuilderError for values that
+        the type cannot hold.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -79,7 +85,9 @@ class ComputationMethods(GenericMethods):
             self._refuse(violation)
 
     def min_value(self, element_type: str) -> Op:
-        """A constant, the smallest value of a type: -inf if the type has infinities. Raises BuilderError for complex types.
+        """Adds a constant with the smallest value of a type: -inf if the type has infinities.
+
+        Raises BuilderError for complex types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -89,7 +97,9 @@ class ComputationMethods(GenericMethods):
         return self._extreme(element_type, largest=False)
 
     def max_value(self, element_type: str) -> Op:
-        """A constant, the largest value of a type: inf if the type has infinities. Raises BuilderError for complex types.
+        """Adds a constant with the largest value of a type: inf if the type has infinities.
+
+        Raises BuilderError for complex types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -108,7 +118,9 @@ class ComputationMethods(GenericMethods):
     # ---- the result ---------------------------------------------------------------------------------------------------
 
     def set_root(self, value: Any) -> Op:
-        """Makes an operation the result of the computation; a list or a tuple of operands becomes a tuple. By default, it is the last operation.
+        """Makes an operation the result of the computation, which is the last operation by default.
+
+        A list or a tuple of operands becomes a tuple.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -132,9 +144,9 @@ class ComputationMethods(GenericMethods):
         return self._operand(value, "result")
 
     def _finish(self) -> Computation:
-        """Closes the computation. Raises BuilderError if it is empty or lacks a parameter."""
+        """Finishes the computation. Raises BuilderError if it is empty or lacks a parameter."""
         computation = self._computation
-        self._require(self._is_open, "S005", "", f"computation '{computation.name}' is finished already")
+        self._require(self._is_open, "S005", "", f"computation '{computation.name}' is already finished")
         self._require(self._instructions, "S011", "", f"computation '{computation.name}' has no instructions")
         missing = next((k for k in range(len(self._numbers)) if k not in self._numbers), None)
         if missing is not None:
@@ -153,9 +165,11 @@ class ComputationMethods(GenericMethods):
     # ---- called computations ------------------------------------------------------------------------------------------
 
     def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
-        """A builder of a computation that this one can call, with parameters of the given shapes; it is finished at the end of a `with` block.
+        """Returns a builder of a computation that this one can call.
 
-        A `hidden` one is printed only in the opcode of the `async-start` that calls it, as in `slice-start`.
+        The computation has parameters of the given shapes. It is finished at the end of a `with`
+        block. A `hidden` computation is printed only in the opcode of the `async-start` that calls
+        it, as in `slice-start`.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -180,7 +194,10 @@ class ComputationMethods(GenericMethods):
         return child
 
     def _hidden(self, name: str) -> Self:
-        """As in text, the names of hidden computations and of what is in them may be in use."""
+        """Returns a builder of a hidden computation.
+
+        As in HLO text, its name and the names of its instructions may also be used elsewhere.
+        """
         child = object.__new__(type(self))
         Emitter.__init__(child, self._state, Computation(name))
         child._names = GivenNames()
@@ -188,7 +205,7 @@ class ComputationMethods(GenericMethods):
         return child
 
     def set_execution_thread(self, thread: str) -> None:
-        """Names the thread that runs the computation, by default `main`.
+        """Sets the name of the thread that runs the computation, which is `main` by default.
 
         >>> from hlotool.builder.builder import Builder
         >>> c = Builder("demo").computation("copy", "f32[]")
@@ -206,9 +223,10 @@ class ComputationMethods(GenericMethods):
             self.finish()
 
     def finish(self, root: Any = None) -> Computation:
-        """Finishes a computation that others call, and adds it to the module; the end of a `with` block does so, too.
+        """Finishes a computation that others call, and adds it to the module.
 
-        The result is `root`, or what `set_root` has named, or the last operation. Raises BuilderError if there is none.
+        The end of a `with` block does this, too. The result is `root`, or the operation given to
+        `set_root`, or the last operation. Raises BuilderError if the computation is empty.
 
         >>> from hlotool.builder.builder import Builder
         >>> c = Builder("demo").computation("negative", "f32[]")
@@ -227,9 +245,11 @@ class ComputationMethods(GenericMethods):
         return computation
 
     def trace(self, function: Callable[..., Any], *shapes: ShapeLike, name: str | None = None) -> Computation:
-        """The computation that a function makes of operations: it is called with a parameter of each shape, and returns the result.
+        """Traces a function of operations, and returns the resulting computation.
 
-        A list or a tuple of operations becomes a tuple. Raises BuilderError if the function uses operations of other computations.
+        The function is called with a parameter of each shape and returns the result; a list or a
+        tuple of operations becomes a tuple. Raises BuilderError if the function uses operations of
+        other computations.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -242,7 +262,7 @@ class ComputationMethods(GenericMethods):
         return self._traced(function, [self._shape(shape) for shape in shapes], name or _name_of(function))
 
     def _traced(self, function: Callable[..., Any], shapes: Sequence[Shape], name: str, arrange: Callable[..., Any] | None = None) -> Computation:
-        """`arrange` changes the parameters to the arguments of the function."""
+        """Traces a function; `arrange`, if given, calls it with arguments made of parameters."""
         child = self._child(name)
         names = _parameter_names(function, len(shapes))
         parameters = [child._emit(_PARAMETER, (), None, shape, k, names[k]) for k, shape in enumerate(shapes)]
@@ -257,20 +277,20 @@ class ComputationMethods(GenericMethods):
         return child.finish()
 
     def _called(self, value: Called, shapes: Iterable[Shape], argument: str) -> Computation:
-        """A computation; a function is traced with parameters of these shapes."""
+        """Returns a computation; a function is traced with parameters of these shapes."""
         if callable(value):
             return self._traced(value, tuple(shapes), _name_of(value, argument))
         return self._closed(value, argument)
 
 
 def _name_of(function: Callable[..., Any], otherwise: str = "computation") -> str:
-    """The name of a function, if it can be that of a computation; a lambda has none."""
+    """Returns the function's name if a computation can have it; for a lambda, `otherwise`."""
     name = getattr(function, "__name__", "").strip("_")
     return name if name.isidentifier() and name.isascii() and is_legal_name(name) else otherwise
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
-    """The names of a function's parameters, if it has as many and they can be names of instructions."""
+    """Returns `count` parameter names: those of the function if they are legal, else p0, p1, ..."""
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if isinstance(code, CodeType) else ()
     fits = len(names) == count and all(name.isascii() and is_legal_name(name) for name in names)

@@ -1,4 +1,4 @@
-"""The dimension numbers of dots, convolutions, gathers and scatters, with the names of XLA's messages."""
+"""Dimension numbers of dots, convolutions, gathers and scatters, named as in XLA's protobufs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ __all__ = [
 
 
 class DotDimensionNumbers(Record):
-    """The contracting and the batch dimensions of both operands of a dot; the k-th of lhs belongs to the k-th of rhs."""
+    """The contracting and batch dimensions of the operands of a dot.
+
+    The k-th of `lhs` is paired with the k-th of `rhs`.
+    """
 
     lhs_contracting_dimensions: Sequence[int] = ()
     rhs_contracting_dimensions: Sequence[int] = ()
@@ -27,7 +30,7 @@ class DotDimensionNumbers(Record):
 
 
 class RaggedDotDimensionNumbers(Record):
-    """The dimensions of a dot, and those that are split into groups."""
+    """The dimensions of a dot, and the dimensions that are split into groups."""
 
     dot_dimension_numbers: DotDimensionNumbers
     lhs_ragged_dimensions: Sequence[int] = ()
@@ -35,7 +38,7 @@ class RaggedDotDimensionNumbers(Record):
 
 
 class GatherDimensionNumbers(Record):
-    """How the dimensions of a gather's operand, indices and result correspond."""
+    """The correspondence between the dimensions of a gather's operand, indices and result."""
 
     offset_dims: Sequence[int]
     collapsed_slice_dims: Sequence[int]
@@ -46,7 +49,7 @@ class GatherDimensionNumbers(Record):
 
 
 class ScatterDimensionNumbers(Record):
-    """How the dimensions of a scatter's operand, indices and updates correspond."""
+    """The correspondence between the dimensions of a scatter's operand, indices and updates."""
 
     update_window_dims: Sequence[int]
     inserted_window_dims: Sequence[int]
@@ -57,7 +60,7 @@ class ScatterDimensionNumbers(Record):
 
 
 class ConvolutionDimensionNumbers(Record):
-    """The numbers of the batch, feature and spatial dimensions of a convolution's operands and result.
+    """The batch, feature and spatial dimensions of a convolution's operands and result.
 
     >>> ConvolutionDimensionNumbers(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2)).dimensions.text
     'b01f_01io->b01f'
@@ -75,7 +78,7 @@ class ConvolutionDimensionNumbers(Record):
 
     @property
     def dimensions(self) -> ConvolutionDimensions:
-        """The same numbers as a value of the attribute dim_labels."""
+        """The numbers as a value of the attribute `dim_labels`."""
         lhs = self.input_batch_dimension, self.input_feature_dimension, tuple(self.input_spatial_dimensions)
         kernel = self.kernel_input_feature_dimension, self.kernel_output_feature_dimension, tuple(self.kernel_spatial_dimensions)
         output = self.output_batch_dimension, self.output_feature_dimension, tuple(self.output_spatial_dimensions)
@@ -84,13 +87,15 @@ class ConvolutionDimensionNumbers(Record):
 
 
 def _labels(letters: str, first: int, second: int, spatial: Sequence[int]) -> str:
-    """The label of each dimension, in order."""
+    """Returns the labels of all dimensions, in order."""
     labels = {first: letters[0], second: letters[1], **{place: str(k) for k, place in enumerate(spatial)}}
     return "".join(labels.get(k, "?") for k in range(len(spatial) + 2))
 
 
 def default_convolution_dimensions(spatial: int) -> ConvolutionDimensions:
-    """The default order: batch, feature and spatial dimensions; in the kernel, output feature, input feature and spatial dimensions.
+    """Returns the default order: batch, feature and spatial dimensions.
+
+    In the kernel, it is output feature, input feature and spatial dimensions.
 
     >>> default_convolution_dimensions(2).text
     'bf01_oi01->bf01'

@@ -1,4 +1,4 @@
-"""Makes one instruction: converts its operands and attributes, infers its shape, checks it, and names it."""
+"""Makes instructions: converts operands and attributes, infers and checks shapes, gives names."""
 
 from __future__ import annotations
 
@@ -36,22 +36,25 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 class Emitter(Arguments):
-    """A computation that is being built, and the methods by which all others make instructions."""
+    """A computation that is being built: the base class with the methods that make instructions."""
 
     def __init__(self, state: ModuleState, computation: Computation) -> None:
         super().__init__(state, computation)
         self._names = state.instruction_names if state.unique_names else NameTable()
-        # Parameters by number, and by opcode the tokens that order what is done with the queues of the host.
+        # Parameters by number, and by opcode the tokens that order accesses to the host's queues.
         self._numbers: dict[int, Instruction] = {}
         self._tokens: dict[str, Instruction] = {}
-        # Whether each instruction comes after those that it depends on.
+        # True if each instruction comes after those that it depends on.
         self._is_ordered = True
-        # For a module that exists already: its Rewriter, and the instruction before which new ones are inserted.
+        # For an existing module: its Rewriter, and the instruction to insert new ones before.
         self._place: tuple[Rewriter, Instruction | None] | None = None
-        self._inner: Emitter | None = None  # of the function that is being traced
+        self._inner: Emitter | None = None  # the builder of the function that is being traced
 
     def _innermost(self) -> Emitter:
-        """The builder to whose computation instructions are added: functions that are traced may call the methods of the builders around them."""
+        """Returns the builder to whose computation instructions are added.
+
+        A traced function may call the methods of the builders around it.
+        """
         builder = self
         while builder._inner is not None:
             builder = builder._inner
@@ -70,9 +73,10 @@ class Emitter(Arguments):
         *,
         is_checked: bool = True,
     ) -> Op:
-        """Makes an instruction and appends it; without `shape`, the shape is inferred. Raises BuilderError if the parts do not fit.
+        """Makes an instruction and appends it; without `shape`, the shape is inferred.
 
-        What is not checked needs a shape.
+        Without `is_checked`, a shape is required. Raises BuilderError if the operands, the
+        attributes and the shape do not match.
         """
         state = self._state
         given = attributes or {}
@@ -82,7 +86,7 @@ class Emitter(Arguments):
         try:
             found = state.results.get(key)
         except TypeError:
-            # Some value cannot be hashed, such as frontend attributes.
+            # Some values cannot be hashed, such as frontend attributes.
             key, found = (), None
         if found is None:
             result = shape if shape is not None and not is_checked else self._checked(op, shapes, arguments, shape)
@@ -92,7 +96,8 @@ class Emitter(Arguments):
         else:
             result, attribute_set = found
             if op.calls:
-                # Computations of the same shapes are checked alike.
+                # The key has only the shapes of called computations, so the cached attributes may
+                # contain other computations.
                 attribute_set = _stored(op, given, shapes, result)
         if state.common:
             attribute_set = AttributeSet({**attribute_set, **state.common})
@@ -124,7 +129,10 @@ class Emitter(Arguments):
         )
 
     def _checked(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any], shape: Shape | None) -> Shape:
-        """The result shape. Raises BuilderError for what inference or the verifier refuses; called computations are ProgramShapes."""
+        """Returns the result shape; in `attributes`, called computations are ProgramShapes.
+
+        Raises BuilderError for an instruction that inference or the verifier rejects.
+        """
         try:
             return self._judged(op, operands, attributes, shape)
         except Violation as violation:
@@ -134,7 +142,7 @@ class Emitter(Arguments):
         state, rules = self._state, self._state.rules[op]
         require_operand_count(op, len(operands))
         if op.check_parsed is not None:
-            # Parsers refuse some attributes if they are written at all.
+            # Parsers reject some attributes even with their default values, so those are left out.
             attributes = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
             shape = op.check_parsed(shape, operands, attributes) or shape
         check = rules.expected
@@ -144,7 +152,8 @@ class Emitter(Arguments):
             else:
                 shape = self._required_shape(op, operands, attributes)
                 if _has_default_layout(shape) and _has_default_layout(operands[0]):
-                    # The same rules would be checked again; the result only adds its layout to what they know.
+                    # The rules have just produced this shape. A check could only find a wrong
+                    # layout, but the layout is the default.
                     return shape
         try:
             expected = check(shape, operands, attributes, state.modes)
@@ -157,7 +166,10 @@ class Emitter(Arguments):
         return shape
 
     def _required_shape(self, op: OpDef, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape:
-        """The result shape that the verifier requires, for opcodes of which XLA's parser does not infer the right one."""
+        """Returns the result shape that the verifier requires.
+
+        It is used for opcodes whose shape XLA's parser does not infer correctly.
+        """
         required = self._state.rules[op].expected(operands[0], operands, attributes, self._state.modes) if operands else None
         if required is None:
             raise Violation("S037", "shape", f"the result shape of '{op.name}' cannot be inferred", "give the shape")
@@ -165,7 +177,10 @@ class Emitter(Arguments):
         return required
 
     def _guessed(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any]) -> Shape:
-        """The result shape that XLA's parser infers, for opcodes of which the verifier takes the written one into account."""
+        """Returns the result shape that XLA's parser infers.
+
+        It is used for opcodes for which the verifier takes the written shape into account.
+        """
         arguments = {name: as_op_argument(value, self._state.program_shape) for name, value in attributes.items()}
         try:
             return op.infer(*[x.shape for x in operands], **arguments)
@@ -173,7 +188,10 @@ class Emitter(Arguments):
             self._refuse(violation, op=op)
 
     def _required(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], result: Shape) -> Shape:
-        """The result shape that the verifier requires, where it follows from a part of `result`, such as its element type."""
+        """Returns the result shape that the verifier requires.
+
+        It follows from a part of `result`, such as its element type.
+        """
         try:
             shapes = tuple([x.shape for x in operands])
             return self._state.rules[op].expected(result, shapes, attributes, self._state.modes) or result
@@ -181,9 +199,9 @@ class Emitter(Arguments):
             self._refuse(violation, op=op)
 
     def rename(self, op: Op, name: str) -> None:
-        """Renames an instruction; a name that is in use gets a number. `Op.named` does the same.
+        """Renames an instruction; a name that is in use gets a number.
 
-        Raises BuilderError for a name that XLA does not accept.
+        `Op.named` does the same. Raises BuilderError for a name that XLA does not accept.
         """
         x = self._operand(op, "op")
         self._check_name(name)
@@ -210,7 +228,7 @@ class Emitter(Arguments):
     # ---- operands -----------------------------------------------------------------------------------------------------
 
     def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
-        """The instruction of an operation, or a new constant; numbers have the element type of `like`."""
+        """Returns an operation's instruction, or a new constant; numbers get the type of `like`."""
         if isinstance(value, Op):
             target = self._innermost()
             if value.builder is target:
@@ -237,7 +255,10 @@ class Emitter(Arguments):
         return self._emit(_CONSTANT, (), None, literal.shape, literal).instruction
 
     def _operands(self, values: Any, argument: str, like: Sequence[Instruction] = ()) -> tuple[Instruction, ...]:
-        """The instructions of a sequence of operands, or of a single one; numbers have the element types of `like`, one by one."""
+        """Returns the instructions of a sequence of operands, or of a single one.
+
+        Numbers get the element type of the corresponding instruction of `like`.
+        """
         parts = list(values) if isinstance(values, (list, tuple, Iterator)) else [values]
         shapes = [x.shape for x in like] + [None] * (len(parts) - len(like))
         return tuple([self._operand(part, argument, shape) for part, shape in zip(parts, shapes, strict=False)])
@@ -245,7 +266,10 @@ class Emitter(Arguments):
     # ---- broadcasting -------------------------------------------------------------------------------------------------
 
     def _binary(self, op: OpDef, lhs: Any, rhs: Any, dimensions: Sequence[int] = (), attributes: dict[str, Any] | None = None) -> Op:
-        """An elementwise operation of two operands, which are broadcast to one shape. Numbers have the type of the other operand."""
+        """Adds an elementwise operation of two operands, which are broadcast to one shape.
+
+        Numbers get the type of the other operand.
+        """
         if isinstance(rhs, Op) and not isinstance(lhs, Op):
             y = self._operand(rhs, "rhs")
             x = self._operand(lhs, "lhs", y.shape)
@@ -273,14 +297,17 @@ class Emitter(Arguments):
         return x if expansion.result is None else self._repeated(x, expansion.kept, expansion.kept, expansion.result)
 
     def _spread(self, x: Instruction, like: Shape) -> Instruction:
-        """A scalar, repeated to an array with the dimensions of `like`; other arrays are returned unchanged."""
+        """Broadcasts a scalar to the dimensions of `like`; other arrays are returned unchanged."""
         if not x.shape.is_array or x.shape.dimensions or not like.dimensions:
             return x
         shape = array_shape(x.shape.element_type, like.dimensions, like.dynamic)
         return self._emit(_BROADCAST, (x,), {"dimensions": ()}, shape).instruction
 
     def _repeated(self, x: Instruction, kept: Sequence[int], places: Sequence[int], result: Shape) -> Instruction:
-        """Repeats an array along all dimensions but `kept`, which have size 1; `places` are the numbers of the kept ones in the result."""
+        """Repeats an array along all dimensions except `kept`; the repeated ones have size 1.
+
+        `places` are the numbers of the kept dimensions in the result.
+        """
         if len(kept) != x.shape.rank:
             sizes = bounds(x.shape)
             shape = array_shape(x.shape.element_type, tuple(sizes[k][0] for k in kept), tuple(sizes[k][1] for k in kept))
@@ -288,7 +315,7 @@ class Emitter(Arguments):
         return self._emit(_BROADCAST, (x,), {"dimensions": tuple(places)}, result).instruction
 
     def _total_order(self, direction: str, lhs: Any, rhs: Any, dimensions: Sequence[int]) -> Op:
-        """A comparison in which floats are ordered totally; other types have only one order."""
+        """Adds a comparison that orders floats totally; other types have only one order."""
         element = next((value for value in (lhs, rhs) if isinstance(value, Op)), None)
         is_float = element is None or kind_of(element.element_type) == "float"
         attributes = {"direction": direction, "type": "TOTALORDER"} if is_float else {"direction": direction}
@@ -296,7 +323,10 @@ class Emitter(Arguments):
 
 
 def _stored(op: OpDef, attributes: dict[str, Any], operands: tuple[Shape, ...], result: Shape) -> AttributeSet:
-    """The attributes of an instruction: without those that have their defaults, and with those that follow from the result."""
+    """Returns the attributes that an instruction stores.
+
+    Attributes with their default values are left out; those that follow from the result are added.
+    """
     stored = {name: value for name, value in attributes.items() if not is_default(op, name, value, operands)}
     for name, derive in op.derived.items():
         stored[name] = derive(result)
@@ -308,7 +338,7 @@ def _has_default_layout(shape: Shape) -> bool:
 
 
 def is_default(op: OpDef, name: str, value: Any, operands: tuple[Shape, ...]) -> bool:
-    """Whether an attribute has the value that it has if it is not written, so that the printer leaves it out."""
+    """Returns whether an attribute has its default value, so that the printer leaves it out."""
     spec = op.attributes.get(name)
     if spec is None or spec.always:
         return False

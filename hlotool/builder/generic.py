@@ -1,4 +1,4 @@
-"""Makes an instruction with any opcode, from attributes by their names."""
+"""Makes instructions with any opcode, from attributes given by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ASYNC_START = "async-start"
 
 
 class GenericMethods(Emitter):
-    """Instructions with any opcode of HLO."""
+    """A method for instructions with any opcode of HLO."""
 
     def instruction(
         self,
@@ -44,10 +44,12 @@ class GenericMethods(Emitter):
         *,
         check: bool = True,
     ) -> Op:
-        """Adds an instruction with any opcode of HLO, with attributes by their names in HLO's text, as values or as their texts in HLO.
+        """Adds an instruction with any opcode of HLO.
 
-        The shape is inferred if it is not given. Raises BuilderError if the operands, the attributes or the shape do not fit the opcode; without
-        `check`, this is left to `build`, and a shape must be given.
+        Attributes are given by their names in HLO text, as values or as HLO text. The shape is
+        inferred if it is not given. Raises BuilderError if the operands, the attributes or the
+        shape do not fit the opcode; without `check`, this is left to `build`, and a shape must be
+        given.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -72,7 +74,7 @@ class GenericMethods(Emitter):
         for name in op.required:
             self._require(name in values, "S014", "attributes", f"'{opcode}' needs the attribute '{name}'")
         parts = self._operands(operands, "operands")
-        # In a loop, the start may be in another computation; then the attribute is given.
+        # In a loop, the start may be in another computation; the caller then gives the attribute.
         for name in [spec.name for spec in op.attributes.values() if spec.kind == CONTINUED and spec.name not in values]:
             self._require(bool(parts), "S013", "operands", f"'{opcode}' needs the operation that it continues as its first operand")
             begun = producer(parts[0], {})
@@ -81,14 +83,14 @@ class GenericMethods(Emitter):
         return self._emit(op, parts, values, None if shape is None else self._shape(shape), is_checked=check)
 
     def _continued(self, x: Instruction, argument: str) -> Computation:
-        """The computation of the asynchronous call that an update or a done continues."""
+        """Returns the computation of the asynchronous call that an update or a done continues."""
         begun = producer(x, {})
         if begun is None or not begun.called:
             self._fail("A003", argument, f"expected the result of '{_ASYNC_START}' or its update, got that of '{x.op.name}'")
         return begun.called[0]
 
     def _value(self, kind: str, name: str, value: Any) -> Any:
-        """The value of an attribute of this kind, from the forms in which users give it."""
+        """Converts a value in any form that users may give to an attribute of this kind."""
         convert = _CONVERSIONS.get(kind)
         if convert is not None:
             return convert(self, value, name)
@@ -113,7 +115,7 @@ _LISTS: dict[str, type] = {
     "SliceRanges": SliceRange,
     "Window": WindowDimension,
 }
-"""The types of attributes, and of the parts of those that are lists, that users give as they are stored, or as text."""
+"""The types of attributes, and of the elements of list attributes, given as stored or as text."""
 
 _CONVERSIONS: dict[str, Callable[[GenericMethods, Any, str], Any]] = {
     "Int": GenericMethods._integer,

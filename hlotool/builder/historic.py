@@ -1,4 +1,4 @@
-"""What the classes of hlotool are called in the documents of 2017, 2019 and 2025."""
+"""Aliases: the names of hlotool's classes in XLA's documentation of 2017, 2019 and 2025."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ XlaComputation = Computation
 """The name of a computation in C++."""
 
 PaddingConfigDimension = PaddingDimension
-"""The name of one dimension of `padding_config` in XLA's messages."""
+"""The name of one dimension of `padding_config` in XLA's protobufs."""

@@ -1,4 +1,4 @@
-"""The parts of arrays that Python's indices name."""
+"""Converts Python indices into slices and reshapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ __all__ = ["Part", "part_of"]
 
 
 class Part(Record):
-    """How a part is taken: by a slice, None for all elements, and by a reshape to `dimensions`, None if none is removed or added."""
+    """The slice and the reshape that take a part of an array.
+
+    `ranges` is None if the part has all elements; `dimensions` is None if no dimension is removed
+    or added.
+    """
 
     ranges: tuple[SliceRange, ...] | None = None
     dimensions: tuple[int, ...] | None = None
@@ -23,9 +27,10 @@ class Part(Record):
 
 
 def part_of(shape: Shape, index: Any) -> Part:
-    """The part of an array that an index names: integers, slices, `...` and None, which adds a dimension, as in Python.
+    """Returns the part of an array that an index selects, as in Python.
 
-    Raises Violation for indices that are out of range or of another kind, and for steps that are not positive.
+    The index consists of integers, slices, `...` and None, which adds a dimension. Raises Violation
+    for indices that are out of range or of another kind, and for steps that are not positive.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> part_of(array_shape("f32", (4, 6)), (1, slice(None, None, 2))).dimensions
@@ -59,7 +64,7 @@ def part_of(shape: Shape, index: Any) -> Part:
 
 
 def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
-    """The entries with a whole slice for each dimension that `...`, or the end of the index, leaves out."""
+    """Returns the entries with a full slice for each dimension that `...` or the end leaves out."""
     places = [k for k, entry in enumerate(entries) if entry is Ellipsis]
     if len(places) > 1:
         raise Violation("T025", "index", "an index can have only one '...'")
@@ -75,7 +80,7 @@ def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
 def _range(entry: slice, size: int) -> SliceRange:
     start, limit, step = entry.indices(size)
     if step < 1:
-        raise Violation("T027", "index", f"steps must be positive, got {step}", "rev reverses the order of elements")
+        raise Violation("T027", "index", f"steps must be positive, got {step}", "use rev to reverse the order of elements")
     return SliceRange(start, max(start, limit), step)
 
 
@@ -83,7 +88,7 @@ def _single(entry: Any, size: int, dimension: int) -> SliceRange:
     try:
         number = as_index(entry)
     except TypeError:
-        hint = "dynamic_slice and gather take indices that are computed at run time"
+        hint = "use dynamic_slice or gather for indices that are computed at run time"
         raise Violation("S017", "index", f"expected an integer, a slice, '...' or None, found {type(entry).__name__}", hint) from None
     if not -size <= number < size:
         raise Violation("T026", "index", f"index {number} is out of range for dimension {dimension} of size {size}")

@@ -1,4 +1,7 @@
-"""Literals of Python numbers, nested lists, and everything with the buffer protocol or the interface of NumPy's arrays."""
+"""Makes literals of Python numbers, nested lists and arrays.
+
+An array is any object with the buffer protocol or the attributes of NumPy's arrays.
+"""
 
 from __future__ import annotations
 
@@ -21,24 +24,25 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["as_literal", "extreme_literal", "shaped_literal"]
 
-# What the format characters of a buffer, as in the module struct, stand for; the size of an integer decides its type.
+# Kinds of the format characters of buffers (see `struct`); the item size completes the type.
 _FORMAT_KINDS = {**dict.fromkeys("bhilqn", "s"), **dict.fromkeys("BHILQN", "u"), **dict.fromkeys("efd", "f")}
 _COMPLEX_FORMATS = {"Zf": "c64", "Zd": "c128"}
 _TRUTH = "?"
 _ARRAY_CODES = {8: "b", 16: "h", 32: "i", 64: "q"}
 _NAMES = {"bool": "pred", "complex64": "c64", "complex128": "c128", "bfloat16": "bf16"}
 _PREFIXES = (("float8_", "f8"), ("float6_", "f6"), ("float4_", "f4"), ("float", "f"), ("uint", "u"), ("int", "s"))
-# The type of numbers without one, by what they are.
+# The default element types of Python's numbers, from narrow to wide.
 _DEFAULTS: tuple[tuple[type, str], ...] = ((bool, "pred"), (int, "s32"), (float, "f32"), (complex, "c64"))
 _NUMBER = (int, float, complex)
 _NUMBER_TYPES = frozenset({bool, *_NUMBER})
 
 
 def as_literal(value: Any, element_type: str | None = None) -> Literal:
-    """The literal of a number, a nested list of numbers, an array, or a Literal.
+    """Returns the literal for a number, a nested list of numbers, an array or a Literal.
 
-    Numbers become pred, s32, f32 or c64 unless `element_type` is given, and arrays keep their types. Raises Violation for lists of different
-    lengths, for values that the type cannot hold, and for anything else.
+    Numbers become pred, s32, f32 or c64 unless `element_type` is given, and arrays keep their
+    types. Raises Violation for lists of different lengths, for values that the type cannot hold,
+    and for other objects.
 
     >>> as_literal([[1, 2], [3, 4]], "s8").shape.text
     's8[2,2]{1,0}'
@@ -51,7 +55,7 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
     if isinstance(value, Literal):
         return _converted(value, element_type)
     if type(value) in _NUMBER_TYPES:
-        # The text tells 0.0 from -0.0, and truth values from numbers.
+        # In the cache's key, the text distinguishes 0.0 from -0.0, and truth values from numbers.
         return _number_literal(value, repr(value), element_type)
     if not isinstance(value, (*_NUMBER, list, tuple)):
         return _converted(_array_literal(value), element_type)
@@ -59,9 +63,10 @@ def as_literal(value: Any, element_type: str | None = None) -> Literal:
 
 
 def shaped_literal(value: Any, shape: Shape) -> Literal:
-    """The literal of this shape: of its text in HLO, of the bytes of its elements, or of what `as_literal` takes.
+    """Returns the literal of this shape for HLO text, the bytes of its elements, or other values.
 
-    Raises Violation for values that the shape cannot hold.
+    Other values are those that `as_literal` takes. Raises Violation for values that the shape
+    cannot hold.
 
     >>> shaped_literal(b"\\1\\2", array_shape("s8", (2,))) == shaped_literal("{1, 2}", array_shape("s8", (2,)))
     True
@@ -70,7 +75,7 @@ def shaped_literal(value: Any, shape: Shape) -> Literal:
         return parse_literal(shape, value)
     if isinstance(value, (bytes, bytearray)):
         if not (shape.is_array and ELEMENT_TYPES[shape.element_type].bits):
-            raise Violation("S036", "shape", f"bytes are the elements of an array, not of {shape.text_without_layout}")
+            raise Violation("S036", "shape", f"bytes can only be the elements of an array, not of {shape.text_without_layout}")
         try:
             return literal_from_bytes(shape, bytes(value))
         except ValueError as error:
@@ -93,7 +98,7 @@ def _list_literal(value: Any, element_type: str | None) -> Literal:
 
 
 def extreme_literal(element_type: str, *, largest: bool) -> Literal:
-    """The smallest or the largest value of a type: infinities, where the type has them.
+    """Returns the smallest or the largest value of a type: an infinity if the type has them.
 
     Raises Violation for complex types, whose values have no order.
 
@@ -115,7 +120,7 @@ def extreme_literal(element_type: str, *, largest: bool) -> Literal:
 
 
 def _element(name: Any) -> ElementType:
-    """The element type of this name. Raises Violation if arrays cannot have it."""
+    """Returns the element type of this name. Raises Violation if arrays cannot have it."""
     element = ELEMENT_TYPES.get(name) if isinstance(name, str) else None
     if element is None or not element.bits:
         raise Violation("S036", "element_type", f"'{name}' is not an element type of arrays")
@@ -131,26 +136,26 @@ def _finite_extreme(element: ElementType, *, largest: bool) -> float:
 
 
 def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
-    """The sizes of a nested list and its numbers in order."""
+    """Returns the sizes of a nested list, and its numbers in order."""
     sizes: list[int] = []
     level: list[Any] = [value]
     while level and isinstance(level[0], (list, tuple)):
         lengths = {len(part) if isinstance(part, (list, tuple)) else -1 for part in level}
         if len(lengths) != 1:
             shown = " and ".join("a number" if length < 0 else f"{length} elements" for length in sorted(lengths))
-            raise Violation("S030", "literal", f"the lists at depth {len(sizes)} differ: {shown}", "all lists of a level need the same length")
+            raise Violation("S030", "literal", f"the lists at depth {len(sizes)} differ: {shown}", "give all lists of a level the same length")
         sizes.append(len(level[0]))
         level = [part for whole in level for part in whole]
     for part in level:
         if not isinstance(part, _NUMBER) and not hasattr(part, "__index__") and not hasattr(part, "__float__"):
-            raise Violation("S032", "literal", f"expected a number, found {type(part).__name__}", "join operations with concat_in_dim or tuple")
+            raise Violation("S032", "literal", f"expected a number, found {type(part).__name__}", "use concat_in_dim or tuple to join operations")
     return tuple(sizes), level
 
 
 def _default_type(numbers: Sequence[Any]) -> str:
-    """The type of the widest number: pred, s32, f32 or c64."""
+    """Returns the type of the widest number: pred, s32, f32 or c64."""
     kinds = [max((k for k, (kind, _) in enumerate(_DEFAULTS) if isinstance(number, kind)), default=2) for number in numbers]
-    # A truth value is an integer in Python, which has rank 1 here only among integers.
+    # In Python, a truth value is also an integer; here it is the narrower type, pred.
     kinds = [0 if isinstance(number, bool) else kind for number, kind in zip(numbers, kinds, strict=True)]
     return _DEFAULTS[max(kinds, default=2)][1]
 
@@ -186,7 +191,7 @@ def _encoded_integers(element: ElementType, numbers: Iterable[int]) -> bytes:
 
 
 def _check_kind(element: ElementType, number: Any) -> None:
-    """Raises Violation for a number that the type could only hold after a conversion."""
+    """Raises Violation for a number that the type can hold only after a conversion."""
     if element.kind == "pred":
         fits = isinstance(number, bool) or number in (0, 1)
     elif element.is_integral:
@@ -194,14 +199,18 @@ def _check_kind(element: ElementType, number: Any) -> None:
     else:
         fits = not isinstance(number, (bool, complex))
     if not fits:
-        raise Violation("S032", "literal", f"{number!r} is not a value of {element.name}", "convert_element_type converts values")
+        raise Violation("S032", "literal", f"{number!r} is not a value of {element.name}", "use convert_element_type to convert values")
 
 
 # ---- arrays -----------------------------------------------------------------------------------------------------------
 
 
 def _array_literal(value: Any) -> Literal:
-    """The literal of an array: by the buffer protocol or, for types that buffers do not know, by the attributes of NumPy's arrays."""
+    """Returns the literal for an array.
+
+    It reads the array by the buffer protocol or, for types that buffers do not support, by the
+    attributes of NumPy's arrays.
+    """
     try:
         view = memoryview(value)
     except (TypeError, ValueError):
@@ -214,7 +223,7 @@ def _array_literal(value: Any) -> Literal:
 
 
 def _buffer_type(code: str) -> Callable[[int], str] | None:
-    """From the size of an element, the element type; None for formats of other things than numbers."""
+    """Returns a function from the size of an element to its type; None for non-numeric formats."""
     bare = code.lstrip("@=<>!")
     if bare == _TRUTH:
         return lambda size: "pred"
@@ -244,14 +253,17 @@ def _named_array(value: Any) -> Literal:
 
 
 def _whole_bytes(element: ElementType) -> bytes:
-    """The byte of a literal for each byte of an array with a narrow type, whose upper bits ml_dtypes does not define."""
+    """Returns a table from the bytes of an array with a narrow type to the bytes of a literal.
+
+    ml_dtypes does not define the upper bits of such bytes.
+    """
     mask, top = (1 << element.bits) - 1, 1 << (element.bits - 1)
     extension = 0xFF & ~mask if element.kind == "signed" else 0
     return bytes([byte & mask | (extension if byte & top else 0) for byte in range(256)])
 
 
 def _element_type_name(name: str) -> str:
-    """The name in HLO of a type of NumPy or ml_dtypes.
+    """Returns the HLO name of a type of NumPy or ml_dtypes.
 
     >>> _element_type_name("float8_e4m3fn"), _element_type_name("uint4"), _element_type_name("bfloat16")
     ('f8e4m3fn', 'u4', 'bf16')
@@ -263,7 +275,7 @@ def _element_type_name(name: str) -> str:
 
 
 def _converted(literal: Literal, element_type: str | None) -> Literal:
-    """The literal with its values in another type, which must be able to hold them."""
+    """Returns the literal with its values in another type, which must be able to hold them."""
     if element_type is None or literal.shape.element_type == element_type:
         return literal
     element = ELEMENT_TYPES[element_type]

@@ -1,4 +1,7 @@
-"""What the documents call the opcodes, and how their arguments are ordered; methods whose names are not here are called like their opcodes."""
+"""Names of opcodes and order of their arguments in XLA's documentation.
+
+A method whose name is not listed here has the name of its opcode.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,10 @@ SIGNATURES: dict[str, str] = {
     "topk": "operand k largest",
     "triangular-solve": "a b left_side lower unit_diagonal transpose_a",
 }
-"""The arguments of methods that only pass them on, in the documents' order; `mean=variance` renames an operand or an attribute.
+"""Arguments of methods that only pass them on, in the order of XLA's documentation.
 
-These methods, and those of elementwise opcodes, are generated. All other methods are in `builder.composites`.
+`batch_mean=mean` renames an operand or an attribute. These methods, and those of elementwise
+opcodes, are generated. All other methods are in `builder.composites`.
 """
 
 INTERNAL: dict[str, str] = {
@@ -73,11 +77,11 @@ INTERNAL: dict[str, str] = {
     "domain": "operand domain",
     "fusion": "operands kind calls output_to_operand_aliasing",
 }
-"""The same for opcodes that appear in dumps, and that users are not meant to write."""
+"""Arguments of methods for opcodes that appear in dumps but that users are not meant to write."""
 
 
 def method_name(opcode: str) -> str:
-    """The name of the method that makes an instruction with this opcode.
+    """Returns the name of the method that makes an instruction with this opcode.
 
     >>> method_name("negate"), method_name("shift-left")
     ('neg', 'shift_left')

@@ -1,4 +1,4 @@
-"""The results of a builder's methods, on which Python's operators work."""
+"""The results of a builder's methods, which support Python's operators."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ __all__ = ["Op"]
 
 
 class Op:
-    """An operation in a computation that is being built; operators and indices add operations to the same computation.
+    """An operation in a computation that is being built.
 
-    Operators are those of XLA: `/` of integers truncates, `%` has the sign of the dividend, `>>` copies the top bit of signed integers, and
-    comparisons, also `==`, compare each element. Numbers take the type of the other operand.
+    Operators and indexing add operations to the same computation. Operators behave as in XLA: `/`
+    of integers truncates, `%` has the sign of the dividend, `>>` copies the top bit of signed
+    integers, and comparisons, including `==`, compare element by element. Numbers take the type of
+    the other operand.
 
     >>> from hlotool.builder.builder import Builder
     >>> b = Builder("demo")
@@ -27,7 +29,7 @@ class Op:
     """
 
     __slots__ = ("builder", "instruction")
-    # NumPy's arrays leave operators to this class.
+    # Makes NumPy's arrays defer to the operators of this class.
     __array_ufunc__ = None
     __array_priority__ = 1000
 
@@ -64,7 +66,7 @@ class Op:
         return f"<op {self.instruction.name} = {self.instruction.shape.text_without_layout} {self.instruction.op.name}>"
 
     def named(self, name: str) -> Op:
-        """Renames the instruction, and returns the operation; a name that is in use gets a number.
+        """Renames the instruction and returns the operation; a name that is in use gets a number.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -75,7 +77,7 @@ class Op:
         return self
 
     def annotated(self, **annotations: Any) -> Op:
-        """Gives annotations to the instruction, those of `Builder.annotate`, and returns the operation.
+        """Annotates the instruction as `Builder.annotate` does, and returns the operation.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -86,7 +88,9 @@ class Op:
         return self
 
     def with_layout(self, shape: Any) -> Op:
-        """Gives the result the layout of a shape, or of its text, that is otherwise the same, and returns the operation.
+        """Gives the result the layout of `shape`, and returns the operation.
+
+        `shape` is a shape or its text; except for the layout, it must be the shape of the result.
 
         >>> from hlotool.builder.builder import Builder
         >>> x = Builder("demo").parameter(0, "f32[2,3]", "x")
@@ -192,11 +196,11 @@ class Op:
         return "shift_right_arithmetic" if self.element_type.startswith("s") else "shift_right_logical"
 
     def __array__(self, *arguments: Any, **named: Any) -> Any:
-        raise TypeError(f"'{self.name}' has no value while it is built, so it cannot become an array")
+        raise TypeError(f"'{self.name}' has no value while it is being built, so it cannot become an array")
 
     def __bool__(self) -> bool:
-        advice = "use select, conditional or while_, and & | ~ for and, or, not"
-        raise TypeError(f"'{self.name}' has no value while it is built, so Python cannot decide by it; {advice}")
+        advice = "use select, conditional or while_, and &, |, ~ instead of and, or, not"
+        raise TypeError(f"'{self.name}' has no value while it is being built, so Python cannot branch on it; {advice}")
 
     # ---- comparisons --------------------------------------------------------------------------------------------------
 
@@ -223,7 +227,7 @@ class Op:
     # ---- elements and parts -------------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Op:
-        """An element of a tuple, or a part of an array: by numbers, slices and `...`, as in Python.
+        """Returns an element of a tuple, or a part of an array given by numbers, slices and `...`.
 
         >>> from hlotool.builder.builder import Builder
         >>> x = Builder("demo").parameter(0, "f32[4,6,2]", "x")
@@ -236,13 +240,13 @@ class Op:
         return self._apply("get_tuple_element", self, index + len(self.shape.elements) if from_end else index)
 
     def __iter__(self) -> Iterator[Op]:
-        """The elements of a tuple, so that it can be unpacked."""
+        """Returns an iterator over the elements of a tuple, which makes tuples unpackable."""
         if not self.shape.is_tuple:
             self.builder._refuse(Violation("T069", "operand", f"{self.shape.text_without_layout} is not a tuple, so it cannot be unpacked"))
         return iter([self._apply("get_tuple_element", self, k) for k in range(len(self.shape.elements))])
 
     def __len__(self) -> int:
-        """The number of elements of a tuple, or the size of an array's first dimension."""
+        """Returns the number of elements of a tuple, or the size of an array's first dimension."""
         if self.shape.is_tuple:
             return len(self.shape.elements)
         if not self.shape.dimensions:

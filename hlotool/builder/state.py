@@ -1,4 +1,4 @@
-"""What the builders of one module share: the module, names, and what has been checked before."""
+"""The state that the builders of one module share: the module, used names and cached checks."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from hlotool.shapes.shape import ProgramShape, Shape
 __all__ = ["Frame", "ModuleState", "caller", "error_at"]
 
 _PACKAGE = str(Path(__file__).parent)
-# Python's operators are not named in messages, but the methods that they call.
+# Messages do not name Python's operators but the methods that they call.
 _OPERATORS = str(Path(__file__).with_name("op.py"))
-# Different calls that are remembered, since most calls of a program are alike.
+# The maximum number of distinct calls that are remembered; most calls of a program repeat others.
 _MOST_REMEMBERED = 100_000
 
 
@@ -39,7 +39,7 @@ class Frame:
 
 
 def caller(depth: int = 1) -> Frame:
-    """The innermost frame outside of this package, and the method that it called."""
+    """Returns the innermost frame outside of this package, and the method that it called."""
     frame: FrameType | None = sys._getframe(depth)
     method = ""
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
@@ -50,7 +50,7 @@ def caller(depth: int = 1) -> Frame:
 
 
 def error_at(frame: Frame, violation: Violation, argument: str, computation: str | None = None) -> BuilderError:
-    """The error for a broken rule: the method and the argument at fault, with the line of the caller."""
+    """Returns the error for a violation, with the method, the argument and the caller's line."""
     where = f"{frame.method}: {argument}: " if argument else f"{frame.method}: "
     filename, line = frame.caller.f_code.co_filename, frame.caller.f_lineno
     return BuilderError(
@@ -78,18 +78,19 @@ def error_at(frame: Frame, violation: Violation, argument: str, computation: str
 class ModuleState:
     """The state of a module that is being built.
 
-    `results` has the result shape and the attributes for each combination of opcode, attributes and operand shapes that has been checked.
+    `results` maps each checked combination of opcode, attributes and operand shapes to the result
+    shape and the stored attributes.
     """
 
     def __init__(self, module: Module, modes: VerifyModes, *, source_lines: bool, unique_names: bool = True) -> None:
         self.module = module
-        # Whether the names of instructions are unique in the module, not only in their computations.
+        # True if instruction names are unique in the module, not only in their computations.
         self.unique_names = unique_names
         self.modes = modes
         self.source_lines = source_lines
-        # The Rewriter of a module that is edited; None for a new module.
+        # The Rewriter of a module that is being edited; None for a new module.
         self.rewriter: Rewriter | None = None
-        # The builder of the entry computation, and whether it has built the module.
+        # The builder of the entry computation; `is_built` is true once it has built the module.
         self.entry: object = None
         self.is_built = False
         self.instruction_names = NameTable()
@@ -98,24 +99,27 @@ class ModuleState:
         self.rules: Memo[OpDef, ResultRules] = Memo(ResultRules)
         self._program_shapes: Memo[Computation, ProgramShape] = Memo(lambda computation: computation.program_shape)
         self.computations: dict[Computation, None] = dict.fromkeys(module.computations)
-        # Attributes and metadata of all instructions that are made inside of a `with` block.
+        # Attributes and metadata applied to every instruction made inside a `with` block.
         self.common: dict[str, Any] = {}
         self.op_name = ""
         self.op_type = ""
         self._texts: dict[tuple[Any, int, str, str], str | None] = {}
 
     def program_shape(self, computation: Computation) -> ProgramShape:
-        """The shapes of a computation, which do not change once it is finished, except for those of a module that is edited."""
+        """Returns the shapes of a computation, cached unless the module is being edited.
+
+        In a new module, they do not change after the computation is finished.
+        """
         return self._program_shapes[computation] if self.rewriter is None else computation.program_shape
 
     def remember(self, key: tuple[Any, ...], shape: Shape, attributes: AttributeSet) -> None:
-        """Keeps the result of a check, and forgets all of them when there are too many."""
+        """Caches the result of a check, after clearing the cache if it is full."""
         if len(self.results) >= _MOST_REMEMBERED:
             self.results.clear()
         self.results[key] = (shape, attributes)
 
     def metadata_text(self) -> str | None:
-        """The metadata of an instruction that is made now, with the line of the caller."""
+        """Returns the metadata for a new instruction, with the caller's line if it is recorded."""
         if not self.source_lines:
             if not (self.op_name or self.op_type):
                 return None

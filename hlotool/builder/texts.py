@@ -1,4 +1,4 @@
-"""Values given as text, which the parser reads: shapes and attributes."""
+"""Reads values given as text, such as shapes and attributes, with the parser."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ ShapeLike = Shape | str
 
 
 _ANY_COMPUTATION = "ENTRY e { ROOT r = () tuple() }"
-# What the header says about the entry does not fit that one.
+# Errors to ignore: the header's statements about the entry do not match this stand-in.
 _ABOUT_ENTRY = frozenset({"M004"})
-# A static array, with or without an order of dimensions, which needs no parser.
+# A static array, with or without a dimension order, which can be read without the parser.
 _PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
 
 
@@ -35,17 +35,19 @@ _PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
 def _parsed_shape(text: str) -> Shape:
     match = _PLAIN.fullmatch(text)
     if match is not None and match[1] in ELEMENT_TYPES:
-        # What it refuses, and odd commas, the parser reports.
+        # The parser reports the errors, including misplaced commas.
         with suppress(Violation, ValueError):
             return plain_array(*match.groups())
     try:
         return parse(f"ENTRY e {{ ROOT p = {text} parameter(0) }}").entry.root.shape
     except ParseError as error:
-        raise Violation("S001", "shape", f"'{text[:60]}' is not a shape", "write it as in f32[2,3] or (s32[], f32[4]{0})") from error
+        raise Violation("S001", "shape", f"'{text[:60]}' is not a shape", "write a shape such as f32[2,3] or (s32[], f32[4]{0})") from error
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """The shape that a text stands for; shapes are returned unchanged. Raises Violation if the text is not a shape.
+    """Returns the shape for a text; shapes are returned unchanged.
+
+    Raises Violation if the text is not a shape.
 
     >>> as_shape("(s32[], f32[2,3]{0,1})").elements[1].layout.minor_to_major
     (0, 1)
@@ -53,14 +55,15 @@ def as_shape(shape: ShapeLike) -> Shape:
     if isinstance(shape, Shape):
         return shape
     if not isinstance(shape, str):
-        raise Violation("S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'make_shape("f32", [2, 3]) makes one')
+        raise Violation("S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'make one, as in make_shape("f32", [2, 3])')
     return _parsed_shape(shape)
 
 
 def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = None, *, dynamic: Any = ()) -> Shape:
-    """The shape of an array: sizes in the order of dimension numbers, by default row-major. `dynamic` are the numbers of dynamic dimensions.
+    """Returns the shape of an array: sizes in the order of dimension numbers, by default row-major.
 
-    Raises HlotoolError for an unknown type, for negative sizes, and for a list of another length.
+    `dynamic` contains the numbers of the dynamic dimensions. Raises HlotoolError for an unknown
+    type, for negative sizes, and if `minor_to_major` is not a permutation of the dimensions.
 
     >>> make_shape("f32", [2, 3]).text, make_shape("f32", [2, 3], [0, 1], dynamic=[1]).text
     ('f32[2,3]{1,0}', 'f32[2,<=3]{0,1}')
@@ -69,21 +72,23 @@ def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = No
     if not (element_type in ELEMENT_TYPES and ELEMENT_TYPES[element_type].bits):
         raise HlotoolError(f"'{element_type}' is not an element type of arrays")
     if any(size < 0 and size != UNBOUNDED for size in sizes) or (minor_to_major is not None and sorted(minor_to_major) != list(range(len(sizes)))):
-        raise HlotoolError(f"there is no shape of sizes {list(sizes)}" + (f" in order {list(minor_to_major)}" if minor_to_major is not None else ""))
+        raise HlotoolError(f"no shape has the sizes {list(sizes)}" + (f" in order {list(minor_to_major)}" if minor_to_major is not None else ""))
     layout = None if minor_to_major is None else Layout(tuple(minor_to_major))
     return array_shape(element_type, sizes, tuple(k in dynamic for k in range(len(sizes))), layout)
 
 
 @lru_cache(maxsize=4096)
 def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f32[2,2]") -> Any:
-    """The value of an attribute that a text stands for, for an instruction with a result of this shape. Raises Violation if it cannot be read.
+    """Returns the value of an attribute given as text.
 
-    `kind` is that of the opcode's attribute, if opcodes have several attributes of this name.
+    `shape` is the result shape of the instruction. `kind` is the attribute's kind in its opcode; it
+    is needed if opcodes have several attributes with this name. Raises Violation if the text cannot
+    be read.
 
     >>> as_attribute("sharding", "{devices=[2,1]0,1}").text
     '{devices=[2,1]0,1}'
     """
-    # Lenient, since no opcode has all attributes; the name tells the grammar what the text is.
+    # Lenient, since no opcode has all attributes. The name selects the grammar of the text.
     module = parse(f"ENTRY e {{ ROOT r = {shape} parameter(0), {name}={text} }}", strict=False)
     root = module.entry.root
     attributes = dict(root.attributes) if root.metadata_text is None else {**root.attributes, "metadata": root.metadata}
@@ -101,14 +106,16 @@ def as_attribute(name: str, text: str, kind: str | None = None, shape: str = "f3
 
 
 def _kind_of(name: str) -> str:
-    """The kind of the attribute of this name, of some opcode."""
+    """Returns the kind of the first attribute found with this name, in any opcode."""
     tables: list[dict[str, AttributeSpec]] = [COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     return next(table[name].kind for table in tables if name in table)
 
 
 @lru_cache(maxsize=64)
 def as_module_attribute(name: str, text: str) -> Any:
-    """The value of an attribute of a module's header that a text stands for. Raises Violation if it cannot be read.
+    """Returns the value of a module header's attribute given as text.
+
+    Raises Violation if the text cannot be read.
 
     >>> as_module_attribute("buffer_donor", "{ (0, {}) }")
     ((0, ()),)
@@ -121,7 +128,9 @@ def as_module_attribute(name: str, text: str) -> Any:
 
 
 def as_stack_tables(text: str) -> str:
-    """The canonical text of the tables of stack frames, FileNames to StackFrames. Raises Violation if they cannot be read.
+    """Returns the canonical text of the stack frame tables, FileNames to StackFrames.
+
+    Raises Violation if they cannot be read.
 
     >>> as_stack_tables("FileNames FunctionNames FileLocations StackFrames")
     'FileNames\\n\\nFunctionNames\\n\\nFileLocations\\n\\nStackFrames\\n\\n'

@@ -1,4 +1,4 @@
-"""Windows from sizes, strides, dilations and padding, which may be SAME or VALID."""
+"""Makes windows from sizes, strides, dilations and padding, which may be SAME or VALID."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ def window_of(
     window_dilations: Sequence[int] | None = None,
     window_reversal: Sequence[bool] | None = None,
 ) -> tuple[WindowDimension, ...]:
-    """The window over an area with these sizes. Padding SAME gives ceil(area / stride) positions, VALID has no padding.
+    """Returns the window for an area with these sizes.
 
-    Raises Violation if the lists have different lengths.
+    SAME pads for ceil(area / stride) positions, and VALID does not pad. Raises Violation if the
+    lists have different lengths.
 
     >>> [(w.padding_low, w.padding_high) for w in window_of([5], [3], [2], "SAME")]
     [(1, 1)]
@@ -40,9 +41,9 @@ def window_of(
     }
     for name, values in columns.items():
         if values is not None and len(values) != rank:
-            raise Violation("T095", name, f"expected {rank} entries, one for each dimension of the window, got {len(values)}")
+            raise Violation("T095", name, f"expected one entry per dimension of the window ({rank}), got {len(values)}")
     if len(area) != rank:
-        raise Violation("T095", "window_dimensions", f"expected {len(area)} entries, one for each dimension of the operand, got {rank}")
+        raise Violation("T095", "window_dimensions", f"expected one entry per dimension of the operand ({len(area)}), got {rank}")
     ones = (1,) * rank
     steps, bases, dilations = strides or ones, base_dilations or ones, window_dilations or ones
     spans = [(_dilated(area[k], bases[k]), _dilated(sizes[k], dilations[k]), steps[k]) for k in range(rank)]
@@ -57,18 +58,18 @@ def _dilated(size: int, dilation: int) -> int:
 
 def _pairs(padding: Padding, spans: Sequence[tuple[int, int, int]]) -> list[tuple[int, int]]:
     if isinstance(padding, str):
-        # Also as in C++: kSame.
+        # C++ names are accepted, too: kSame.
         word = padding.upper().removeprefix("K")
         if word not in (_SAME, _VALID):
             raise Violation("S018", "padding", f"'{padding}' is neither SAME nor VALID", "or give (low, high) for each dimension")
         return [_same(*span) if word == _SAME else (0, 0) for span in spans]
     if len(padding) != len(spans) or any(len(pair) != 2 for pair in padding):
-        raise Violation("T053", "padding", f"expected (low, high) for each of {len(spans)} dimensions, got {list(padding)!r:.60}")
+        raise Violation("T053", "padding", f"expected (low, high) for each dimension ({len(spans)}), got {list(padding)!r:.60}")
     return [(pair[0], pair[1]) for pair in padding]
 
 
 def _same(area: int, size: int, stride: int) -> tuple[int, int]:
-    """The padding for ceil(area / stride) positions; an odd element is put at the high end."""
+    """Returns the padding for ceil(area / stride) positions; an odd element goes at the end."""
     if stride < 1:
         return 0, 0
     total = max((-(-area // stride) - 1) * stride + size - area, 0)

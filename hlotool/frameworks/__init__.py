@@ -1,1 +1,4 @@
-"""Modules from the frameworks that make them. Each framework is imported where its function is called, and only there."""
+"""Conversion of framework programs to modules.
+
+A framework is imported only when its function is called.
+"""

@@ -1,4 +1,4 @@
-"""The module of a function that JAX can trace."""
+"""Makes modules from functions that JAX can trace."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ __all__ = ["from_jax"]
 
 
 def from_jax(function: Callable[..., Any], /, *arguments: Any, optimized: bool = False, **keywords: Any) -> Module:
-    """The module that JAX makes of a function for arguments, which may be arrays or `jax.ShapeDtypeStruct`s; with `optimized`, after XLA's passes
-    for the default backend.
+    """Returns the module to which JAX lowers a function.
 
-    The function may be one that `jax.jit` has returned already, with static arguments or shardings of its own. Raises HlotoolError if JAX is needed
-    and not installed, and what tracing the function raises.
+    Arguments may be arrays or `jax.ShapeDtypeStruct`s. With `optimized`, XLA's passes for the
+    default backend have run. The function may already be a result of `jax.jit`, with its own static
+    arguments or shardings. Raises HlotoolError if JAX is needed and not installed, and any error
+    that tracing the function raises.
     """
     staged = function if hasattr(function, "lower") else _jax().jit(function)
     lowered = staged.lower(*arguments, **keywords)
@@ -30,18 +31,22 @@ def from_jax(function: Callable[..., Any], /, *arguments: Any, optimized: bool =
 
 
 def _optimized_text(compiled: Any) -> str:
-    """The text of a compiled function with all constants, of which JAX leaves out those of more than ten elements."""
+    """Returns the text of a compiled function with all constants.
+
+    JAX's own text elides constants with more than ten elements.
+    """
     text: str = compiled.as_text()
     if ELIDED not in text:
         return text
     try:
         modules = compiled.runtime_executable().hlo_modules()
-        # JAX does not export the options; their module has had several names.
+        # JAX does not export HloPrintOptions, and the name of its module has changed between
+        # versions.
         options = sys.modules[type(modules[0]).__module__].HloPrintOptions()
         options.print_large_constants = True
         return "\n\n".join([module.to_string(options) for module in modules])
     except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError) as error:
-        message = f"the module has no values for large constants, since this version of JAX does not print them ({type(error).__name__}: {error})"
+        message = f"large constants of the module have no values, since this version of JAX does not print them ({type(error).__name__}: {error})"
         warnings.warn(message, stacklevel=3)
         return text
 

@@ -1,1 +1,1 @@
-"""Pictures of modules: what is shown, its layout, and a file for each output format."""
+"""Pictures of modules: the selection of contents, their layout, and one file per output format."""

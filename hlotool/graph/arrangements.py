@@ -1,4 +1,4 @@
-"""The layouts of groups, each made once."""
+"""A cache of the layouts of groups."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ __all__ = ["Arrangements"]
 
 
 class Arrangements:
-    """The arrangement of each group, made when it is asked for."""
+    """The arrangements of groups, each made on first use."""
 
     def __init__(self) -> None:
         self._known: dict[Group, Arrangement] = {}
 
     def of(self, group: Group) -> Arrangement:
-        """The arrangement of the items of a group. Raises GraphError if igraph is not installed."""
+        """Returns the arrangement of a group's items.
+
+        Raises GraphError if igraph is not installed.
+        """
         if group not in self._known:
             self._known[group] = arrange(len(group.items), edges_between(group.items))
         return self._known[group]

@@ -1,4 +1,4 @@
-"""The colors of boxes, and what they stand for."""
+"""The colors of boxes and their meanings."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FAMILIES = {
 """The kinds of operations and their colors; text on them is dark."""
 
 HEAT = ("#fff9ec", "#ffedc4", "#ffdb94", "#ffbf6b", "#fd9d54", "#f47a52")
-"""Colors of amounts, from little to much."""
+"""Colors of amounts, from small to large."""
 
 SOURCES = ("#a6cee3", "#b2df8a", "#fdbf6f", "#cab2d6", "#fb9a99", "#ffffb3", "#b3e2cd", "#f4cae4", "#d9d9d9", "#ccebc5")
 """Colors of source files."""
@@ -60,11 +60,14 @@ _BY_TRAIT = (
     ("other", EFFECT),
 )
 DECADES = 2
-"""Amounts that are smaller than the largest one by this power of ten have the first color."""
+"""The range of the colors of amounts, in powers of ten below the largest amount.
+
+Smaller amounts have the first color.
+"""
 
 
 def family_of(x: Instruction) -> str:
-    """The kind of an operation, a key of FAMILIES.
+    """Returns the kind of an operation, a key of FAMILIES.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [family_of(x) for x in parse("ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }").entry]
@@ -76,7 +79,7 @@ def family_of(x: Instruction) -> str:
 
 
 def heat_color(amount: int, largest: int) -> str:
-    """The color of an amount, on a logarithmic scale.
+    """Returns the color of an amount, on a logarithmic scale.
 
     >>> heat_color(0, 100), heat_color(100, 100)
     ('#fff9ec', '#f47a52')
@@ -88,5 +91,5 @@ def heat_color(amount: int, largest: int) -> str:
 
 
 def source_color(file: str) -> str:
-    """The color of a source file, the same in every picture."""
+    """Returns the color of a source file, which is the same in every picture."""
     return SOURCES[crc32(file.encode("utf-8", "surrogatepass")) % len(SOURCES)] if file else NO_SOURCE

@@ -1,4 +1,4 @@
-"""Where everything in a picture is: rectangles of boxes, and lines of edges."""
+"""The positions of everything in a picture: rectangles of boxes, and lines of edges."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hlotool.graph.placing import Placement, place
 __all__ = ["CHARACTER_WIDTH", "HEADER", "LINE_HEIGHT", "PADDING", "TEXT_MARGIN", "Drawing", "Rectangle", "draw", "lines_of", "size_of_lines"]
 
 CHARACTER_WIDTH = 6.7
-"""Of the font in boxes, which is monospaced."""
+"""The width of a character in boxes, which use a monospaced font."""
 LINE_HEIGHT = 14.0
 TEXT_MARGIN = 8.0
 PADDING = 14.0
-"""Between the border of an open group and what is in it."""
+"""The distance between the border of an open group and its contents."""
 HEADER = 24.0
 """The height of the title of an open group."""
 
@@ -26,7 +26,7 @@ Point = tuple[float, float]
 
 
 class Rectangle(NamedTuple):
-    """Left, top, width and height."""
+    """A rectangle: left, top, width and height."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Rectangle(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """Rectangles by the numbers of boxes, and the points of each edge: its start, bends between rows, its end."""
+    """The rectangles of boxes, by number, and the points of each edge: start, bends, and end."""
 
     rectangles: list[Rectangle]
     lines: dict[Edge, list[Point]]
@@ -44,12 +44,12 @@ class Drawing(NamedTuple):
 
 
 def lines_of(box: Box) -> tuple[str, ...]:
-    """The words in a closed box; the first line is the title of an open one."""
+    """Returns the lines of text in a closed box; the first one is the title of an open box."""
     return group_lines(box.item) if isinstance(box.item, Group) else instruction_lines(box.item)
 
 
 def size_of_lines(lines: tuple[str, ...]) -> tuple[float, float]:
-    """The width and height of a box with these words.
+    """Returns the width and height of a box with these lines of text.
 
     >>> size_of_lines(("add.1", "f32[2]"))
     (56.2, 36.0)
@@ -59,11 +59,11 @@ def size_of_lines(lines: tuple[str, ...]) -> tuple[float, float]:
 
 
 def draw(picture: Picture) -> Drawing:
-    """The layout of a picture. Raises GraphError if igraph is not installed."""
+    """Returns the layout of a picture. Raises GraphError if igraph is not installed."""
     arrangements = Arrangements()
     sizes: list[tuple[float, float]] = [(0.0, 0.0)] * len(picture.boxes)
     placements: dict[int, Placement] = {}
-    # Boxes come before what is in them.
+    # Boxes precede their children, so in reverse, the sizes of children are known.
     for box in reversed(picture.boxes):
         if not box.is_open:
             sizes[box.number] = size_of_lines(lines_of(box))
@@ -83,7 +83,7 @@ def draw(picture: Picture) -> Drawing:
 def _arrangement(box: Box, arrangements: Arrangements) -> Arrangement:
     if isinstance(box.item, Group):
         return arrangements.of(box.item)
-    # What an instruction calls is side by side.
+    # The computations that an instruction calls are side by side.
     count = len(box.children)
     return Arrangement([0] * count, [float(k) for k in range(count)], {})
 

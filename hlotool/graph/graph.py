@@ -1,4 +1,4 @@
-"""Pictures of modules: `hlotool.to_graph`."""
+"""Makes pictures of modules: `hlotool.to_graph`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TextFormat = Literal["dot", "html", "mermaid", "svg"]
 
 _STATIC: Mapping[str, Callable[[Picture, Paint], str | bytes]] = {"dot": dot, "mermaid": mermaid, "png": png, "svg": svg}
 _FEW = 60
-"""A part of a computation with so few instructions is shown without groups."""
+"""A part of a computation with at most this many instructions is shown without groups."""
 
 
 @overload
@@ -35,10 +35,11 @@ def to_graph(module: Module, format: Literal["png"], options: GraphOptions | Non
 @overload
 def to_graph(module: Module, format: str, options: GraphOptions | None = None) -> str | bytes: ...
 def to_graph(module: Module, format: str = "html", options: GraphOptions | None = None) -> str | bytes:  # noqa: A002
-    """A picture of a module in one of FORMATS: bytes for "png", else a text. "html" is one page that loads nothing from elsewhere.
+    """Returns a picture of a module in one of FORMATS: bytes for "png", text for the others.
 
-    "svg", "png" and "html" need the extra `hlotool[graph]`. Raises GraphError if a name does not exist, if the picture is too large for the
-    format, or if a library is missing.
+    "html" is a single page that loads nothing from elsewhere. "svg", "png" and "html" need the
+    extra `hlotool[graph]`. Raises GraphError if a name does not exist, if the picture is too large
+    for the format, or if a library is missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2] parameter(0) ROOT negate.1 = f32[2] negate(p) }")
@@ -58,7 +59,10 @@ def to_graph(module: Module, format: str = "html", options: GraphOptions | None 
 
 
 def picture_of(module: Module, options: GraphOptions) -> Picture:
-    """The boxes and edges of a picture in any format but "html". Raises GraphError as `to_graph` does."""
+    """Returns the boxes and edges of a picture, for all formats except "html".
+
+    Raises GraphError as `to_graph` does.
+    """
     shown = _shown(module, options)
     return make_picture(shown.group, shown.outline, options.expand, shown.named)
 
@@ -70,7 +74,7 @@ class _Shown(NamedTuple):
 
 
 def _shown(module: Module, options: GraphOptions) -> _Shown:
-    """What a picture shows."""
+    """Returns the contents of a picture. Raises GraphError for names that do not exist."""
     _check("coloring", options.color_by, COLORINGS)
     _check("expansion", options.expand, EXPANSIONS)
     selection = select(module, options)
@@ -88,4 +92,4 @@ def _shown(module: Module, options: GraphOptions) -> _Shown:
 def _check(what: str, value: str, known: Mapping[str, str] | tuple[str, ...]) -> None:
     if value not in known:
         meant = nearest(value, known)
-        raise GraphError(f"there is no {what} '{value}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join(known)}"))
+        raise GraphError(f"there is no {what} '{value}'; " + (f"did you mean '{meant}'?" if meant else f"choose one of {', '.join(known)}"))

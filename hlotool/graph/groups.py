@@ -1,4 +1,4 @@
-"""Groups of instructions, which a picture shows closed, as one box, or open."""
+"""Groups of instructions, which a picture shows either closed, as one box, or open."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ __all__ = ["Group", "instructions_of", "is_leading", "leading_opcodes", "make_gr
 
 
 class Group(Record):
-    """Items in the order of the text, under a title. `size` is the number of instructions, also in groups inside.
+    """A titled group of items in display order, which may be groups.
 
-    `kind` is "computation", "scope" for a common beginning of op_name, "layers" for groups that repeat each other, or "part".
-    Groups are equal only to themselves.
+    `size` is the number of instructions, including those in inner groups. `kind` is "computation",
+    "scope" for a common prefix of `op_name`, "layers" for groups that repeat each other, or "part".
+    A group is equal only to itself.
     """
 
     title: str
@@ -32,12 +33,12 @@ class Group(Record):
 
 
 def make_group(title: str, kind: str, items: Sequence[Instruction | Group]) -> Group:
-    """A group of these items."""
+    """Returns a group of these items."""
     return Group(title, kind, tuple(items), sum(item.size if isinstance(item, Group) else 1 for item in items))
 
 
 def instructions_of(group: Group) -> Iterator[Instruction]:
-    """The instructions of a group and of the groups inside, in the order in which they are shown."""
+    """Yields the instructions of a group and of its inner groups, in display order."""
     stack: list[Instruction | Group] = [group]
     while stack:
         item = stack.pop()
@@ -48,7 +49,10 @@ def instructions_of(group: Group) -> Iterator[Instruction]:
 
 
 def is_leading(x: Instruction) -> bool:
-    """Whether an instruction says more about what is around it than others: it takes long, or runs other computations."""
+    """Returns whether an instruction characterizes the code around it.
+
+    Such instructions take long or run other computations.
+    """
     return not _LEADING.isdisjoint(x.op.traits)
 
 
@@ -56,7 +60,9 @@ _LEADING = frozenset({CONTROL_FLOW, EXPENSIVE})
 
 
 def leading_opcodes(group: Group, count: int = 3) -> str:
-    """The opcodes that say most about a group, with their numbers: those that take long, else the most frequent ones.
+    """Returns the opcodes that characterize a group, with their counts.
+
+    They are the opcodes of leading instructions if there are any, else the most frequent ones.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[2,2] parameter(0) n = f32[2,2] negate(p) ROOT d = f32[2,2] dot(n, p) }").entry

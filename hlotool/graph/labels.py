@@ -1,4 +1,4 @@
-"""The words in a box."""
+"""The text in boxes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ELLIPSIS = "…"
 
 
 def cut(text: str, length: int = _LONGEST) -> str:
-    """The text without control characters, and without its middle if it is longer.
+    """Returns the text without control characters, and without its middle if it is too long.
 
     >>> cut("decoder_block_12.attention", 11)
     'decod…ntion'
@@ -28,7 +28,7 @@ def cut(text: str, length: int = _LONGEST) -> str:
 
 
 def instruction_lines(x: Instruction) -> tuple[str, ...]:
-    """Its name, and what it is, as far as the name does not say it.
+    """Returns an instruction's lines: its name, and its shape with any opcode not in the name.
 
     >>> from hlotool.text.parse.parser import parse
     >>> instruction_lines(parse("ENTRY e { p = f32[2,3] parameter(0) ROOT negate.1 = f32[2,3] negate(p) }").entry.root)
@@ -41,5 +41,5 @@ def instruction_lines(x: Instruction) -> tuple[str, ...]:
 
 
 def group_lines(group: Group) -> tuple[str, ...]:
-    """Its title, its size and the opcodes that say most about it."""
+    """Returns a group's lines: its title, its size and the opcodes that characterize it."""
     return cut(group.title), cut(count(group.size, "instruction")), cut(leading_opcodes(group, 2))

@@ -1,7 +1,8 @@
-"""Positions of boxes in layers: a user is below its operands. igraph orders the boxes of a layer so that few edges cross.
+"""Arranges boxes in layers: a user is below its operands.
 
-Positions are on a grid, without sizes; `placing.py` makes room for what is in the boxes. So the layout of a group does not depend on which groups
-in it are open.
+igraph orders the boxes of a layer so that few edges cross. Positions are on a grid, without sizes,
+and `placing.py` adds space for the contents of boxes. Therefore the layout of a group does not
+depend on which of its groups are open.
 """
 
 from __future__ import annotations
@@ -17,19 +18,20 @@ __all__ = ["Arrangement", "arrange"]
 
 _WIDEST_ROW = 12
 _LONGEST_ROUTE = 8
-"""Edges over more rows are drawn straight: so many bends would not help to follow them."""
+"""Edges that span more rows are drawn straight; more bends would not make them easier to follow."""
 _ITERATIONS = 24
 _FEWEST_FOR_LIBRARY = 3
 _HALF_LANE = 0.125
 """Half of the distance between two edges."""
 _STEPS = 64
-"""Positions are multiples of a fraction of 1, so that sums with halves are exact."""
+"""Positions are multiples of 1 / _STEPS, so that sums with halves are exact."""
 
 
 class Arrangement(NamedTuple):
-    """The row and the horizontal position of each item, and the positions where an edge crosses the rows between its ends.
+    """The row and the horizontal position of each item, and the bends of edges.
 
-    Positions are multiples of the width of a column; items of a row are at least 1 apart.
+    An edge bends where it crosses the rows between its ends. The unit of positions is the width of
+    a column; items of a row are at least 1 apart.
     """
 
     rows: list[int]
@@ -38,10 +40,10 @@ class Arrangement(NamedTuple):
 
 
 def arrange(count: int, edges: Iterable[tuple[int, int]]) -> Arrangement:
-    """Arranges items that are numbered in an order in which most edges lead from a smaller to a larger number.
+    """Arranges items, numbered so that most edges lead from a smaller to a larger number.
 
-    Edges in the other direction lead upwards. Parts that no edge joins are side by side, then below each other. Raises GraphError if igraph is
-    not installed.
+    Edges in the other direction lead upwards. Connected components are placed side by side, and
+    below each other when a line is full. Raises GraphError if igraph is not installed.
     """
     forward = sorted({(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]})
     shelves = _Shelves(count)
@@ -53,7 +55,7 @@ def arrange(count: int, edges: Iterable[tuple[int, int]]) -> Arrangement:
 
 
 def _components(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The items that edges join, directly or indirectly, in the order of their first ones."""
+    """Returns the connected components of the items, in the order of their first items."""
     leader = list(range(count))
 
     def leader_of(k: int) -> int:
@@ -72,7 +74,7 @@ def _components(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]
 
 
 class _Shelves:
-    """Arrangements side by side, and below each other where the line is full."""
+    """Arrangements placed side by side, and below each other when the line is full."""
 
     def __init__(self, count: int) -> None:
         self.arrangement = Arrangement([0] * count, [0.0] * count, {})
@@ -118,7 +120,11 @@ def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangem
 
 
 def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[float]:
-    """The columns with the items of a layer at least 1 apart, which igraph does not promise. Bends, which follow the items, may be closer."""
+    """Returns the columns with the items of each layer at least 1 apart.
+
+    igraph does not guarantee this distance. Bends, which come after the items in the list, may be
+    closer.
+    """
     members: dict[int, list[int]] = {}
     for k, layer in enumerate(layers):
         members.setdefault(layer, []).append(k)
@@ -132,7 +138,8 @@ def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[
             from_left[j] = max(from_left[j], from_left[j - 1] + gap)
         for j in reversed(range(len(gaps))):
             from_right[j] = min(from_right[j], from_right[j + 1] - gaps[j])
-        # Both keep the distances, and so does their average, which moves items in both directions. A fraction of a power of two is exact.
+        # Both keep the distances, and so does their average, which spreads the items to both sides.
+        # Multiples of 1 / _STEPS are exact floats, since _STEPS is a power of two.
         for k, a, b in zip(found, from_left, from_right, strict=True):
             result[k] = round((a + b) / 2 * _STEPS) / _STEPS
     return result
@@ -150,7 +157,11 @@ def _igraph() -> Any:
 
 
 def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The row of each item: below all its operands. What holds few edges together, such as a constant, is directly above its first user."""
+    """Returns the row of each item, below all of its operands.
+
+    An item with more users than operands that have other users, such as a constant, is directly
+    above its first user.
+    """
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges:
@@ -160,7 +171,7 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     for k in range(count):
         rows[k] = max((rows[a] + 1 for a in operands[k]), default=0)
     for k in reversed(range(count)):
-        # What only this item uses moves down with it.
+        # Operands that only this item uses do not count, since they can move down with it.
         held = sum(len(users[a]) > 1 for a in operands[k])
         if held < len(users[k]):
             rows[k] = min(rows[b] for b in users[k]) - 1
@@ -168,9 +179,10 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
-    """The rows, numbered from 0 without gaps, with wide ones divided. No edge joins items of the same row, so that any division is valid.
+    """Returns the rows with wide ones divided, numbered from 0 without gaps.
 
-    What nothing leads to comes first, and what leads nowhere last.
+    Any division is valid, since no edge joins items of the same row. Items without incoming edges
+    come first, and items without outgoing edges last.
     """
     members: dict[int, list[int]] = {}
     for k, row in enumerate(rows):
@@ -180,7 +192,7 @@ def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int
     row = 0
     for _, found in sorted(members.items()):
         found.sort(key=lambda k: (k in targets) + (k not in sources))
-        # Lines of about equal length.
+        # The lines get about the same length.
         lines = -(-len(found) // _WIDEST_ROW)
         width = -(-len(found) // lines)
         for position, k in enumerate(found):

@@ -1,4 +1,4 @@
-"""Pictures for Mermaid, which GitHub and many notebooks show."""
+"""Writes pictures for Mermaid, which GitHub and many notebooks display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["mermaid"]
 
 
 def mermaid(picture: Picture, paint: Paint) -> str:
-    """The picture as a Mermaid flowchart; open groups are subgraphs, and Mermaid does the layout."""
+    """Returns a Mermaid flowchart; open groups are subgraphs, and Mermaid does the layout."""
     return "\n".join(_lines(picture, paint)) + "\n"
 
 
@@ -43,7 +43,11 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
 
 
 def _quoted(lines: tuple[str, ...]) -> str:
-    """A label in quotes. All but letters, digits and what shapes need are entities, since labels may be read as Markdown and HTML."""
+    """Returns a quoted label.
+
+    Characters other than letters, digits and those that shapes need become entities, since labels
+    may be read as Markdown and HTML.
+    """
     return '"' + "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines if line) + '"'
 
 

@@ -1,4 +1,4 @@
-"""What a picture shows, and the errors of what cannot be shown."""
+"""Options for pictures, and the error for pictures that cannot be made."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ __all__ = ["COLORINGS", "EXPANSIONS", "FORMATS", "GraphError", "GraphOptions"]
 
 COLORINGS = {
     "opcode": "by the kind of operation",
-    "bytes": "by the bytes of memory that are read and written",
-    "flops": "by the operations of arithmetic",
+    "bytes": "by the bytes of memory read and written",
+    "flops": "by the number of arithmetic operations",
     "source": "by the source file in the metadata",
 }
-"""What colors can stand for."""
+"""The possible meanings of colors, with their descriptions."""
 
 EXPANSIONS = {
     "auto": "as many as fit into a picture of 100 boxes",
     "all": "all of them",
     "none": "none of them",
 }
-"""Which groups and called computations are open."""
+"""The rules for opening groups and called computations, with their descriptions."""
 
 
 FORMATS = ("html", "svg", "png", "dot", "mermaid")
@@ -28,19 +28,24 @@ FORMATS = ("html", "svg", "png", "dot", "mermaid")
 
 
 class GraphError(HlotoolError):
-    """Raised for a picture that cannot be made: of a name that does not exist, of too much, or without the libraries that it needs."""
+    """The error for pictures that cannot be made.
+
+    Either a name does not exist, the picture is too large, or a library is missing.
+    """
 
     exit_code = 2
 
 
 class GraphOptions(Record):
-    """What a picture shows.
+    """Options for the contents of a picture.
 
-    `computation` is the name of the computation to show, the entry by default. Only a part of it is shown with `around`, the name of an
-    instruction, with what is up to `depth` steps away from it, or with `path`, the names of two instructions, with what is computed from the
-    first one and leads to the second. `select` is the name of an instruction that is marked, and that a page shows first. Without `computation`,
-    these names are looked for in the entry first. `constants` are shown or left out. `color_by` is one of COLORINGS, `expand` one of EXPANSIONS; a
-    page expands what its reader clicks.
+    `computation` is the name of the computation to show, by default the entry. `around` and `path`
+    restrict the picture to a part of it: `around` is the name of an instruction, shown with
+    everything up to `depth` steps away; `path` is the names of two instructions, shown with
+    everything on the paths from the first to the second. `select` is the name of an instruction to
+    mark, which an HTML page shows first. Without `computation`, these names are looked up in the
+    entry first. `constants` says whether constants are shown. `color_by` is one of COLORINGS, and
+    `expand` is one of EXPANSIONS; an HTML page also opens the boxes that its reader clicks.
 
     >>> GraphOptions(around="dot.1", depth=1).color_by
     'opcode'

@@ -1,4 +1,4 @@
-"""The order of items in a group: after what they use, else as in the text."""
+"""Orders the items of a group: after the items that they use, otherwise as in the module's text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Item = Instruction | Group
 
 
 def edges_between(items: Sequence[Item]) -> list[tuple[int, int]]:
-    """The edges between items by their positions, from operand to user: data and control.
+    """Returns the data and control edges between items, by position, from operand to user.
 
     >>> from hlotool.text.parse.parser import parse
     >>> edges_between(parse("ENTRY e { p = f32[] parameter(0) ROOT a = f32[] add(p, p) }").entry.instructions)
@@ -26,7 +26,7 @@ def edges_between(items: Sequence[Item]) -> list[tuple[int, int]]:
 
 
 def in_order(items: Sequence[Item]) -> Sequence[Item]:
-    """The items, each after those that it uses, as far as groups do not use each other."""
+    """Returns the items, each after those that it uses, unless groups use each other."""
     if not any(isinstance(item, Group) for item in items):
         return items
     users: list[list[int]] = [[] for _ in items]
@@ -39,7 +39,7 @@ def in_order(items: Sequence[Item]) -> Sequence[Item]:
     done: set[int] = set()
     rest = iter(range(len(items)))
     while len(order) < len(items):
-        # If groups use each other, the first one in the text goes on.
+        # If groups use each other, continue with the first remaining one in the text.
         k = heappop(ready) if ready else next(rest)
         if k in done:
             continue

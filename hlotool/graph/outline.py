@@ -1,4 +1,4 @@
-"""The groups of each computation, and which computations are shown inside of the instructions that call them."""
+"""The groups of each computation, and the computations that are shown inside their callers."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _FORWARDS_CONSTANTS = frozenset({MOVES, CONVERTS})
 
 
 class Outline:
-    """Groups of computations, made when they are asked for.
+    """The groups of computations, each made on first use.
 
-    Computations that a single operation applies to elements, as those of `reduce` and `sort`, are not shown inside of it.
+    Computations that an operation applies to elements, such as those of `reduce` and `sort`, are
+    not shown inside it.
     """
 
     def __init__(self, *, with_constants: bool = True) -> None:
@@ -28,32 +29,32 @@ class Outline:
         self._groups: dict[Computation, Group] = {}
 
     def group_of(self, computation: Computation) -> Group:
-        """All instructions of a computation, in groups."""
+        """Returns a group of all instructions of a computation, divided into groups."""
         if computation not in self._groups:
             self._groups[computation] = self.group_of_some(computation.name, computation.instructions)
         return self._groups[computation]
 
     def group_of_some(self, title: str, instructions: Sequence[Instruction]) -> Group:
-        """Some instructions of a computation, in groups if they are many."""
+        """Returns a group of some instructions of a computation, divided if there are many."""
         shown = self.shown(instructions)
         items: Sequence[Instruction | Group] = shown if len(shown) <= _MOST_UNGROUPED else grouped_by_scope(shown)
         return make_group(title, "computation", _divided_inside(items))
 
     def shown(self, instructions: Sequence[Instruction]) -> Sequence[Instruction]:
-        """Those of the instructions that are shown at all."""
+        """Returns the instructions that are not left out of pictures."""
         return instructions if self.with_constants else _without_constants(instructions)
 
     def bodies(self, x: Instruction) -> list[Group]:
-        """The computations that are shown inside of an instruction."""
+        """Returns the computations that are shown inside an instruction."""
         return [] if _SHOWN_INSIDE.isdisjoint(x.op.traits) else [self.group_of(called) for called in x.called]
 
 
 _MOST_UNGROUPED = 24
-"""So many instructions are easier to read without groups."""
+"""Up to this many instructions are easier to read without groups."""
 
 
 def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """The instructions without constants, and without what only converts or repeats them."""
+    """Returns the instructions except constants and operations that only convert or repeat them."""
     constants: set[Instruction] = set()
     for x in instructions:
         is_forwarded = bool(x.operands) and not _FORWARDS_CONSTANTS.isdisjoint(x.op.traits) and constants.issuperset(x.operands)
@@ -63,7 +64,7 @@ def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]
 
 
 def _divided_inside(items: Sequence[Instruction | Group]) -> list[Instruction | Group]:
-    """The items with each group that has too many of them divided."""
+    """Returns the items with every group of too many items divided."""
     root = make_group("", "part", items)
     order, pending = [], [root]
     while pending:

@@ -1,4 +1,4 @@
-// Draws the layout on a canvas, and has the controls.
+// Draws the layout on a canvas and implements the controls.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = id => document.getElementById(id);
 const canvas = byId("canvas"), context = canvas.getContext("2d"), search = byId("search"), colorChoice = byId("color");
@@ -37,7 +37,7 @@ const shownShare = share => (100 * share).toFixed(share < 0.1 ? 1 : 0) + "%";
 const GROUP_COLOR = "#e6eaf0";
 const counted = (number, noun) => number.toLocaleString("en") + " " + noun + (number === 1 ? "" : "s");
 
-// The values in a column, with their numbers, the most frequent first.
+// The values in a column with their counts, the most frequent first.
 function frequencies(members, column) {
   const counts = new Map();
   for (const x of members) counts.set(instructions[column][x], (counts.get(instructions[column][x]) || 0) + 1);
@@ -126,7 +126,7 @@ function drawFrames(boxes) {
   drawTitles(boxes);
 }
 
-// Titles stay readable from afar as long as there is room for them.
+// Titles stay readable when zoomed out, as long as they fit.
 function drawTitles(boxes) {
   context.fillStyle = theme.text;
   for (const box of boxes) {
@@ -169,7 +169,7 @@ function drawEdges(edges) {
   if (selected) drawEdgesOf(selected, edges, width);
 }
 
-// What a box reads is blue, who reads it is red.
+// Edges from operands are blue, edges to users are red.
 function drawEdgesOf(box, edges, width) {
   for (const [end, color] of [["target", "#0969da"], ["source", "#cf222e"]]) {
     context.strokeStyle = color;
@@ -254,7 +254,7 @@ function show(box, largest) {
 
 const fit = () => show(layout.boxes[0], 1);
 
-// What would be too small to read is shown from its beginning on.
+// A picture that would be too small to read is shown from its beginning.
 function showBeginning() {
   fit();
   if (scale >= READABLE) return;
@@ -297,7 +297,7 @@ function toggle(box) {
   select(byKey(box.key));
 }
 
-// What has one thing inside is opened with it: a click should show something new.
+// A box with a single item is opened together with it, so that a click shows something new.
 function openWithOnly(box) {
   let key = box.key, current = box;
   open.add(key);
@@ -320,7 +320,7 @@ function stepsTo(item) {
   return { steps, computation: -1 - item };
 }
 
-// The key of a box, through the first callers that lead to the root; null if none does.
+// The key of a box, through the first caller of each computation; null if this misses the root.
 function keyTo(item, limit = 64) {
   let { steps, computation } = stepsTo(item);
   let key = steps.map(step => "/" + step).join("");
@@ -399,7 +399,7 @@ function select(box) {
   redraw();
 }
 
-// Editors that show the page go to the instruction that has been clicked; positions count from 0 there.
+// Editors that show the page jump to the clicked instruction; their positions count from 0.
 function announce(x) {
   if (!isStarted || !instructions.line[x]) return;
   const detail = { name: instructions.name[x], line: instructions.line[x] - 1, character: instructions.column[x] - 1 };
@@ -407,7 +407,7 @@ function announce(x) {
 }
 
 function help() {
-  return [element("p", "faint", "Click a box to see its text, operands and users; double-click opens or closes it. The wheel zooms, dragging moves.")];
+  return [element("p", "faint", "Click a box to see its text, operands and users; double-click to open or close it. Use the wheel to zoom, and drag to move.")];
 }
 
 function actions(box) {
@@ -438,14 +438,15 @@ function instructionDetails(box) {
   ];
 }
 
-// What costs most in the selected group, or in the whole picture: the items, and what costs most in them. A share is that of the whole, so that
-// a loop's body has the share of all its iterations.
+// The most expensive items of the selected group or of the whole picture, each with its own most
+// expensive items. Shares are relative to the whole, so a loop's body has the share of all its
+// iterations.
 function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];
   const total = box.parent ? amountOf(box) : amountOfGroup(root);
   const heaviest = (inside, share, depth, most, least) => {
-    // A call that runs one computation is this computation.
+    // A call of a single computation is replaced by the contents of the computation.
     if (inside.length === 1 && inside[0] < 0) inside = groups.items[-1 - inside[0]];
     const sum = inside.reduce((sum, item) => sum + amount(item), 0) || 1;
     const rows = inside.map(item => ({ item, share: share * amount(item) / sum, depth }));
@@ -458,7 +459,7 @@ function showHeaviest() {
     node.style.paddingLeft = 6 + 12 * depth + "px";
     nodes.push(node);
     const inside = insideOf(structure, { group: item < 0 ? -1 - item : -1, instruction: item });
-    // Of layers, the largest ones say enough.
+    // The largest layers represent the others.
     const isLayers = item < 0 && groups.kind[-1 - item] === "layers";
     if (depth < DEEPEST && share >= LEAST_OPEN) stack.push(...(isLayers
       ? heaviest([...inside], share, depth + 1, MOST_LAYERS, 0) : heaviest([...inside], share, depth + 1, MOST_CHILDREN, LEAST_SHARE)).reverse());
@@ -476,7 +477,7 @@ function matches(x, words) {
 function showResults() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const results = words.length ? instructions.name.map((_, x) => x).filter(x => matches(x, words)) : [];
-  // Names first: who types one wants to go there.
+  // Names first: users who type one want to go there.
   const rank = x => words.some(word => instructions.name[x].toLowerCase() === word) ? 0 : words.every(word => instructions.name[x].toLowerCase().includes(word)) ? 1 : 2;
   results.sort((a, b) => rank(a) - rank(b) || a - b);
   found = new Set(results);
@@ -540,7 +541,7 @@ byId("collapse").onclick = () => { open = new Set(); selected = null; update(nul
 new ResizeObserver(redraw).observe(canvas);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); redraw(); });
 
-// Links may say what to show: #color=bytes&open=all&search=dot&select=dot.1
+// Links can select the contents: #color=bytes&open=all&search=dot&select=dot.1
 function start() {
   readTheme();
   byId("title").textContent = data.module;

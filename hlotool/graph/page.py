@@ -1,7 +1,7 @@
-"""Pictures as one page of HTML, which loads nothing from elsewhere.
+"""Writes a picture as a single HTML page, which loads nothing from elsewhere.
 
-The template is `page.html`. Its data has the layout of each group, so that `page_layout.js` only makes room for what is open; `page.js` draws on
-a canvas and has the controls.
+The template is `page.html`. Its data contains the layout of each group, so `page_layout.js` only
+adds space for open boxes; `page.js` draws on a canvas and implements the controls.
 """
 
 from __future__ import annotations
@@ -33,14 +33,17 @@ __all__ = ["page"]
 
 _LONGEST_TEXT = 1_500
 _MOST_BOXES = 60_000
-"""Boxes of a page with everything open; more would not move smoothly."""
+"""The maximum number of boxes of a page with everything open; more would not move smoothly."""
 _METRICS = {
     "character": CHARACTER_WIDTH, "line": LINE_HEIGHT, "margin": TEXT_MARGIN, "padding": PADDING, "header": HEADER, "gapX": GAP_X, "gapY": GAP_Y,
 }  # fmt: skip
 
 
 def page(module: Module, group: Group, outline: Outline, options: GraphOptions, named: frozenset[Instruction]) -> str:
-    """The page: a picture of a group, in which groups and calls can be opened and closed. Raises GraphError if igraph is not installed."""
+    """Returns the page: a picture of a group, in which groups and calls can be opened and closed.
+
+    Raises GraphError if igraph is not installed.
+    """
     folder = files("hlotool.graph")
     template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
     data = _Data(module, outline)
@@ -54,7 +57,7 @@ def page(module: Module, group: Group, outline: Outline, options: GraphOptions, 
 
 
 class _Table:
-    """Values and their numbers, so that each is written once."""
+    """A table that numbers distinct values, so that each is written once."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -64,7 +67,7 @@ class _Table:
 
 
 class _Data:
-    """What the script reads; `page_layout.js` describes it."""
+    """The data that the scripts read; `page_layout.js` describes them."""
 
     def __init__(self, module: Module, outline: Outline) -> None:
         self.module = module
@@ -74,7 +77,7 @@ class _Data:
         self.homes: dict[Instruction, Computation] = {}
 
     def document(self, root: Group, options: GraphOptions, named: frozenset[Instruction]) -> dict[str, Any]:
-        """All data of the page."""
+        """Returns all data of the page."""
         computations = self.module.computations
         is_whole = root is self.outline.group_of(self.module.entry)
         self._collect([root, *map(self.outline.group_of, computations)] if is_whole else [root])
@@ -98,7 +101,7 @@ class _Data:
         }
 
     def _collect(self, groups: Sequence[Group]) -> None:
-        """Numbers the groups, their instructions, and what these call."""
+        """Numbers the groups, their instructions, and the computations that these call."""
         stack: list[Instruction | Group] = list(reversed(groups))
         while stack:
             item = stack.pop()
@@ -123,7 +126,7 @@ class _Data:
         }
 
     def _number(self, item: Instruction | Group) -> int:
-        """The number of an instruction, or -1 minus that of a group."""
+        """Returns the number of an instruction, or -1 minus the number of a group."""
         return -1 - self.groups[item] if isinstance(item, Group) else self.instructions[item]
 
     def _instructions(self) -> dict[str, Any]:
@@ -157,7 +160,10 @@ class _Data:
         }
 
     def _line_column(self, x: Instruction) -> tuple[int, int]:
-        """Where an instruction begins in the text of the module, counted from 1; zeros if it is not in it."""
+        """Returns the line and column of an instruction in the module's text, counted from 1.
+
+        Both are 0 if it is not in the text.
+        """
         source = self.module.source
         return source.line_column(skip_trivia(source.text, x.start)) if source is not None and x.start >= 0 else (0, 0)
 

@@ -1,8 +1,10 @@
 "use strict";
-// From data and the set of open boxes to rectangles and lines. Nothing here touches the document.
+// Computes rectangles and lines from the data and the set of open boxes. This file does not touch
+// the document.
 //
-// The data: `instructions` and `groups` are tables of columns. An item of a group is the number of an instruction, or -1 minus that of a group;
-// `rows`, `columns` and `bends` are positions on a grid (hlotool/graph/layout.py). `bodies` are the computations in an instruction.
+// The data: `instructions` and `groups` are tables of columns. An item of a group is the number of
+// an instruction, or -1 minus the number of a group; `rows`, `columns` and `bends` are positions on
+// a grid (hlotool/graph/layout.py). `bodies` are the computations shown in an instruction.
 
 function structureOf(data) {
   const { instructions, groups } = data;
@@ -19,7 +21,7 @@ function structureOf(data) {
   instructions.operands.forEach((operands, x) => new Set(operands).forEach(operand => users[operand].push(x)));
   const structure = {
     data, parent, home, callers, users,
-    // The instructions of a group and of the groups inside.
+    // The instructions of a group and of its inner groups.
     members(group) {
       if (members[group] === null) {
         const found = [], stack = [group];
@@ -44,7 +46,7 @@ function structureOf(data) {
   return structure;
 }
 
-// The same function of a column as in hlotool/graph/placing.py.
+// The same function of a column as `_Stretched` in hlotool/graph/placing.py.
 function stretched(columns, widths) {
   const marks = [...new Set(columns.flatMap(x => [x - 0.5, x + 0.5]))].sort((a, b) => a - b);
   const numbers = new Map(marks.map((mark, k) => [mark, k])), last = marks.length - 1;
@@ -93,7 +95,8 @@ function place(rows, columns, bends, sizes, metrics) {
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-// A box has the number of its group or instruction, the other one is -1; `frame` is the box of the computation that it is in.
+// A box has the number of its group or of its instruction, and the other number is -1. `frame` is
+// the box of the computation that contains it.
 function makeBox(structure, parent, index, group, instruction) {
   return { parent, index, group, instruction, depth: parent ? parent.depth + 1 : 0, key: parent ? parent.key + "/" + index : "", isOpen: false,
     children: [], placement: null, frame: null, x: 0, y: 0, width: 0, height: 0 };
@@ -135,7 +138,7 @@ function placeBoxes(structure, boxes) {
     const box = boxes[k], lines = linesOf(structure, box);
     const width = text => text.length * metrics.character + 2 * metrics.margin;
     if (!box.isOpen) {
-      // With room for the mark of what can be opened.
+      // Boxes that can be opened have space for their mark.
       box.width = Math.max(...lines.map(width)) + (insideOf(structure, box).length ? 2 * metrics.character : 0);
       box.height = lines.length * metrics.line + metrics.margin;
       continue;
@@ -163,7 +166,7 @@ function originOf(structure, box) {
 
 // ---- edges ---------------------------------------------------------------------------------------------------------
 
-// The box in which each instruction of a computation is seen: its own, or a closed group.
+// The box that shows each instruction of a computation: its own, or a closed group.
 function seenIn(structure, frame) {
   const seen = new Map(), stack = [...frame.children];
   while (stack.length) {
@@ -219,7 +222,7 @@ function layoutOf(structure, root, open) {
   return { boxes, edges: edgesOf(structure, boxes) };
 }
 
-// The keys of the boxes that are open at first, as in hlotool/graph/picture.py.
+// The keys of the boxes that are initially open, as in hlotool/graph/picture.py.
 function openAtFirst(structure, root, expand) {
   const { groups, autoBoxes, fewBoxes, ranks, mostBoxes } = structure.data;
   const open = new Set(), waiting = [[makeBox(structure, null, 0, root, -1)], [], []];

@@ -1,4 +1,4 @@
-"""The colors of the boxes of a picture, and what they mean."""
+"""Assigns colors to the boxes of a picture, with a legend."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ _MOST_SOURCES = 8
 
 
 class Facts:
-    """Costs and places in source files of the instructions of a module."""
+    """The costs and source locations of the instructions of a module."""
 
     def __init__(self, module: Module) -> None:
         self.costs: Mapping[Instruction, Cost] = instruction_costs(module)
         self._tables = module.stack_tables
 
     def source(self, x: Instruction) -> tuple[str, int]:
-        """The file and line that an instruction comes from; empty if nothing says it."""
+        """Returns the source file and line of an instruction; the file is empty if unknown."""
         return source_line(x.metadata, self._tables)
 
     def amount(self, item: Instruction | Group, measure: str) -> int:
-        """The bytes or flops of an instruction or of a group."""
+        """Returns the bytes or flops of an instruction or of a group."""
         members = instructions_of(item) if isinstance(item, Group) else (item,)
         field = "bytes_accessed" if measure == "bytes" else "flops"
         return sum(getattr(self.costs[x], field) for x in members)
 
 
 class Paint(NamedTuple):
-    """Colors by the numbers of boxes, and the meaning of each color that occurs."""
+    """The colors of boxes, by number, and the meaning of each color that occurs."""
 
     colors: Sequence[str]
     legend: Sequence[tuple[str, str]]
 
 
 def paint(picture: Picture, module: Module, color_by: str) -> Paint:
-    """The colors of a picture."""
+    """Returns the colors of a picture and their legend."""
     if color_by == "opcode":
         families = [family_of(box.item) if isinstance(box.item, Instruction) else "" for box in picture.boxes]
         present = {family for family, box in zip(families, picture.boxes, strict=True) if family and not box.is_open}
@@ -68,7 +68,7 @@ def _by_source(picture: Picture, facts: Facts) -> Paint:
 
 
 def _source(box: Box, facts: Facts) -> str:
-    """The source file of an instruction, or the most frequent one of a group."""
+    """Returns the source file of an instruction, or the most frequent one of a group."""
     if isinstance(box.item, Instruction):
         return facts.source(box.item)[0]
     counts: dict[str, int] = {}

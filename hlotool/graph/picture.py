@@ -1,4 +1,4 @@
-"""A picture before it has a layout: boxes, open groups with boxes inside, and edges between boxes."""
+"""Pictures without a layout: boxes, open groups with boxes inside, and edges between boxes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ from hlotool.ir.model import Computation, Instruction
 __all__ = ["AUTO_BOXES", "FEWEST_WITHOUT_LAYERS", "MOST_BOXES", "RANKS", "Box", "Edge", "Picture", "make_picture"]
 
 AUTO_BOXES = 100
-"""Boxes of a picture in which groups are open as long as there is room."""
+"""With the expansion "auto", groups are opened up to this number of closed boxes."""
 MOST_BOXES = 200_000
-"""Boxes of any picture. A computation that is called often is shown as often."""
+"""The maximum number of closed boxes of a picture. A computation is shown once for each call."""
 
 
 class Box:
-    """An instruction or a group in a picture: closed, or open with the boxes in it. An instruction is open if it shows what it calls."""
+    """An instruction or a group in a picture: closed, or open with the boxes in it.
+
+    An open instruction shows the computations that it calls.
+    """
 
     __slots__ = ("children", "is_open", "item", "number", "parent")
 
@@ -33,7 +36,10 @@ class Box:
 
 
 class Edge(NamedTuple):
-    """From the box of an operand to that of its user. Control edges only say that one runs after the other."""
+    """An edge from the box of an operand to the box of a user.
+
+    A control edge only means that the target runs after the source.
+    """
 
     source: int
     target: int
@@ -41,7 +47,10 @@ class Edge(NamedTuple):
 
 
 class Picture:
-    """The boxes, of which the first contains all others, in an order in which boxes precede what they contain; and the edges."""
+    """The boxes and edges of a picture.
+
+    The first box contains all others, and each box precedes the boxes in it.
+    """
 
     def __init__(self, boxes: Sequence[Box], edges: Sequence[Edge], named: frozenset[Instruction]) -> None:
         self.boxes = boxes
@@ -50,18 +59,19 @@ class Picture:
 
     @property
     def closed_boxes(self) -> int:
-        """The number of boxes that show nothing inside."""
+        """The number of closed boxes."""
         return sum(not box.is_open for box in self.boxes)
 
 
 def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[Instruction] = frozenset()) -> Picture:
-    """The picture of a group, with those groups and calls open that `expand` says (EXPANSIONS).
+    """Returns the picture of a group, with groups and calls opened as `expand` says (EXPANSIONS).
 
     Raises GraphError if computations that are called many times make it too large.
     """
     boxes = [Box(0, group, None)]
     closed = 1
-    # Layers are last, since they are many and alike, and after what has a name comes what has none.
+    # One queue per rank: named groups and calls, then unnamed parts, and finally layers, since
+    # there are many of them and they are similar.
     waiting: tuple[deque[Box], ...] = deque(boxes), deque(), deque()
     while any(waiting):
         box = next(found for found in waiting if found).popleft()
@@ -81,9 +91,9 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
 
 
 RANKS = {"part": 1, "layers": 2}
-"""Kinds of groups that are opened after others."""
+"""Ranks of groups that are opened after others, by kind."""
 FEWEST_WITHOUT_LAYERS = 30
-"""Layers are opened if there are fewer boxes."""
+"""Layers are opened only up to this number of closed boxes."""
 
 
 def _rank(box: Box) -> int:
@@ -91,7 +101,7 @@ def _rank(box: Box) -> int:
 
 
 def _opens(box: Box, boxes: int, expand: str) -> bool:
-    """Whether a group or call is open if the picture has so many boxes then."""
+    """Returns whether to open a group or call, after which the picture has `boxes` closed boxes."""
     if expand != "auto":
         return expand == "all"
     is_layer = box.parent is not None and isinstance(box.parent.item, Group) and box.parent.item.kind == "layers"
@@ -99,7 +109,10 @@ def _opens(box: Box, boxes: int, expand: str) -> bool:
 
 
 class _Edges:
-    """Finds the edges between visible boxes. Operands of an open call lead to the parameters, and what it returns to the users."""
+    """The edges between visible boxes.
+
+    The operands of an open call lead to its parameters, and its roots lead to the users.
+    """
 
     def __init__(self, boxes: Sequence[Box]) -> None:
         self.frames = [box for box in boxes if box.is_open and isinstance(box.item, Group) and box.item.kind == "computation"]
@@ -107,7 +120,7 @@ class _Edges:
         self.parameters: dict[Computation, dict[int | None, Instruction]] = {}
 
     def all(self) -> Iterator[Edge]:
-        """All edges; several of the same kind may join the same boxes."""
+        """Yields all edges, with repetitions if several of a kind join the same boxes."""
         for frame in self.frames:
             shown = self.shown[frame]
             for x, box in shown.items():
@@ -123,7 +136,7 @@ class _Edges:
                         yield Edge(source.number, box.number, is_control=True)
 
     def _entrances(self, box: Box, x: Instruction, position: int) -> list[Box]:
-        """Where operand `position` of an instruction enters its box."""
+        """Returns the boxes at which operand `position` of an instruction enters its box."""
         if not (box.is_open and box.item is x):
             return [box]
         bodies = list(zip(box.children, x.called, strict=True))
@@ -131,18 +144,21 @@ class _Edges:
             return [self._parameter(*bodies[0], position)]
         if len(x.operands) == 1:
             return [self._parameter(*body, 0) for body in bodies]
-        # The first operand of a conditional says which branch runs.
+        # The first operand of a conditional selects the branch.
         return [self._parameter(*bodies[position - 1], 0)] if 0 < position <= len(bodies) else [box]
 
     def _parameter(self, body: Box, called: Computation, number: int) -> Box:
-        """The box of a parameter, or that of the whole computation."""
+        """Returns the box of a parameter, or of the whole computation if that is not shown."""
         if called not in self.parameters:
             self.parameters[called] = {x.parameter_number: x for x in called.instructions if x.parameter_number is not None}
         x = self.parameters[called].get(number)
         return body if x is None or body not in self.shown else self.shown[body].get(x, body)
 
     def _exits(self, box: Box, x: Instruction) -> list[Box]:
-        """Where the value of an instruction leaves its box: at the roots of what it calls, apart from the conditions of loops."""
+        """Returns the boxes at which the value of an instruction leaves its box.
+
+        They are those of the roots of called computations, except conditions of loops.
+        """
         found: list[Box] = []
         stack = [(box, x)]
         while stack:
@@ -158,7 +174,7 @@ class _Edges:
 
 
 def _shown(frame: Box) -> dict[Instruction, Box]:
-    """The box in which each instruction of a computation is seen: its own, or that of a closed group."""
+    """Returns the box that shows each instruction of a computation: its own or a closed group's."""
     shown: dict[Instruction, Box] = {}
     stack: list[tuple[Instruction | Group, Box]] = [(child.item, child) for child in reversed(frame.children)]
     while stack:

@@ -1,4 +1,7 @@
-"""From positions on a grid to positions in a picture: columns and rows become as wide and high as what is in them."""
+"""Converts positions on a grid to positions in a picture.
+
+Columns and rows become as wide and as high as their contents.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from hlotool.graph.layout import Arrangement
 __all__ = ["GAP_X", "GAP_Y", "Placement", "place"]
 
 GAP_X = 18.0
-"""The least distance between boxes of a row."""
+"""The minimum distance between boxes of a row."""
 GAP_Y = 30.0
-"""The distance between rows, where edges are."""
+"""The distance between rows, which leaves space for edges."""
 
 
 class Placement(NamedTuple):
-    """The centers of items, the size of the whole, and the points between the ends of edges."""
+    """The centers of items, the total size, and the bends of edges."""
 
     centers: list[tuple[float, float]]
     width: float
@@ -27,7 +30,9 @@ class Placement(NamedTuple):
 
 
 def place(arrangement: Arrangement, sizes: Sequence[tuple[float, float]]) -> Placement:
-    """Places items of these widths and heights. No boxes overlap, and the order of rows and columns is kept.
+    """Places items of these widths and heights.
+
+    No boxes overlap, and rows and columns keep their order.
 
     >>> place(Arrangement([0, 1], [0.0, 0.0], {}), [(100, 20), (60, 20)]).centers
     [(50.0, 10.0), (50.0, 60.0)]
@@ -52,9 +57,11 @@ def place(arrangement: Arrangement, sizes: Sequence[tuple[float, float]]) -> Pla
 
 
 class _Stretched:
-    """A growing function from the grid to the picture, so that the column of width 1 around each item has room for it.
+    """A monotonic function from the grid to the picture.
 
-    Of such functions, it is the average of the one that puts everything as far to the left as possible, and the one to the right.
+    On the grid, the column of an item has width 1; in the picture, it is wide enough for the item.
+    The function is the average of the two that put everything as far to the left and as far to the
+    right as possible.
     """
 
     def __init__(self, columns: Sequence[float], widths: Sequence[float]) -> None:
@@ -67,19 +74,22 @@ class _Stretched:
         self.values = [(from_left[k] - from_right[last - k]) / 2 for k in range(last + 1)]
 
     def at(self, x: float) -> float:
-        """The position of a point between items."""
+        """Returns the position of a point between items."""
         k = min(max(bisect_right(self.marks, x), 1), len(self.marks) - 1)
         before, after = self.marks[k - 1], self.marks[k]
         share = min(max((x - before) / (after - before), 0.0), 1.0)
         return self.values[k - 1] + share * (self.values[k] - self.values[k - 1])
 
     def center(self, x: float) -> float:
-        """The position of the center of an item."""
+        """Returns the position of the center of an item."""
         return (self.at(x - 0.5) + self.at(x + 0.5)) / 2
 
 
 def _distances(last: int, ends: Iterable[tuple[int, int, float]]) -> list[float]:
-    """The least growing numbers 0 to `last` that are `width` apart from left to right end."""
+    """Returns the smallest nondecreasing values 0 to `last` with the required distances.
+
+    For each (left, right, width), the values at the two ends are at least `width` apart.
+    """
     ending: list[list[tuple[int, float]]] = [[] for _ in range(last + 1)]
     for left, right, width in ends:
         ending[right].append((left, width))

@@ -1,4 +1,4 @@
-"""Pictures as PNG, rendered from SVG."""
+"""Writes pictures as PNG, rendered from SVG."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from hlotool.graph.svg import size_of_svg, svg
 __all__ = ["png"]
 
 _MOST_PIXELS = 60_000_000
-"""Image viewers fail with many more, and rendering takes memory of four bytes each."""
+"""Image viewers fail with many more pixels, and rendering takes four bytes of memory for each."""
 _ZOOM = 2
 
 
 def png(picture: Picture, paint: Paint) -> bytes:
-    """The picture. Raises GraphError if it is too large, or if igraph or resvg is not installed."""
+    """Returns the picture as PNG.
+
+    Raises GraphError if it is too large, or if igraph or resvg is not installed.
+    """
     try:
         resvg = import_module("resvg_py")
     except ImportError as error:
@@ -27,7 +30,7 @@ def png(picture: Picture, paint: Paint) -> bytes:
     if width * height > _MOST_PIXELS:
         raise GraphError(
             f"a picture of {width:,} by {height:,} pixels is too large for png; use the format svg or html,"
-            " or show less: with --expand auto, --computation, --around or --path"
+            " or show less with --expand auto, --computation, --around or --path"
         )
     zoom = _ZOOM if width * height * _ZOOM**2 <= _MOST_PIXELS else 1
     return bytes(resvg.svg_to_bytes(svg_string=text, zoom=zoom))

@@ -1,4 +1,4 @@
-"""Groups in long lists of instructions that no name divides: layers that repeat each other, and else parts of equal length."""
+"""Divides long lists of instructions into repeated layers or, without those, into equal parts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["MOST_ITEMS", "divided"]
 Item = Instruction | Group
 
 MOST_ITEMS = 160
-"""Items of a group that can be seen at once; layouts of many more take long."""
+"""The maximum number of items in a group that is easy to view; layouts of many more take long."""
 _FEWEST_LAYERS = 3
 _LEAST_REGULAR = 0.5
-"""A layer is at least this much of the average one, which tells layers from occurrences by chance."""
+"""Minimum ratio of a layer's length to the average; it separates layers from random repetitions."""
 _LEAST_COVERED = 0.3
 _SHORTEST_LAYER = 6
 _MOST_LAYERS = 160
@@ -29,13 +29,13 @@ _AROUND = ("before the layers", "after the layers")
 
 
 def divided(items: Sequence[Item]) -> list[Item]:
-    """The items, in groups if they are too many.
+    """Returns the items, divided into groups if there are too many.
 
-    Layers begin with an instruction that occurs once in each of them: with operation and shape that occur as often as many others do, and at
-    regular distances.
+    A layer begins with an instruction that occurs once in each layer: its operation and shape occur
+    at regular distances, and as often as those of many other instructions.
     """
     given = {item for item in items if isinstance(item, Group)}
-    # What has no operands, such as weights, stands before its first user.
+    # Instructions without operands, such as weights, move to directly before their first users.
     root = make_group("", "part", _next_to_users(items))
     inner: dict[Group, list[Item]] = {}
     pending = [root]
@@ -44,14 +44,14 @@ def divided(items: Sequence[Item]) -> list[Item]:
         inner[group] = list(group.items) if len(group.items) <= MOST_ITEMS else _divided_once(group.items)
         pending += [item for item in inner[group] if isinstance(item, Group) and item not in given]
     final: dict[Group, Group] = {}
-    # Inner groups were found after outer ones.
+    # Inner groups come after outer ones, so they are final before their outer groups are made.
     for group, parts in reversed(inner.items()):
         final[group] = make_group(group.title, group.kind, _spliced([final.get(p, p) if isinstance(p, Group) else p for p in parts]))
     return list(final[root].items)
 
 
 def _spliced(items: list[Item]) -> list[Item]:
-    """The items, with what is before and after layers in place of the groups of that name, where it is little."""
+    """Returns the items with small groups before and after layers replaced by their contents."""
     result: list[Item] = []
     for k, item in enumerate(items):
         is_short = isinstance(item, Group) and item.title in _AROUND and len(result) + len(item.items) + len(items) - k <= _MOST_SPLICED
@@ -67,14 +67,14 @@ def _next_to_users(items: Sequence[Item]) -> list[Item]:
             j = home.get(operand, k)
             if j != k:
                 first_use[j] = min(first_use.get(j, k), k)
-    # Halves: before the user, but after what precedes it.
+    # A half less than the user's position is before the user, but after the item that precedes it.
     places = [first_use.get(k, k) - 0.5 if isinstance(item, Instruction) and not item.operands else k for k, item in enumerate(items)]
     return [items[k] for k in sorted(range(len(items)), key=places.__getitem__)]
 
 
 def _divided_once(items: Sequence[Item]) -> list[Item]:
     if any(isinstance(item, Group) for item in items):
-        # What names divide stays in sight.
+        # Groups by name stay visible.
         runs = _with_runs_grouped(items)
         if len(runs) <= MOST_ITEMS:
             return runs
@@ -83,7 +83,7 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
         return _parts(items)
     length = (starts[-1] - starts[0]) // (len(starts) - 1)
     end = min(len(items), starts[-1] + length)
-    # Weights that stand before the first instruction of a layer belong to it.
+    # Weights directly before the first instruction of a layer belong to the layer.
     bounds = [_with_weights(items, start) for start in (*starts, end)]
     count = len(starts)
     layers = [make_group(f"layer {k + 1} of {count}", "part", items[bounds[k] : bounds[k + 1]]) for k in range(count)]
@@ -92,7 +92,10 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
 
 
 def _with_weights(items: Sequence[Item], start: int) -> int:
-    """The position of the first of the weights directly before a position; the position itself if there is a weight, or the end."""
+    """Returns the position of the first of the weights directly before `start`.
+
+    It is `start` itself if that is the end or the position of a weight.
+    """
     if start == len(items) or _is_weight(items[start]):
         return start
     while start > 0 and _is_weight(items[start - 1]):
@@ -105,7 +108,7 @@ def _is_weight(item: Item) -> bool:
 
 
 def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
-    """The items, with instructions between two groups as a group of their own if they are many."""
+    """Returns the items with long runs of instructions between groups made into groups."""
     result: list[Item] = []
     run: list[Instruction] = []
     for item in [*items, None]:
@@ -133,7 +136,10 @@ def _remainder(title: str, items: Sequence[Item]) -> list[Item]:
 
 
 def _parts(items: Sequence[Item]) -> list[Item]:
-    """Parts of equal length, about as many as items in each if they are very many."""
+    """Returns parts of about the same length.
+
+    If there are very many items, the number of items per part grows, not the number of parts.
+    """
     length = MOST_ITEMS if len(items) <= MOST_ITEMS**2 else -(-len(items) // MOST_ITEMS)
     count = -(-len(items) // length)
     length = -(-len(items) // count)
@@ -147,7 +153,7 @@ def _signature(item: Item) -> Hashable:
 
 
 def _layer_starts(signatures: Sequence[Hashable]) -> list[int]:
-    """The positions where layers begin; none if nothing repeats regularly."""
+    """Returns the positions where layers begin; none if nothing repeats regularly."""
     places: dict[Hashable, list[int]] = {}
     for k, signature in enumerate(signatures):
         places.setdefault(signature, []).append(k)
@@ -155,7 +161,7 @@ def _layer_starts(signatures: Sequence[Hashable]) -> list[int]:
     for found in places.values():
         weights[len(found)] += len(found)
     candidates = [number for number in weights if _FEWEST_LAYERS <= number <= _MOST_LAYERS]
-    # What occurs twice or four times in each layer says so as well.
+    # Signatures that occur several times per layer also support this number of layers.
     totals = {number: sum(weight for other, weight in weights.items() if other % number == 0) for number in candidates}
     for number in sorted(candidates, key=lambda number: (-totals[number] * number**0.25, number)):
         regular = [found for found in places.values() if len(found) == number and _is_regular(found, len(signatures))]

@@ -1,4 +1,7 @@
-"""Groups by the names that programs give to their parts: `op_name="layer_3/attention/dot_general"` is in `layer_3`, and there in `attention`."""
+"""Groups instructions by the scopes in their metadata.
+
+`op_name="layer_3/attention/dot_general"` belongs to `attention` inside `layer_3`.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,17 @@ Scope = tuple[str, ...]
 
 _NUMBER = re.compile(r"[0-9]+")
 _FEWEST = 3
-"""Smaller scopes are not worth a box of their own."""
+"""The minimum number of instructions of a scope that gets its own box."""
 _FEWEST_LAYERS = 3
 _LONGEST_SCOPE = 24
-"""Parts of a scope; what is nested deeper is in the last one."""
+"""The maximum depth of scopes; instructions nested more deeply belong to the last level."""
 
 
 def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | Group]:
-    """The instructions, those of a common scope as a group. Groups whose names differ in a number only are layers, and become a group, too.
+    """Returns the instructions, with those of a common scope in a group.
 
-    An instruction without a scope is where its users are, if they have a scope in common.
+    Groups whose names differ only in a number are layers, which also become a group. An instruction
+    without a scope belongs to the common scope of its users, if there is one.
     """
     scopes = _scopes(instructions)
     folders: dict[Scope, dict[Instruction | Scope, None]] = {(): {}}
@@ -41,7 +45,7 @@ def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | 
             folders.setdefault(scope[:depth], {})[scope[: depth + 1]] = None
         folders.setdefault(scope, {})[x] = None
     made: dict[Scope, Sequence[Instruction | Group]] = {}
-    # The innermost scopes first.
+    # Innermost scopes first.
     for scope in sorted(folders, key=len, reverse=True):
         items = [item if isinstance(item, Instruction) else _group(item[len(scope) :], made.pop(item)) for item in folders[scope]]
         made[scope] = _with_layers(items)
@@ -49,7 +53,11 @@ def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | 
 
 
 def _scopes(instructions: Sequence[Instruction]) -> dict[Instruction, Scope]:
-    """The scope of each instruction: what precedes the last slash of its op_name, or what the scopes of its users have in common."""
+    """Returns the scope of each instruction.
+
+    It is the part of `op_name` before the last slash, or else the common prefix of its users'
+    scopes.
+    """
     decoded: dict[str, Scope] = {}
     scopes: dict[Instruction, Scope] = {}
     of_users: dict[Instruction, Scope] = {}
@@ -76,7 +84,7 @@ def _common(a: Scope, b: Scope) -> Scope:
 
 
 def _group(title: Scope, items: Sequence[Instruction | Group]) -> Group:
-    """A group of a scope; if all of it is in one scope inside, the group of that, with both names."""
+    """Returns the group of a scope; a scope with a single inner scope is merged with it."""
     name = "/".join(title)
     if len(items) == 1 and isinstance(items[0], Group) and items[0].kind == "scope":
         return make_group(f"{name}/{items[0].title}", "scope", items[0].items)
@@ -84,7 +92,7 @@ def _group(title: Scope, items: Sequence[Instruction | Group]) -> Group:
 
 
 def _unwrapped(items: list[Instruction | Group]) -> list[Instruction | Group]:
-    """The items, without a scope that nearly all of them are in."""
+    """Returns the items without an outer scope that contains nearly all of them."""
     while True:
         groups = [item for item in items if isinstance(item, Group)]
         if len(groups) != 1 or groups[0].kind != "scope" or len(items) > len(groups[0].items):
@@ -95,7 +103,7 @@ def _unwrapped(items: list[Instruction | Group]) -> list[Instruction | Group]:
 
 
 def without_number(title: str) -> str:
-    """The title with a star for each number.
+    """Returns the title with each number replaced by a star.
 
     >>> without_number("decoder_block_12/norm1")
     'decoder_block_*/norm*'
@@ -104,7 +112,7 @@ def without_number(title: str) -> str:
 
 
 def _with_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction | Group]:
-    """The items, with those groups in one group whose names differ in a number only."""
+    """Returns the items, with groups whose names differ only in a number joined into a group."""
     alike: dict[str, list[Group]] = {}
     for item in items:
         if isinstance(item, Group) and item.kind == "scope":

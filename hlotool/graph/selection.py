@@ -1,4 +1,4 @@
-"""The instructions that options ask for."""
+"""Selects the instructions that the options name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Selection", "select"]
 
 
 class Selection(NamedTuple):
-    """Some instructions of a computation, and those that the options name."""
+    """The instructions of a computation to show, and those that the options name."""
 
     computation: Computation
     instructions: list[Instruction]
@@ -22,12 +22,14 @@ class Selection(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Whether these are all instructions of the computation."""
+        """True if these are all instructions of the computation."""
         return len(self.instructions) == len(self.computation.instructions)
 
 
 def select(module: Module, options: GraphOptions) -> Selection:
-    """What a picture of a module shows. Raises GraphError for names that do not exist, and if no path leads from one to the other.
+    """Returns the instructions that a picture of a module shows.
+
+    Raises GraphError for names that do not exist, and if no path leads from one to the other.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT m = f32[] abs(n) }")
@@ -35,7 +37,7 @@ def select(module: Module, options: GraphOptions) -> Selection:
     ['n', 'm']
     """
     if options.around is not None and options.path is not None:
-        raise GraphError("a picture shows either what is around an instruction or a path, not both")
+        raise GraphError("a picture shows either the surroundings of an instruction or a path, not both")
     computations = _searched(module, options.computation)
     if options.around is not None:
         computation, x = _instruction(computations, options.around)
@@ -51,17 +53,20 @@ def select(module: Module, options: GraphOptions) -> Selection:
 
 
 def _selection(computation: Computation, chosen: set[Instruction], named: tuple[Instruction, ...], selected: str | None) -> Selection:
-    """A part of a computation. Raises GraphError if the instruction to select is not in it."""
+    """Returns a part of a computation.
+
+    Raises GraphError if the instruction to select is not in it.
+    """
     if selected is not None:
         _, x = _instruction([computation], selected)
         if x not in chosen:
-            raise GraphError(f"'{x.name}' is not in the part of computation '{computation.name}' that is shown")
+            raise GraphError(f"'{x.name}' is not in the shown part of computation '{computation.name}'")
         named = (x,)
     return Selection(computation, [x for x in computation.instructions if x in chosen], named)
 
 
 def _searched(module: Module, name: str | None) -> list[Computation]:
-    """The computation of that name, or all of them, the entry first."""
+    """Returns the computation of that name, or all computations, the entry first."""
     if name is None:
         return [module.entry, *(computation for computation in module.computations if computation is not module.entry)]
     wanted = name.removeprefix("%")
@@ -87,7 +92,10 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def _around(computation: Computation, x: Instruction, depth: int) -> set[Instruction]:
-    """What is up to some steps away, along operands and users; the operands of users and the users of operands are not."""
+    """Returns the instructions up to `depth` steps away, along operands or along users.
+
+    Operands of users and users of operands are not included.
+    """
     found = {x}
     for neighbors in (_operands(computation), users(computation)):
         found |= _reached(x, neighbors, depth)

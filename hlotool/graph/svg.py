@@ -1,4 +1,4 @@
-"""Pictures as SVG, which loads nothing and runs nothing."""
+"""Writes pictures as SVG without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlotool.graph.picture import Box, Edge, Picture
 __all__ = ["size_of_svg", "svg"]
 
 _MOST_BOXES = 5_000
-"""Browsers and image viewers get slow with more elements."""
+"""The maximum number of closed boxes; browsers and image viewers get slow with more elements."""
 _FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _MARGIN = 16.0
 _LEGEND = 30.0
@@ -23,11 +23,14 @@ _FONT_SIZE = 11
 
 
 def svg(picture: Picture, paint: Paint) -> str:
-    """The picture. Raises GraphError if it has too many boxes, or if igraph is not installed."""
+    """Returns the picture as SVG.
+
+    Raises GraphError if it has too many boxes, or if igraph is not installed.
+    """
     if picture.closed_boxes > _MOST_BOXES:
         raise GraphError(
             f"a picture of {picture.closed_boxes:,} boxes is too large for svg and png, which have at most {_MOST_BOXES:,}; use the format html,"
-            " or show less: with --expand auto, --computation, --around or --path"
+            " or show less with --expand auto, --computation, --around or --path"
         )
     return "\n".join(_lines(picture, paint, draw(picture))) + "\n"
 
@@ -85,7 +88,7 @@ def _corners(place: Rectangle) -> str:
 
 
 def _edge(edge: Edge, points: list[Point]) -> str:
-    """A curve through the points, vertical at each of them."""
+    """Returns a curve through the points that is vertical at each of them."""
     (x, y), *others = points
     parts = [f"M{x:.1f},{y:.1f}"]
     for end_x, end_y in others:
@@ -116,11 +119,11 @@ def _legend_width(paint: Paint) -> float:
 
 
 def _text(text: str) -> str:
-    """The text with what XML does not allow replaced by spaces."""
+    """Returns the text escaped, with spaces for characters that XML does not allow."""
     return escape("".join(c if c.isprintable() and not "\ud800" <= c <= "\udfff" else " " for c in text))
 
 
 def size_of_svg(text: str) -> tuple[int, int]:
-    """The width and height that an SVG of this module has."""
+    """Returns the width and height of an SVG made by this module."""
     _, width, _, height, *_ = text[text.index(" width=") : text.index(" viewBox")].split('"')
     return int(width), int(height)

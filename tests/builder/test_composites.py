@@ -135,11 +135,11 @@ def test_infeeds_and_outfeeds_keep_their_order() -> None:
 
 WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.conv(x, x, [1, 1], "NONE"), "conv: padding: 'NONE' is neither SAME nor VALID"),
-    (lambda b, x: b.conv(x, x, [1], "SAME"), "conv: window_strides: expected 2 entries"),
-    (lambda b, x: b.conv_with_general_padding(x, x, [1, 1], [(0, 0)]), "padding: expected (low, high) for each of 2 dimensions"),
+    (lambda b, x: b.conv(x, x, [1], "SAME"), "conv: window_strides: expected one entry per dimension of the window (2), got 1"),
+    (lambda b, x: b.conv_with_general_padding(x, x, [1, 1], [(0, 0)]), "padding: expected (low, high) for each dimension (2)"),
     (lambda b, x: b.conv_general(x, x, [1, 1], "SAME", "wrong"), "dim_labels: 'wrong' cannot be read"),
     (lambda b, x: b.conv(x, x, [1, 1], "SAME", feature_group_count=3), "conv: lhs, rhs: the kernel expects 3 features, but lhs has 1"),
-    (lambda b, x: b.reduce_window(x, 0.0, lambda a, c: a + c, [2, 2], [1, 1], "SAME"), "window_dimensions: expected 4 entries"),
+    (lambda b, x: b.reduce_window(x, 0.0, lambda a, c: a + c, [2, 2], [1, 1], "SAME"), "expected one entry per dimension of the operand (4), got 2"),
     (lambda b, x: b.dot_general(x, x, DotDimensionNumbers([9], [0])), "dot_general: dimension_numbers: lhs_contracting_dims"),
     (lambda b, x: b.dot_general(x, x, {"lhs": [0]}), "dimension_numbers: DotDimensionNumbers has no field lhs"),
     (lambda b, x: b.dot(x, x, "best"), "precision_config: 'best' is not one of default, high, highest"),
@@ -153,7 +153,7 @@ WRONG: list[tuple[Callable[[hlotool.Builder, Op], Any], str]] = [
     (lambda b, x: b.collapse(x, [0, 2]), "collapse: dimensions: dimensions must be consecutive"),
     (lambda b, x: b.collapse(x, [1, 0]), "collapse: dimensions: dimensions must be consecutive"),
     (lambda b, x: b.broadcast_in_dim(x, [1], [0]), "broadcast_dimensions: f32[1,1,8,8] needs an entry for each of its dimensions"),
-    (lambda b, x: b.slice(x, [0], [1, 2]), "limit_indices: expected 1 entries, as many as start_indices, got 2"),
+    (lambda b, x: b.slice(x, [0], [1, 2]), "limit_indices: expected as many entries as start_indices (1), got 2"),
     (lambda b, x: b.slice(x, [0, 0, 0, 0], [1, 1, 9, 1]), "limit 9 exceeds the size 8 of dimension 2"),
     (lambda b, x: b.pad(x, 0.0, [(1,)]), "padding_config: expected (low, high) or (low, high, interior), got [1]"),
     (lambda b, x: b.pad(x, 0.0, [(1, 1)]), "padding_config: padding needs one low_high for each of the 4 dimensions"),

@@ -103,7 +103,7 @@ WRONG: list[tuple[Callable[[Op], Any], type[Exception], str]] = [
     (lambda x: x[0, 0, 0], hlotool.BuilderError, "which has rank 2"),
     (lambda x: x[::-1], hlotool.BuilderError, "steps must be positive, got -1"),
     (lambda x: x["a"], hlotool.BuilderError, "found str"),
-    (lambda x: x[x], hlotool.BuilderError, "dynamic_slice and gather"),
+    (lambda x: x[x], hlotool.BuilderError, "dynamic_slice or gather"),
     (lambda x: x[..., ...], hlotool.BuilderError, "only one '...'"),
     (list, hlotool.BuilderError, "is not a tuple"),
     (lambda x: x + "a", hlotool.BuilderError, "add: rhs: expected a number, a list or an array, found str"),

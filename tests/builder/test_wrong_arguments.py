@@ -42,7 +42,7 @@ VALUES: list[Callable[[random.Random, list[Op]], Any]] = [
 # What Python says about a call with too few or too many arguments, and about decisions by values that are not known.
 OF_PYTHON = (
     "argument",
-    "has no value while it is built",
+    "has no value while it is being built",
     "truth value of an array",
     "conditional() takes",
     "bad operand type",

@@ -223,7 +223,7 @@ def test_unknown_words():
     module = hlotool.parse(TEXT)
     with pytest.raises(GraphError, match=r"there is no format 'svgz'; did you mean 'svg'\?"):
         hlotool.to_graph(module, "svgz")
-    with pytest.raises(GraphError, match="there is no expansion 'some'; there are auto, all, none"):
+    with pytest.raises(GraphError, match="there is no expansion 'some'; choose one of auto, all, none"):
         hlotool.to_graph(module, "svg", GraphOptions(expand="some"))
 
 

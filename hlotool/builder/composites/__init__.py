@@ -1,1 +1,1 @@
-"""Methods of builders that do more than to pass their arguments on, a file for each family."""
+"""Builder methods that do more than pass on their arguments, in one file per family."""

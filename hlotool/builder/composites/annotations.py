@@ -1,4 +1,4 @@
-"""What is written to all instructions that are made inside of a `with` block: shardings, metadata, frontend attributes."""
+"""Methods that annotate instructions or `with` blocks with shardings, metadata and attributes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,13 @@ _ANNOTATIONS: dict[str, type] = {"sharding": Sharding, "frontend_attributes": di
 
 
 class AnnotationMethods(Emitter):
-    """Annotations of instructions, which do not change what they compute."""
+    """Methods for annotations, which do not change what instructions compute."""
 
     @contextmanager
     def sharding(self, sharding: Any) -> Iterator[None]:
-        """Gives a sharding, a Sharding or its text, to all instructions of the block. Raises BuilderError for text that is not a sharding.
+        """Applies a sharding to all instructions of a `with` block.
+
+        It is given as a Sharding or as text. Raises BuilderError for text that is not a sharding.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo", num_partitions=2)
@@ -43,7 +45,9 @@ class AnnotationMethods(Emitter):
 
     @contextmanager
     def frontend_attributes(self, attributes: Mapping[str, str]) -> Iterator[None]:
-        """Gives frontend attributes to all instructions of the block, in addition to those of blocks around it.
+        """Applies frontend attributes to all instructions of a `with` block.
+
+        They are added to the attributes of the blocks around it.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -67,7 +71,7 @@ class AnnotationMethods(Emitter):
 
     @contextmanager
     def metadata(self, op_name: str = "", op_type: str = "") -> Iterator[None]:
-        """Gives op_name and op_type to the metadata of all instructions of the block.
+        """Writes op_name and op_type to the metadata of all instructions of a `with` block.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo", source_lines=False)
@@ -95,10 +99,12 @@ class AnnotationMethods(Emitter):
         metadata: str | None = None,
         backend_config: str | None = None,
     ) -> Op:
-        """Gives annotations to an operation, in the place of those that it has, and returns it. `Op.annotated` does the same.
+        """Replaces annotations of an operation, and returns the operation.
 
-        All may be given as their texts in HLO, frontend attributes also as a dictionary; None changes nothing. As in text, the computation that
-        an asynchronous operation runs is annotated, too. Raises BuilderError for text that cannot be read.
+        `Op.annotated` does the same. All annotations may be given as HLO text, frontend attributes
+        also as a dictionary; None changes nothing. As in HLO text, the computation that an
+        asynchronous operation runs is annotated, too. Raises BuilderError for text that cannot be
+        read.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -131,7 +137,7 @@ class AnnotationMethods(Emitter):
         if text == _NO_METADATA:
             return None
         with suppress(TypeError, ValueError):
-            # Much faster, and dumps have a metadata for each instruction.
+            # Much faster than the parser, and dumps have metadata for each instruction.
             if decode_metadata(text).text == text:
                 return text
         metadata: Metadata = self._text("metadata", text)
@@ -142,9 +148,9 @@ class AnnotationMethods(Emitter):
         return backend_config_text(text)
 
     def set_layout(self, op: Op, shape: ShapeLike) -> Op:
-        """Gives the result of an operation the layout of a shape that is otherwise the same, and returns it. `Op.with_layout` does the same.
+        """Sets the layout of an operation's result to that of `shape`, and returns the operation.
 
-        Raises BuilderError for another shape.
+        `Op.with_layout` does the same. Raises BuilderError if the shapes differ in anything else.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -162,7 +168,9 @@ class AnnotationMethods(Emitter):
         return op
 
     def after(self, op: Op, predecessors: Sequence[Op]) -> Op:
-        """Requires an operation to run after others of its computation that are no operands, by control-predecessors; returns it.
+        """Makes an operation run after others that are not its operands, and returns it.
+
+        The others belong to the same computation and become control-predecessors.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

@@ -1,4 +1,4 @@
-"""Asynchronous calls, which documents mention as parts of dumps."""
+"""Asynchronous calls, which XLA's documentation mentions as parts of dumps."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ class AsyncMethods(ComputationMethods):
     """Asynchronous calls."""
 
     def async_start(self, operands: Operands, calls: Called, shape: ShapeLike | None = None, async_execution_thread: str = "main") -> Op:
-        """Starts a computation on another thread; gives ((operands), result, context), unless another shape is given.
+        """Starts a computation on another thread, and returns ((operands), result, context).
 
-        Raises BuilderError unless the operands have the shapes of the computation's first parameters; `async_update` passes the others.
+        `shape` overrides the shape of the result. Raises BuilderError unless the operands have the
+        shapes of the computation's first parameters; `async_update` passes the others.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -44,14 +45,19 @@ class AsyncMethods(ComputationMethods):
         return op
 
     def _annotate_wrapped(self, x: Instruction) -> None:
-        """As in XLA, the computation belongs to the thread of the start, and its root has the annotations of whatever continues the call."""
+        """Annotates the computation that an asynchronous operation runs, as XLA does.
+
+        The computation belongs to the thread of the start, and its root has the annotations of the
+        operation that continues the call.
+        """
         annotate_wrapped(self._state.module.notes, x.attributes, x.metadata_text, None)
 
     def async_update(self, previous: Operand, operands: Operands = (), shape: ShapeLike | None = None) -> Op:
-        """Continues an asynchronous call, and passes more operands to it. Raises BuilderError unless `previous` is a start or an update.
+        """Continues an asynchronous call, and passes more operands to it.
 
-        Operands are those of the next parameters that have none yet. The result has the shape of `previous` with the new operands, unless another
-        shape is given.
+        The operands are for the next parameters that have none yet. The result has the shape of
+        `previous` with the new operands, unless another shape is given. Raises BuilderError unless
+        `previous` is a start or an update.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,7 +74,9 @@ class AsyncMethods(ComputationMethods):
         return self._continuation(_ASYNC_UPDATE, (x, *parts), _extended(x.shape, parts))
 
     def async_done(self, previous: Operand) -> Op:
-        """Waits for an asynchronous call and gives its result. Raises BuilderError unless the operand is a start or an update.
+        """Waits for an asynchronous call, and returns its result.
+
+        Raises BuilderError unless the operand is a start or an update.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -86,7 +94,7 @@ class AsyncMethods(ComputationMethods):
 
 
 def _extended(in_flight: Shape, operands: Iterable[Instruction]) -> Shape:
-    """The shape of an operation to which an update has passed operands."""
+    """Returns the shape of an asynchronous operation after an update has passed more operands."""
     if not (in_flight.is_tuple and in_flight.elements):
         return in_flight
     bound = tuple_shape((*in_flight.elements[0].elements, *(x.shape for x in operands)))

@@ -33,8 +33,8 @@ class CollectiveReductionMethods(CollectiveMethods):
     ) -> Op:
         """Combines the operands of all members of a group, and returns the result to each of them.
 
-        A tuple, or several operands, gives a tuple. `shape_with_layout` fixes the layout of what is sent. Raises BuilderError if the computation
-        does not take two scalars.
+        A tuple, or several operands, gives a tuple. `shape_with_layout` fixes the layout of the
+        data that is sent. Raises BuilderError if the computation does not take two scalars.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -54,9 +54,10 @@ class CollectiveReductionMethods(CollectiveMethods):
         return self._emit(_ALL_REDUCE, parts, attributes, shape)
 
     def cross_replica_sum(self, operand: Operands, replica_groups: Groups = (), *, replica_group_ids: Sequence[int] = ()) -> Op:
-        """The sum over the replicas of each group: an all-reduce by addition, or by `or` for truth values.
+        """Sums over the replicas of each group: an all-reduce by addition, or by `or` for pred.
 
-        `replica_group_ids`, the form of 2019, has the number of the group of each replica. Raises BuilderError for groups of different sizes.
+        `replica_group_ids`, the form of 2019, contains the group number of each replica. Raises
+        BuilderError for groups of different sizes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=4)
@@ -75,7 +76,7 @@ class CollectiveReductionMethods(CollectiveMethods):
         return self.all_reduce([Op(self._innermost(), x) for x in parts], computation, replica_groups)
 
     def _groups_by_id(self, ids: Sequence[int]) -> list[list[int]]:
-        """The groups, from the number of the group of each replica."""
+        """Returns the groups, given the group number of each replica."""
         groups: dict[int, list[int]] = {}
         for replica, group in enumerate(ids):
             groups.setdefault(group, []).append(replica)
@@ -95,9 +96,10 @@ class CollectiveReductionMethods(CollectiveMethods):
         layout: Layout | None = None,
         use_global_device_ids: bool = False,
     ) -> Op:
-        """Combines the operands of the members of a group, and returns to each of `shard_count` members its part along one dimension.
+        """Combines the operands of all members of a group, and returns to each member its part.
 
-        Raises BuilderError unless the size of the dimension is a multiple of `shard_count`.
+        The result is split along one dimension into `shard_count` parts, one per member. Raises
+        BuilderError unless the size of the dimension is a multiple of `shard_count`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -131,10 +133,11 @@ class CollectiveReductionMethods(CollectiveMethods):
         use_global_device_ids: bool = False,
         roots: Operand | None = None,
     ) -> Op:
-        """Combines the operands of all members of a group for one of them, the first; the others get zeros.
+        """Combines the operands of all members of a group for one of them; the others get zeros.
 
-        A tuple, or several operands, gives a tuple. `roots` has the number of a member in its group for each operand (s32). Raises BuilderError
-        if the computation does not take two scalars.
+        By default, the result goes to the first member. `roots` (s32) names another one for each
+        operand, by its number in the group. A tuple, or several operands, gives a tuple. Raises
+        BuilderError if the computation does not take two scalars.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)

@@ -1,4 +1,4 @@
-"""Collectives, in which several devices gather, reduce or exchange data."""
+"""Collectives, by which several devices gather or exchange data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ _ELEMENT, _RAGGED, _RESHAPE, _TRANSPOSE = OPS["get-tuple-element"], OPS["ragged-
 
 
 class CollectiveMethods(ConvolutionMethods):
-    """Collectives. `replica_groups` are the groups of devices, as lists or text; empty for one group of all devices.
+    """Collectives, by which several devices gather or exchange data.
 
-    With `channel_id`, partitions take part, too, and with `use_global_device_ids`, the ids count both.
+    `replica_groups` are the groups of devices, as lists or text; empty for one group of all
+    devices. With `channel_id`, partitions participate, too. With `use_global_device_ids`, ids
+    number the devices across replicas and partitions.
     """
 
     def all_gather(
@@ -37,9 +39,10 @@ class CollectiveMethods(ConvolutionMethods):
         layout: Layout | None = None,
         use_global_device_ids: bool = False,
     ) -> Op:
-        """Concatenates the operands of the `shard_count` members of each group along one dimension, in the order of the group.
+        """Concatenates the operands of the members of each group along one dimension.
 
-        A tuple, or several operands, gives a tuple. Raises BuilderError for dimensions that do not exist.
+        The `shard_count` members come in the order of the group. A tuple, or several operands,
+        gives a tuple. Raises BuilderError for dimensions that do not exist.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -71,9 +74,10 @@ class CollectiveMethods(ConvolutionMethods):
         layout: Layout | None = None,
         channel_id: int | None = None,
     ) -> Op:
-        """Splits the operand into `split_count` parts, sends part k to member k, and concatenates what is received.
+        """Splits the operand into parts, sends part k to member k, and concatenates received parts.
 
-        Raises BuilderError unless the size of `split_dimension` is a multiple of `split_count`.
+        There are `split_count` parts. Raises BuilderError unless the size of `split_dimension` is a
+        multiple of `split_count`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -101,7 +105,10 @@ class CollectiveMethods(ConvolutionMethods):
         return exchanged if split == concat else self._moved(exchanged.instruction, split, concat, count)
 
     def _moved(self, x: Instruction, split: int, concat: int, count: int) -> Op:
-        """Moves the received parts from dimension `split`, along which HLO's all-to-all puts them, to dimension `concat`."""
+        """Moves the received parts from dimension `split` to dimension `concat`.
+
+        HLO's all-to-all concatenates them along `split`.
+        """
         sizes, kind = list(x.shape.dimensions), x.shape.element_type
         apart = array_shape(kind, (*sizes[:split], count, sizes[split] // count, *sizes[split + 1 :]))
         parts = self._emit(_RESHAPE, (x,), None, apart).instruction
@@ -124,9 +131,11 @@ class CollectiveMethods(ConvolutionMethods):
         replica_groups: Groups = (),
         channel_id: int | None = None,
     ) -> Op:
-        """Exchanges rows: `send_sizes[k]` rows of the input from `input_offsets[k]` on are written to member k's output at `output_offsets[k]`.
+        """Exchanges different numbers of rows between the members of a group.
 
-        HLO's text has the output as operand 1. Raises BuilderError if offsets and sizes have different shapes.
+        `send_sizes[k]` rows of the input, starting at `input_offsets[k]`, are written to the output
+        of member k at `output_offsets[k]`. In HLO text, the output is operand 1. Raises
+        BuilderError if offsets and sizes have different shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -143,7 +152,9 @@ class CollectiveMethods(ConvolutionMethods):
         return self._emit(_RAGGED, operands, attributes, operands[1].shape)
 
     def collective_broadcast(self, operand: Operand, replica_groups: Groups, channel_id: int | None = None) -> Op:
-        """Sends the operand of the first member of each group to all its members; devices in no group get zeros.
+        """Sends the operand of the first member of each group to all its members.
+
+        Devices in no group get zeros.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -164,10 +175,11 @@ class CollectiveMethods(ConvolutionMethods):
         *,
         slice_sizes: Sequence[Sequence[int]] = (),
     ) -> Op:
-        """Sends the operand from each source to its target; devices that are not the target of any other get zeros.
+        """Sends the operand from each source to its target.
 
-        With `inplace`, the operands are the input, the output, and the offsets in both, tuples of scalars; `slice_sizes` has the sizes of the
-        slices that are copied. Raises BuilderError for other operands.
+        Devices that are not a target get zeros. With `inplace`, the operands are the input, the
+        output and the offsets in both, which are tuples of scalars; `slice_sizes` contains the
+        sizes of the slices that are copied. Raises BuilderError for other operands.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo", replica_count=2)
@@ -192,7 +204,7 @@ class CollectiveMethods(ConvolutionMethods):
     # ---- parts --------------------------------------------------------------------------------------------------------
 
     def _leaves(self, operand: Any) -> tuple[Instruction, ...]:
-        """The operands, or the elements of a single tuple."""
+        """Returns the operands, or the elements of a single tuple."""
         parts = self._operands(operand, "operand")
         self._require(parts, "S013", "operand", "expected at least one operand")
         if len(parts) > 1 or not parts[0].shape.is_tuple:
@@ -207,7 +219,10 @@ class CollectiveMethods(ConvolutionMethods):
         self._require(not sizes or sizes == {count}, "P005", argument, f"the groups have {sorted(sizes)} members, but {argument} is {count}")
 
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
-        """An array with one dimension multiplied and divided; a dimension that does not exist is reported with the instruction."""
+        """Returns the shape with the size of one dimension multiplied and divided.
+
+        A dimension that does not exist is ignored here, and reported with the instruction.
+        """
         sizes = bounds(shape)
         if 0 <= dimension < shape.rank:
             sizes[dimension] = sizes[dimension][0] * factor // divisor, sizes[dimension][1]
@@ -215,5 +230,5 @@ class CollectiveMethods(ConvolutionMethods):
 
 
 def joined(shapes: Sequence[Shape]) -> Shape:
-    """The shape of a result with a part for each operand: the only one, or a tuple of them."""
+    """Returns the shape of a result with a part for each operand: the only part, or a tuple."""
     return shapes[0] if len(shapes) == 1 else tuple_shape(shapes)

@@ -28,13 +28,14 @@ _RECV, _RECV_DONE, _SEND, _SEND_DONE = OPS["recv"], OPS["recv-done"], OPS["send"
 
 
 class CommunicationMethods(CollectiveReductionMethods):
-    """Communication with hosts and between programs. Methods without a token are ordered as they are called in their computation.
+    """Communication with hosts and between programs.
 
-    A `handle` is the number of a channel, which connects a send and a recv.
+    Operations without a token run in the order of the calls in their computation. A `handle` is the
+    number of a channel, which connects a send and a recv.
     """
 
     def after_all(self, tokens: Operands = ()) -> Op:
-        """A token that comes after all the given ones; without any, a new token.
+        """Returns a token that comes after all given ones; without any, a new token.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -47,14 +48,16 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self._emit(_AFTER_ALL, self._operands(tokens, "tokens"))
 
     def _last_token(self, opcode: str) -> Instruction:
-        """The token of the last operation with this opcode in the computation, or a new one."""
+        """Returns the token of the computation's last operation with this opcode, or a new one."""
         last = self._innermost()._tokens.get(opcode)
         return self._emit(_AFTER_ALL, ()).instruction if last is None else last
 
     # ---- queues of the host -------------------------------------------------------------------------------------------
 
     def infeed(self, shape: ShapeLike, config: str = "") -> Op:
-        """Takes an item of this shape from the queue that the host fills. Raises BuilderError for nested tuples.
+        """Takes an item of this shape from the queue that the host fills.
+
+        Raises BuilderError for nested tuples.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,7 +71,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return item[0]
 
     def infeed_with_token(self, token: Operand, shape: ShapeLike, config: str = "") -> Op:
-        """As `infeed`, after a token; gives (data, token).
+        """Does the same as `infeed`, after a token; returns (data, token).
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -85,7 +88,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         )
 
     def outfeed(self, operand: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
-        """Appends the operand to the queue that the host reads; gives a token. Raises BuilderError for a shape that is not the operand's.
+        """Appends the operand to the queue that the host reads, and returns a token.
+
+        Raises BuilderError for a shape that is not the operand's.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -99,7 +104,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return token
 
     def outfeed_with_token(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike | None = None, outfeed_config: str = "") -> Op:
-        """As `outfeed`, after a token.
+        """Does the same as `outfeed`, after a token.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -117,7 +122,7 @@ class CommunicationMethods(CollectiveReductionMethods):
     # ---- channels -----------------------------------------------------------------------------------------------------
 
     def send(self, operand: Operand, handle: int) -> Op:
-        """Sends the operand through a channel, and waits until it is sent; gives a token.
+        """Sends the operand through a channel, waits until it is sent, and returns a token.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -128,7 +133,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.send_with_token(operand, Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), handle)
 
     def send_with_token(self, operand: Operand, token: Operand, handle: int) -> Op:
-        """As `send`, after a token.
+        """Does the same as `send`, after a token.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -139,7 +144,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.send_done(self.send_start(operand, token, handle))
 
     def send_to_host(self, operand: Operand, token: Operand, shape_with_layout: ShapeLike, handle: int) -> Op:
-        """As `send_with_token`, to the host; `shape_with_layout` is the operand's shape. Raises BuilderError for another shape.
+        """Does the same as `send_with_token`, to the host.
+
+        `shape_with_layout` is the operand's shape. Raises BuilderError for another shape.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -155,7 +162,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.send_done(self.send_start(Op(self._innermost(), x), token, handle, is_host_transfer=True))
 
     def send_start(self, operand: Operand, token: Operand, handle: int, *, is_host_transfer: bool = False) -> Op:
-        """Begins to send: HLO's `send`, `Send(HloInstruction operand, int64 channel_id)` in the documents. Gives (data, u32, token).
+        """Starts to send, and returns (data, u32, token): HLO's `send`.
+
+        In XLA's documentation, it is `Send(HloInstruction operand, int64 channel_id)`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -167,7 +176,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self._emit(_SEND, operands, {"channel_id": self._integer(handle, "handle"), "is_host_transfer": is_host_transfer})
 
     def send_done(self, context: Operand) -> Op:
-        """Waits for the end of a send, whose result is `context`; gives a token.
+        """Waits for the end of the send with the result `context`, and returns a token.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -190,7 +199,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.recv_with_token(Op(self._innermost(), self._emit(_AFTER_ALL, ()).instruction), shape, handle)[0]
 
     def recv_with_token(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """As `recv`, after a token; gives (data, token).
+        """Does the same as `recv`, after a token; returns (data, token).
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -201,7 +210,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.recv_done(self.recv_start(token, shape, handle))
 
     def recv_from_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """As `recv_with_token`, from the host.
+        """Does the same as `recv_with_token`, from the host.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -213,7 +222,9 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self.recv_done(self.recv_start(token, shape, handle, is_host_transfer=True))
 
     def recv_start(self, token: Operand, shape: ShapeLike, handle: int, *, is_host_transfer: bool = False) -> Op:
-        """Begins to receive: HLO's `recv`, `Recv(const Shape& shape, int64 channel_id)` in the documents. Gives (data, u32, token).
+        """Starts to receive, and returns (data, u32, token): HLO's `recv`.
+
+        In XLA's documentation, it is `Recv(const Shape& shape, int64 channel_id)`.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -226,7 +237,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         return self._emit(_RECV, (self._operand(token, "token"),), attributes, result)
 
     def recv_done(self, context: Operand) -> Op:
-        """Waits for the end of a recv, whose result is `context`; gives (data, token).
+        """Waits for the end of the recv with the result `context`, and returns (data, token).
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -255,9 +266,10 @@ class CommunicationMethods(CollectiveReductionMethods):
         has_side_effect: bool = False,
         attributes: Mapping[str, Any] | None = None,
     ) -> Op:
-        """Calls a function outside of HLO by name; `opaque` is its configuration, the backend_config of HLO's text.
+        """Calls a function outside of HLO by name.
 
-        `attributes` are other attributes of HLO's custom-call. Raises BuilderError for attributes that it does not have.
+        `opaque` is its configuration, the `backend_config` in HLO text. `attributes` are other
+        attributes of HLO's custom-call. Raises BuilderError for attributes that it does not have.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,4 +1,4 @@
-"""Products that are summed: dots."""
+"""Dots: sums of products."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ _DOT, _RAGGED_DOT, _SCALED_DOT = OPS["dot"], OPS["ragged-dot"], OPS["scaled-dot"
 
 
 class ContractionMethods(IndexingMethods):
-    """Dots. `preferred_element_type` is the type in which products are accumulated, and that of the result."""
+    """Dots: sums of products.
+
+    `preferred_element_type` is the type in which products are accumulated, and the type of the
+    result.
+    """
 
     def dot(self, lhs: Operand, rhs: Operand, precision_config: Precision = None, preferred_element_type: str | None = None) -> Op:
-        """Sums products over the second dimension of lhs, or the only one, and the first dimension of rhs.
+        """Sums products over the second (or only) dimension of lhs and the first dimension of rhs.
 
         Raises BuilderError for scalars, and for dimensions of different sizes.
 
@@ -39,9 +43,10 @@ class ContractionMethods(IndexingMethods):
         return self._dot(_DOT, (x, y), numbers, precision_config, preferred_element_type)
 
     def matmul(self, lhs: Operand, rhs: Operand) -> Op:
-        """The product of matrices or vectors, which `lhs @ rhs` gives; leading dimensions of more than two are batches, equal in both.
+        """Multiplies matrices or vectors, like `lhs @ rhs`.
 
-        Raises BuilderError for other ranks.
+        Leading dimensions in excess of two are batch dimensions, which must be the same in both
+        operands. Raises BuilderError for other ranks.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -70,9 +75,10 @@ class ContractionMethods(IndexingMethods):
         precision_config: Precision = None,
         preferred_element_type: str | None = None,
     ) -> Op:
-        """Sums products over the contracting dimensions, for each index of the batch dimensions and of the remaining ones.
+        """Sums products over the contracting dimensions, for each index of the other dimensions.
 
-        Raises BuilderError for dimension numbers that do not fit.
+        The others are the batch dimensions and the remaining dimensions of both operands. Raises
+        BuilderError for dimension numbers that do not fit the operands.
 
         >>> import hlotool
         >>> from hlotool.builder import DotDimensionNumbers
@@ -94,9 +100,10 @@ class ContractionMethods(IndexingMethods):
         precision_config: Precision = None,
         preferred_element_type: str | None = None,
     ) -> Op:
-        """A dot of operands whose blocks are multiplied by scales first; a scalar scale means that there is none.
+        """Computes a dot of operands whose blocks are first multiplied by scales.
 
-        Raises BuilderError if the sizes of an operand are no multiples of those of its scale.
+        A scalar scale means that the operand is not scaled. Raises BuilderError if the sizes of an
+        operand are not multiples of the sizes of its scale.
 
         >>> import hlotool
         >>> from hlotool.builder import DotDimensionNumbers
@@ -119,9 +126,9 @@ class ContractionMethods(IndexingMethods):
         precision_config: Precision = None,
         preferred_element_type: str | None = None,
     ) -> Op:
-        """A dot for each group, where one dimension of lhs is split into groups of the given sizes.
+        """Computes a dot per group: one dimension of lhs is split into groups of the given sizes.
 
-        Raises BuilderError for dimension numbers that do not fit.
+        Raises BuilderError for dimension numbers that do not fit the operands.
 
         >>> import hlotool
         >>> from hlotool.builder import DotDimensionNumbers, RaggedDotDimensionNumbers
@@ -163,10 +170,10 @@ class ContractionMethods(IndexingMethods):
         return self._emit(op, operands, attributes, self._accumulated(op, operands, attributes, element_type))
 
     def _accumulated(self, op: OpDef, operands: tuple[Instruction, ...], attributes: dict[str, Any], element_type: str | None) -> Shape | None:
-        """The inferred shape with the preferred element type; None if there is none."""
+        """Returns the inferred shape with the preferred element type, or None if none is given."""
         if element_type is None:
             return None
         if SHAPE_GUESSED in op.traits:
-            # XLA's parser takes a scale for the other operand.
+            # XLA's parser infers a wrong shape, since it mistakes a scale for the other operand.
             return self._retyped(self._required(op, operands, attributes, operands[0].shape), element_type)
         return self._retyped(self._guessed(op, operands, attributes), element_type)

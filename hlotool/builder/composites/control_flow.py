@@ -17,10 +17,15 @@ _CALL, _CONDITIONAL, _TUPLE, _WHILE = OPS["call"], OPS["conditional"], OPS["tupl
 
 
 class ControlFlowMethods(CommunicationMethods):
-    """Calls, conditionals and loops. Computations that they run may be functions of operations, which are traced."""
+    """Calls, conditionals and loops.
+
+    The computations that they run may be given as functions of operations, which are traced.
+    """
 
     def call(self, computation: Called, operands: Operands = ()) -> Op:
-        """Calls a computation with the operands. Raises BuilderError unless they have the shapes of its parameters.
+        """Calls a computation with the operands.
+
+        Raises BuilderError unless the operands have the shapes of the computation's parameters.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -31,9 +36,10 @@ class ControlFlowMethods(CommunicationMethods):
         return self._emit(_CALL, parts, {"to_apply": self._called(computation, [x.shape for x in parts], "computation")})
 
     def composite_call(self, computation: Called, operands: Operands, name: str, attributes: str | None = None, version: int | None = None) -> Op:
-        """Calls a computation that implements a named operation; `attributes` is a dictionary in text form, and `version` is 0 by default.
+        """Calls a computation that implements a named operation.
 
-        Raises BuilderError for an empty name and a negative version.
+        `attributes` is a dictionary in text form, and `version` is 0 by default. Raises
+        BuilderError for an empty name and for a negative version.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -60,10 +66,11 @@ class ControlFlowMethods(CommunicationMethods):
     @overload
     def conditional(self, branch_index: Operand, branch_computations: Sequence[Called], branch_operands: Operands) -> Op: ...
     def conditional(self, *arguments: Any, **named: Any) -> Op:
-        """Runs one of several computations, with the operand for it.
+        """Runs one of several computations with its operand.
 
-        A truth value chooses between two computations. An s32 index chooses from a list; out of range, it chooses the last one. Raises
-        BuilderError if a computation does not take its operand, or if the results have different shapes.
+        A truth value chooses between two computations. An s32 index chooses from a list; an index
+        out of range chooses the last one. Raises BuilderError if a computation does not take its
+        operand, or if the results have different shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -104,11 +111,12 @@ class ControlFlowMethods(CommunicationMethods):
     # ---- loops --------------------------------------------------------------------------------------------------------
 
     def while_(self, condition: Called, body: Called, init: Any) -> Any:
-        """Runs the body on the state, repeatedly while the condition holds, and returns the last state.
+        """Runs the body on the state while the condition holds, and returns the last state.
 
-        If `init` is a list or a tuple of operands, functions take an argument for each, the body returns as many values, and so does the
-        method; if it is a dictionary, they take arguments by name, and dictionaries are returned. Raises BuilderError if the body changes the
-        shapes of the state.
+        If `init` is a list or a tuple of operands, functions take one argument for each of them;
+        the body and this method return as many values. If `init` is a dictionary, functions take
+        arguments by name; the body and this method return dictionaries. Raises BuilderError if the
+        body changes the shapes of the state.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -134,7 +142,7 @@ class ControlFlowMethods(CommunicationMethods):
         return elements if names is None else dict(zip(names, elements, strict=True))
 
     def _loop_part(self, value: Called, state: Instruction, name: str, names: list[str] | None, count: int | None) -> Computation:
-        """The condition or the body; a function gets the parts of the state that the user has given."""
+        """Returns the condition or the body; a function gets the state in the form of `init`."""
         if not callable(value):
             return self._closed(value, name)
 

@@ -22,7 +22,11 @@ _CONVOLUTION = OPS["convolution"]
 
 
 class ConvolutionMethods(ContractionMethods):
-    """Convolutions. `preferred_element_type` is the type in which products are accumulated, and that of the result."""
+    """Convolutions.
+
+    `preferred_element_type` is the type in which products are accumulated, and the type of the
+    result.
+    """
 
     def conv(
         self,
@@ -38,9 +42,11 @@ class ConvolutionMethods(ContractionMethods):
         lhs_dilation: Sequence[int] | None = None,
         rhs_dilation: Sequence[int] | None = None,
     ) -> Op:
-        """A convolution with padding SAME or VALID and default dimensions: batch, feature, spatial; output feature, input feature, spatial.
+        """Computes a convolution with padding SAME or VALID and the default order of dimensions.
 
-        The dilations are in the documents of 2017 and 2019. Raises BuilderError for sizes that do not fit.
+        The order is batch, feature and spatial dimensions; in the kernel, output feature, input
+        feature and spatial dimensions. The dilations are arguments in XLA's documentation of 2017
+        and 2019. Raises BuilderError for sizes that do not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -67,7 +73,7 @@ class ConvolutionMethods(ContractionMethods):
         lhs_dilation: Sequence[int] | None = None,
         rhs_dilation: Sequence[int] | None = None,
     ) -> Op:
-        """As `conv`, with padding (low, high) for each spatial dimension.
+        """Computes a convolution like `conv`, with padding (low, high) for each spatial dimension.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -92,7 +98,7 @@ class ConvolutionMethods(ContractionMethods):
         precision_config: Precision = None,
         preferred_element_type: str | None = None,
     ) -> Op:
-        """As `conv`, with explicit dimension numbers.
+        """Computes a convolution like `conv`, with explicit dimension numbers.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -118,7 +124,7 @@ class ConvolutionMethods(ContractionMethods):
         precision_config: Precision = None,
         preferred_element_type: str | None = None,
     ) -> Op:
-        """As `conv`, with explicit padding and dimension numbers.
+        """Computes a convolution like `conv`, with explicit padding and dimension numbers.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -146,9 +152,11 @@ class ConvolutionMethods(ContractionMethods):
         preferred_element_type: str | None = None,
         window_reversal: Sequence[bool] | None = None,
     ) -> Op:
-        """A convolution with everything explicit: slides the kernel rhs over the spatial dimensions of lhs, and sums products.
+        """Slides the kernel rhs over the spatial dimensions of lhs, and sums products.
 
-        With dilation of lhs it is transposed, and with dilation of rhs atrous. Raises BuilderError for sizes that do not fit.
+        This is the form of a convolution in which all arguments are explicit. Dilation of lhs makes
+        it a transposed convolution, dilation of rhs an atrous one. Raises BuilderError for sizes
+        that do not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

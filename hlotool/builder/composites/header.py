@@ -1,4 +1,4 @@
-"""The header of a module."""
+"""Methods for the header of a module and the position of its entry computation."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from hlotool.shapes.values import DebugEntry, Recovery
 
 __all__ = ["HeaderMethods"]
 
-# XLA's text of names in these tables cannot always be read back.
+# Tables that may be given as rows, since XLA's text of their names cannot always be read back.
 _ROWS: dict[str, type] = {"origin_recovery_table": Recovery, "debug_attributes": DebugEntry}
 
 
 class HeaderMethods(ComputationMethods):
-    """The header of a module, and the place of its entry computation."""
+    """Methods for the header of a module and the position of its entry computation."""
 
     def set_header(self, attributes: Mapping[str, Any]) -> None:
-        """Sets attributes of the module's header, by their names in HLO's text; values are numbers, truth values, texts of HLO, or lists of rows.
+        """Sets attributes of the module's header, by their names in HLO text.
 
-        Raises BuilderError for attributes that modules do not have, and for texts that cannot be read.
+        Values are numbers, truth values, HLO text, or lists of rows. Raises BuilderError for
+        attributes that modules do not have, and for text that cannot be read.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")
@@ -46,9 +47,10 @@ class HeaderMethods(ComputationMethods):
                 self._refuse(violation, name)
 
     def set_stack_frames(self, text: str) -> None:
-        """Sets the tables of stack frames, FileNames to StackFrames, to which `stack_frame_id` in metadata refers, as they stand in HLO's text.
+        """Sets the stack frame tables, FileNames to StackFrames, as written in HLO text.
 
-        Raises BuilderError for text that cannot be read.
+        The field `stack_frame_id` of metadata refers to them. Raises BuilderError for text that
+        cannot be read.
         """
         try:
             self._state.module.stack_tables_text = as_stack_tables(self._instance(text, str, "text"))
@@ -56,7 +58,9 @@ class HeaderMethods(ComputationMethods):
             self._refuse(violation)
 
     def finish_entry(self, root: Any = None) -> Computation:
-        """Finishes the entry computation before others that come after it in the module's text; `build` does it otherwise.
+        """Finishes the entry computation, so that others can come after it in the module's text.
+
+        If this method is not called, `build` finishes the entry computation.
 
         >>> from hlotool.builder.builder import Builder
         >>> b = Builder("demo")

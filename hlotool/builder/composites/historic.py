@@ -1,4 +1,4 @@
-"""Names of the documents that are not those of the methods, and forms of 2017 and 2019."""
+"""Aliases of builder methods: other names in XLA's documentation, such as those of 2017."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["HistoricMethods"]
 
 
 class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
-    """Other names of operations in the documents."""
+    """Aliases of builder methods: other names of operations in XLA's documentation."""
 
     def logical_and(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """The name of `and_` in 2017 and 2019.
+        """Calls `and_`: the name in XLA's documentation of 2017 and 2019.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -28,7 +28,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.and_(lhs, rhs, broadcast_dimensions)
 
     def logical_or(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """The name of `or_` in 2017 and 2019.
+        """Calls `or_`: the name in XLA's documentation of 2017 and 2019.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -38,7 +38,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.or_(lhs, rhs, broadcast_dimensions)
 
     def logical_not(self, operand: Operand) -> Op:
-        """The name of `not_` in 2017 and 2019.
+        """Calls `not_`: the name in XLA's documentation of 2017 and 2019.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -48,7 +48,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.not_(operand)
 
     def concatenate(self, operands: Operands, dimension: int) -> Op:
-        """Another name of `concat_in_dim`, in all documents.
+        """Calls `concat_in_dim`: another name in all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -58,7 +58,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.concat_in_dim(operands, dimension)
 
     def concat(self, operands: Operands, dimension: int) -> Op:
-        """The name that the examples of all documents have for `concat_in_dim`.
+        """Calls `concat_in_dim`: the name in the examples of all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,7 +68,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.concat_in_dim(operands, dimension)
 
     def constant_literal(self, literal: Operand) -> Op:
-        """The name that the code in all documents has for `constant`.
+        """Calls `constant`: the name in the code of all versions of XLA's documentation.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -78,7 +78,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.constant(literal)
 
     def send_with_tokens(self, operand: Operand, token: Operand, handle: int) -> Op:
-        """The name that the document of 2025 also has for `send_with_token`.
+        """Calls `send_with_token`: another name in XLA's documentation of 2025.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -89,7 +89,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.send_with_token(operand, token, handle)
 
     def recv_with_tokens(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """The name that the document of 2025 also has for `recv_with_token`.
+        """Calls `recv_with_token`: another name in XLA's documentation of 2025.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -100,7 +100,7 @@ class HistoricMethods(RandomMethods, BinaryMethods, UnaryMethods):
         return self.recv_with_token(token, shape, handle)
 
     def recv_to_host(self, token: Operand, shape: ShapeLike, handle: int) -> Op:
-        """The name that the document of 2025 has for `recv_from_host`, by mistake.
+        """Calls `recv_from_host`: the name in XLA's documentation of 2025, by mistake.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,4 +1,4 @@
-"""Gather, scatter and sort."""
+"""Methods for gather, scatter and sort."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GATHER, _SCATTER, _SORT = OPS["gather"], OPS["scatter"], OPS["sort"]
 
 
 class IndexingMethods(ReductionMethods):
-    """Gather, scatter and sort."""
+    """Methods for gather, scatter and sort."""
 
     def gather(
         self,
@@ -29,9 +29,10 @@ class IndexingMethods(ReductionMethods):
         slice_sizes: Any,
         indices_are_sorted: bool = False,
     ) -> Op:
-        """Gathers slices of the operand, whose starts are index vectors in `start_indices`, clamped so that slices are in bounds.
+        """Gathers slices of the operand, which start at the index vectors in `start_indices`.
 
-        Raises BuilderError for dimension numbers that do not fit.
+        The indices are clamped so that all slices are in bounds. Raises BuilderError for dimension
+        numbers that do not fit.
 
         >>> import hlotool
         >>> from hlotool.builder import GatherDimensionNumbers
@@ -57,9 +58,11 @@ class IndexingMethods(ReductionMethods):
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Op:
-        """Combines updates with the operands at index vectors; `update_computation` takes the current values and then the updates.
+        """Combines the operands with updates at index vectors.
 
-        Updates that are out of bounds are skipped. Raises BuilderError for dimension numbers or computations that do not fit.
+        `update_computation` takes the current values and then the updates. Updates that are out of
+        bounds are skipped. Raises BuilderError for dimension numbers or computations that do not
+        fit.
 
         >>> import hlotool
         >>> from hlotool.builder import ScatterDimensionNumbers
@@ -80,7 +83,7 @@ class IndexingMethods(ReductionMethods):
         return self._emit(_SCATTER, (*arrays, indices, *changes), attributes)
 
     def _fields(self, kind: type[Numbers], value: Numbers | dict[str, Any], argument: str = "dimension_numbers") -> dict[str, Any]:
-        """Dimension numbers by name, as the record or as a dictionary; lists become tuples."""
+        """Returns dimension numbers given as a record or a dictionary; lists become tuples."""
         if isinstance(value, dict):
             try:
                 value = kind(**value)
@@ -93,8 +96,10 @@ class IndexingMethods(ReductionMethods):
     def sort(self, operands: Operands, comparator: Called | Op | None = None, dimension: int = -1, is_stable: bool = False) -> Op:
         """Sorts the operands along one dimension, all in the same order.
 
-        `comparator` takes two elements of the first operand, two of the second, and so on; by default, the first operand is sorted in ascending
-        order. Several operands give a tuple. `sort(keys, values)` is the form of 2019. Raises BuilderError if the comparator does not fit.
+        `comparator` takes two elements of the first operand, two of the second, and so on. By
+        default, the first operand is sorted in ascending order. Several operands give a tuple.
+        `sort(keys, values)` is the form of 2019. Raises BuilderError if the comparator does not
+        fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,4 +1,4 @@
-"""Random numbers."""
+"""Methods for random numbers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ _RNG, _RNG_BITS, _RNG_STATE = OPS["rng"], OPS["rng-bit-generator"], OPS["rng-get
 
 
 class RandomMethods(ControlFlowMethods):
-    """Random numbers. The generator of `rng_uniform` and `rng_normal` is unspecified."""
+    """Methods for random numbers; `rng_uniform` and `rng_normal` use an unspecified generator."""
 
     def rng_get_and_update_state(self, delta: int) -> Op:
-        """The device's random state of 128 bits, to which `delta` is added afterwards; for dumps, users write `rng_bit_generator`.
+        """Returns the device's random state of 128 bits, and then adds `delta` to it.
 
-        As on XLA:CPU, each instruction has a state of its own. Raises BuilderError for a delta that is no integer.
+        The instruction appears in dumps; users write `rng_bit_generator`. As on XLA:CPU, each
+        instruction has its own state. Raises BuilderError for a delta that is not an integer.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -31,9 +32,10 @@ class RandomMethods(ControlFlowMethods):
         return self._emit(_RNG_STATE, (), {"delta": self._integer(delta, "delta")}, array_shape("u64", (2,)))
 
     def rng_uniform(self, a: Operand, b: Operand, shape: ShapeLike) -> Op:
-        """Random numbers from the interval [a, b), whose limits are scalars of the shape's element type.
+        """Generates random numbers, uniformly distributed in the interval [a, b).
 
-        Raises BuilderError for limits of other types.
+        The limits are scalars of the shape's element type. Raises BuilderError for limits of other
+        types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -44,9 +46,10 @@ class RandomMethods(ControlFlowMethods):
         return self._random(a, b, ("a", "b"), shape, "rng_uniform")
 
     def rng_normal(self, mu: Operand, sigma: Operand, shape: ShapeLike) -> Op:
-        """Random numbers with mean `mu` and standard deviation `sigma`, scalars of the shape's element type, which is a float.
+        """Generates normally distributed random numbers.
 
-        Raises BuilderError for other types.
+        The mean `mu` and the standard deviation `sigma` are scalars of the shape's element type,
+        which is a float. Raises BuilderError for other types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -62,9 +65,10 @@ class RandomMethods(ControlFlowMethods):
         return self._emit(_RNG, operands, {"distribution": distribution}, result)
 
     def rng_bernoulli(self, mean: Operand, shape: ShapeLike) -> Op:
-        """Ones with probability `mean`, a scalar, and zeros otherwise, in an array of u32: an operation of 2017 that HLO does not have.
+        """Generates a u32 array of random ones, with probability `mean`, and zeros.
 
-        It compares numbers of `rng_uniform` with the mean. Raises BuilderError for another shape's type.
+        `mean` is a scalar. The operation is from 2017, and HLO does not have it: numbers of
+        `rng_uniform` are compared with the mean. Raises BuilderError for a shape of another type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -78,9 +82,10 @@ class RandomMethods(ControlFlowMethods):
         return self.convert_element_type(drawn < Op(self._innermost(), probability), "u32")
 
     def rng_bit_generator(self, algorithm: str, initial_state: Operand, shape: ShapeLike) -> Op:
-        """Random bits by an algorithm: rng_default, rng_three_fry or rng_philox; gives (new state, bits).
+        """Generates random bits with a given algorithm, and returns (new state, bits).
 
-        The names of the documents, such as RNG_PHILOX, are accepted, too. Raises BuilderError for other names.
+        The algorithm is rng_default, rng_three_fry or rng_philox; the names in XLA's documentation,
+        such as RNG_PHILOX, are accepted, too. Raises BuilderError for other names.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,4 +1,4 @@
-"""Methods that apply a computation of scalars, or of slices, to arrays."""
+"""Methods that apply a computation of scalars or of slices to arrays."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ _SELECT_AND_SCATTER = OPS["select-and-scatter"]
 
 
 class ReductionMethods(SlicingMethods):
-    """Methods that apply a computation of scalars, or of slices, to arrays."""
+    """Methods that apply a computation of scalars or of slices to arrays."""
 
     def reduce(self, operands: Operands, init_values: Operands, computation: Called, dimensions_to_reduce: Sequence[int]) -> Op:
-        """Combines the elements along the given dimensions; `computation` takes the accumulators and then the elements, all scalars.
+        """Combines the elements along the given dimensions.
 
-        Several operands have an init value each, and give a tuple. Raises BuilderError if the computation does not fit, and for dimensions that
-        do not exist.
+        `computation` takes the accumulators and then the elements, all of them scalars. Each
+        operand has an initial value; several operands give a tuple. Raises BuilderError if the
+        computation does not fit, and for dimensions that do not exist.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -46,7 +47,9 @@ class ReductionMethods(SlicingMethods):
         return self._emit(_REDUCE, (*inputs, *inits), {"dimensions": dimensions, "to_apply": reducer})
 
     def reduce_all(self, operand: Operands, init_value: Operands, computation: Called) -> Op:
-        """Combines all elements: `reduce` over all dimensions. Raises BuilderError if the computation does not fit.
+        """Combines all elements: `reduce` over all dimensions.
+
+        Raises BuilderError if the computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -78,9 +81,11 @@ class ReductionMethods(SlicingMethods):
         base_dilations: Sequence[int] | None = None,
         window_dilations: Sequence[int] | None = None,
     ) -> Op:
-        """Combines the elements in each position of a window. `padding` is SAME, VALID, or (low, high) for each dimension.
+        """Combines the elements inside the window at each of its positions.
 
-        Several operands give a tuple, as in `reduce`. Raises BuilderError for lists of other lengths, and if the computation does not fit.
+        `padding` is SAME, VALID, or (low, high) for each dimension. Several operands give a tuple,
+        as in `reduce`. Raises BuilderError for lists of other lengths, and if the computation does
+        not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -127,9 +132,11 @@ class ReductionMethods(SlicingMethods):
         init_value: Operand,
         scatter: Called,
     ) -> Op:
-        """Selects an element in each window by `select`, and combines the window's value of `source` with it by `scatter`.
+        """Scatters values of `source` to the elements that `select` selects in each window.
 
-        Raises BuilderError if the source has another shape than the window's positions, and if a computation does not fit.
+        `scatter` combines the result at the selected element, initially `init_value`, with the
+        value of `source` for the window. Raises BuilderError if the shape of `source` is not that
+        of the window positions, and if a computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -147,9 +154,10 @@ class ReductionMethods(SlicingMethods):
         return self._emit(_SELECT_AND_SCATTER, (x, y, init), {"window": window, "select": chooser, "scatter": combiner})
 
     def map(self, operands: Operands, computation: Called, dimensions: Sequence[int] | None = None, static_operands: Operands = ()) -> Op:
-        """Applies a computation of scalars to the elements of the operands at each index; `dimensions` must be all of them, in order.
+        """Applies a computation of scalars to the elements of the operands at each index.
 
-        Scalars in `static_operands` are passed to every call, after the elements. Raises BuilderError if the computation does not fit.
+        `dimensions` must list all dimensions, in order. Scalars in `static_operands` are passed to
+        every call, after the elements. Raises BuilderError if the computation does not fit.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -166,9 +174,11 @@ class ReductionMethods(SlicingMethods):
     def scan(
         self, inputs: Operands, inits: Operands, to_apply: Called, scan_dimension: int, is_reverse: bool = False, is_associative: bool | None = None
     ) -> Op:
-        """Iterates along one dimension: `to_apply` takes slices of the inputs and carried values, and returns outputs and new carried values.
+        """Iterates along one dimension, with carried values.
 
-        The result is a tuple of the stacked outputs and the last carried values. `is_associative` is a promise, None if it is not known. Raises
+        `to_apply` takes slices of the inputs and carried values, and returns outputs and new
+        carried values. The result is a tuple of the stacked outputs and the last carried values.
+        `is_associative` promises that `to_apply` is associative; None if this is not known. Raises
         BuilderError if the computation does not fit.
 
         >>> import hlotool
@@ -193,7 +203,9 @@ class ReductionMethods(SlicingMethods):
 
 
 def scalars_of(operands: Sequence[Instruction]) -> list[Shape]:
-    """The parameters of a computation of scalars that is applied to the elements of operands. Values without elements stay as they are.
+    """Returns the parameter shapes of a computation that is applied to the elements of operands.
+
+    Shapes other than arrays are unchanged.
 
     >>> scalars_of([])
     []
@@ -202,6 +214,6 @@ def scalars_of(operands: Sequence[Instruction]) -> list[Shape]:
 
 
 def _without(shape: Shape, dimension: int) -> Shape:
-    """The shape of a slice at one index of a dimension, which it does not have."""
+    """Returns the shape of a slice at one index of a dimension, without that dimension."""
     kept = [bound for k, bound in enumerate(bounds(shape)) if k != dimension]
     return array_shape(shape.element_type, tuple(size for size, _ in kept), tuple(dynamic for _, dynamic in kept))

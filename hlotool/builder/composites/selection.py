@@ -1,4 +1,4 @@
-"""Comparison by direction, selection, limits, and conversions of element types."""
+"""Methods for comparison, selection, limits and conversions of element types."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _TUPLE = OPS["tuple"]
 
 
 class SelectionMethods(ComputationMethods):
-    """Comparison by direction, selection, limits, and conversions of element types."""
+    """Methods for comparison, selection, limits and conversions of element types."""
 
     def compare(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int], direction: str, type: str | None = None) -> Op:  # noqa: A002
-        """Compares each pair of elements by `direction` (EQ, NE, GE, GT, LE, LT); `type` TOTALORDER also orders NaNs and signed zeros.
+        """Compares each pair of elements by `direction` (EQ, NE, GE, GT, LE, LT).
 
-        Raises BuilderError for operands that are not compatible, and for a `type` that is not one of the operands' element type.
+        `type` TOTALORDER also orders NaNs and signed zeros. Raises BuilderError for operands that
+        are not compatible, and for a `type` that the operands' element type does not have.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -42,10 +43,11 @@ class SelectionMethods(ComputationMethods):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, attributes)
 
     def clamp(self, min: Operand, operand: Operand, max: Operand) -> Op:  # noqa: A002
-        """Limits the operand to the range from `min` to `max`, arrays of its shape or scalars.
+        """Limits the operand to the range from `min` to `max`.
 
-        If `min` is greater than `max`, the result is `max`. The document of 2017 has another order of arguments. Raises BuilderError for
-        limits of other types or shapes.
+        Both limits are arrays of the operand's shape, or scalars. If `min` is greater than `max`,
+        the result is `max`. In XLA's documentation of 2017, the order of the arguments is
+        different. Raises BuilderError for limits of other types or shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -56,10 +58,12 @@ class SelectionMethods(ComputationMethods):
         return self._emit(_CLAMP, (self._operand(min, "min", x.shape), x, self._operand(max, "max", x.shape)))
 
     def select(self, pred: Operand, on_true: Operand, on_false: Operand) -> Op:
-        """The elements of `on_true` where `pred` is true, and those of `on_false` elsewhere; a scalar `pred` selects all of them.
+        """Selects elements of `on_true` where `pred` is true, and of `on_false` elsewhere.
 
-        A number in place of a branch is repeated to the shape of the other branch or of `pred`; operations must have the same shape. Tuples are
-        selected element by element, since HLO does not select tuples. Raises BuilderError for branches of different shapes.
+        A scalar `pred` selects all elements. A number given as a branch is repeated to the shape of
+        the other branch or of `pred`; operations must have the same shape. Tuples are selected
+        element by element, since HLO's select does not take tuples. Raises BuilderError for
+        branches of different shapes.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -87,7 +91,7 @@ class SelectionMethods(ComputationMethods):
         return self._emit(_TUPLE, tuple(parts))
 
     def _pair(self, first: Any, second: Any, names: tuple[str, str]) -> tuple[Instruction, Instruction]:
-        """Two operands, where a number has the type of the other one."""
+        """Returns the instructions of two operands; a number gets the type of the other operand."""
         if isinstance(second, Op) and not isinstance(first, Op):
             y = self._operand(second, names[1])
             return self._operand(first, names[0], y.shape), y
@@ -95,9 +99,10 @@ class SelectionMethods(ComputationMethods):
         return x, self._operand(second, names[1], x.shape)
 
     def round(self, operand: Operand) -> Op:
-        """Nearest integer, ties away from zero: another name of `round_nearest_afz`.
+        """Rounds to the nearest integer, ties away from zero.
 
-        Raises BuilderError unless the operand has floating-point elements.
+        This is another name of `round_nearest_afz`. Raises BuilderError unless the operand has
+        floating-point elements.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -109,8 +114,9 @@ class SelectionMethods(ComputationMethods):
     def convert_element_type(self, operand: Operand, new_element_type: str) -> Op:
         """Converts each value to another element type.
 
-        Floats that become integers are truncated toward zero and limited to the range of the type, and NaN becomes 0. Integers that become
-        narrower keep their low bits. Raises BuilderError for an unknown type, and for operands that are not arrays.
+        A conversion from floats to integers truncates toward zero and saturates at the limits of
+        the type; NaN becomes 0. A conversion to a narrower integer type keeps the low bits. Raises
+        BuilderError for an unknown type, and for operands that are not arrays.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -121,9 +127,10 @@ class SelectionMethods(ComputationMethods):
         return self._emit(_CONVERT, (x,), None, self._retyped(x.shape, new_element_type))
 
     def bitcast_convert_type(self, operand: Operand, new_element_type: str) -> Op:
-        """Reads the bits as elements of another type: a narrower type adds a last dimension, and a wider one removes it.
+        """Reinterprets the bits as elements of another type.
 
-        Raises BuilderError if the bits do not fit, and between real and complex types.
+        A narrower type adds a last dimension, and a wider type removes it. Raises BuilderError if
+        the bits do not fit, and for conversions between real and complex types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -134,13 +141,14 @@ class SelectionMethods(ComputationMethods):
         ((1, 2), (1,))
         """
         x = self._operand(operand, "operand")
-        # The verifier gives the dimensions that follow from the type.
+        # The verifier knows the dimensions that follow from the type.
         target = self._retyped(x.shape, new_element_type)
         return self._emit(_BITCAST_CONVERT, (x,), None, self._required(_BITCAST_CONVERT, (x,), {}, target))
 
     def stochastic_convert(self, operand: Operand, random: Operand, new_element_type: str) -> Op:
-        """Converts floats to a narrower type, rounding up or down by random bits: unsigned integers of the operand's width and shape.
+        """Converts floats to a narrower type, rounding up or down at random.
 
+        `random` contains the random bits: unsigned integers with the operand's width and shape.
         Raises BuilderError for other operands.
 
         >>> import hlotool
@@ -153,8 +161,8 @@ class SelectionMethods(ComputationMethods):
         return self._emit(_STOCHASTIC, (x, bits), None, self._retyped(x.shape, new_element_type))
 
     def _retyped(self, shape: Shape, element_type: str) -> Shape:
-        """An array of the same dimensions and another element type."""
+        """Returns an array shape with the same dimensions and another element type."""
         known = isinstance(element_type, str) and element_type in ELEMENT_TYPES and array_shape(element_type).is_array
-        self._require(known, "S036", "new_element_type", f"'{element_type}' is not an element type", 'such as "f32", "s32" or "pred"')
+        self._require(known, "S036", "new_element_type", f"'{element_type}' is not an element type", 'give one such as "f32", "s32" or "pred"')
         self._require(shape.is_array, "T099", "operand", f"expected an array, got {shape.text_without_layout}")
         return array_shape(element_type, shape.dimensions, shape.dynamic)

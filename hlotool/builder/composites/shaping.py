@@ -1,4 +1,4 @@
-"""Methods that repeat or arrange elements, and those that make arrays of numbers."""
+"""Methods that repeat or rearrange elements or make arrays of numbers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _GET_SIZE, _SET_SIZE = OPS["get-dimension-size"], OPS["set-dimension-size"]
 
 
 class ShapingMethods(SelectionMethods):
-    """Methods that repeat or arrange elements, and those that make arrays of numbers."""
+    """Methods that repeat or rearrange elements or make arrays of numbers."""
 
     def broadcast(self, operand: Operand, broadcast_sizes: Sequence[int]) -> Op:
-        """Repeats the operand along new dimensions of the given sizes, which are put before its own.
+        """Repeats the operand along new dimensions of the given sizes, which come before its own.
 
         Raises BuilderError for negative sizes.
 
@@ -45,9 +45,11 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_BROADCAST, (x,), {"dimensions": tuple(range(len(sizes), len(new)))}, shape)
 
     def broadcast_in_dim(self, operand: Operand, out_dim_size: Sequence[int], broadcast_dimensions: Sequence[int]) -> Op:
-        """Repeats the operand to an array of sizes `out_dim_size`, in which its dimension k is dimension `broadcast_dimensions[k]`.
+        """Repeats the operand to an array of sizes `out_dim_size`.
 
-        Dimensions of size 1 are repeated. Raises BuilderError for other sizes, and unless the dimensions are strictly increasing.
+        Dimension k of the operand becomes dimension `broadcast_dimensions[k]` of the result; a
+        dimension of size 1 is repeated. Raises BuilderError for other sizes, and unless the
+        dimensions are strictly increasing.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -68,8 +70,8 @@ class ShapingMethods(SelectionMethods):
     def reshape(self, operand: Operand, dimensions: Sequence[int] | None = None, new_sizes: Sequence[int] | None = None) -> Op:
         """Arranges the elements, in row-major order, in an array of sizes `dimensions`.
 
-        The older form with `new_sizes` as well is a transpose by `dimensions` before a reshape to `new_sizes`. Raises BuilderError for another
-        number of elements.
+        In the older form, which also has `new_sizes`, the operand is transposed by `dimensions` and
+        then reshaped to `new_sizes`. Raises BuilderError for another number of elements.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -90,9 +92,10 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, given[-1]))
 
     def reshape_explicit(self, shape: ShapeLike, operand: Operand) -> Op:
-        """Arranges the elements in an array of an explicit shape, which may have dynamic dimensions and a layout: `Reshape(shape, operand)`.
+        """Arranges the elements in an array of an explicit shape: `Reshape(shape, operand)`.
 
-        Raises BuilderError for another number of elements or another type.
+        The shape may have dynamic dimensions and a layout. Raises BuilderError for another number
+        of elements or another type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -106,7 +109,7 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_RESHAPE, (self._operand(operand, "operand"),), None, self._shape(shape))
 
     def collapse(self, operand: Operand, dimensions: Sequence[int]) -> Op:
-        """Joins adjacent dimensions to one; without dimensions, or with one, the operand is returned.
+        """Joins adjacent dimensions into one; with fewer than two dimensions, returns the operand.
 
         Raises BuilderError unless the dimensions are in order and without gaps.
 
@@ -122,7 +125,7 @@ class ShapingMethods(SelectionMethods):
         numbers, sizes = self._dimensions(dimensions, x.shape.rank, "dimensions"), x.shape.dimensions
         adjacent = list(numbers) == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
         known = not numbers or (numbers[0] >= 0 and numbers[-1] < x.shape.rank)
-        message = f"dimensions must be consecutive ones of {x.shape.text_without_layout}, got {list(numbers)}"
+        message = f"dimensions must be consecutive dimensions of {x.shape.text_without_layout}, got {list(numbers)}"
         self._require(adjacent and known, "T021", "dimensions", message)
         if len(numbers) < 2:
             return Op(self._innermost(), x)
@@ -130,9 +133,10 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_RESHAPE, (x,), None, array_shape(x.shape.element_type, joined))
 
     def dynamic_reshape(self, operand: Operand, dim_sizes: Operands, new_size_bounds: Sequence[int], dims_are_dynamic: Sequence[bool]) -> Op:
-        """Arranges the elements in dimensions whose actual sizes are s32 scalars, with the given bounds.
+        """Arranges the elements in dimensions with the given bounds.
 
-        Raises BuilderError if the bounds have another number of elements than the operand.
+        The actual sizes are s32 scalars. Raises BuilderError if the bounds give a number of
+        elements other than the operand's.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -145,13 +149,14 @@ class ShapingMethods(SelectionMethods):
         """
         x, sizes = self._operand(operand, "operand"), self._operands(dim_sizes, "dim_sizes")
         limits, marks = self._integers(new_size_bounds, "new_size_bounds"), tuple(map(bool, self._list(dims_are_dynamic, "dims_are_dynamic")))
-        self._require(len(limits) == len(marks), "T090", "dims_are_dynamic", f"expected {len(limits)} entries, one for each bound, got {len(marks)}")
+        self._require(len(limits) == len(marks), "T090", "dims_are_dynamic", f"expected one entry per bound ({len(limits)}), got {len(marks)}")
         return self._emit(_DYNAMIC_RESHAPE, (x, *sizes), None, array_shape(x.shape.element_type, limits, marks))
 
     def transpose(self, operand: Operand, permutation: Sequence[int]) -> Op:
-        """Permutes the dimensions: dimension k of the result is dimension `permutation[k]` of the operand.
+        """Permutes the dimensions.
 
-        Raises BuilderError unless it is a permutation.
+        Dimension k of the result is dimension `permutation[k]` of the operand. Raises BuilderError
+        unless `permutation` is a permutation of the dimension numbers.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -165,14 +170,19 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_TRANSPOSE, (x,), {"dimensions": order}, self._transposed(x.shape, order))
 
     def _transposed(self, shape: Shape, order: Sequence[int]) -> Shape | None:
-        """The transposed shape in row-major order, as XLA's builder makes it; None if the order is wrong, which inference reports."""
+        """Returns the transposed shape in row-major order, as XLA's builder makes it.
+
+        The result is None for a wrong order, which inference reports.
+        """
         if not shape.is_array or sorted(order) != list(range(shape.rank)):
             return None
         sizes = bounds(shape)
         return array_shape(shape.element_type, tuple(sizes[k][0] for k in order), tuple(sizes[k][1] for k in order))
 
     def rev(self, operand: Operand, dimensions: Sequence[int]) -> Op:
-        """Reverses the order of the elements along the given dimensions. Raises BuilderError for dimensions that do not exist.
+        """Reverses the order of the elements along the given dimensions.
+
+        Raises BuilderError for dimensions that do not exist.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -196,9 +206,10 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_TUPLE, self._operands(elements, "elements"))
 
     def iota(self, shape: ShapeLike, iota_dimension: int = 0) -> Op:
-        """An array with the index of each element along one dimension; `iota("s32", 5)`, a type and a size, is the form of 2019.
+        """Makes an array that contains the index of each element along one dimension.
 
-        Raises BuilderError for scalars, and for arrays of truth values.
+        `iota("s32", 5)`, with a type and a size, is the form of 2019. Raises BuilderError for
+        scalars, and for arrays of truth values.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -215,7 +226,9 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_IOTA, (), {"iota_dimension": self._dimension(iota_dimension, result.rank, "iota_dimension")}, result)
 
     def get_dimension_size(self, operand: Operand, dimension: int) -> Op:
-        """The actual size of one dimension, an s32 scalar. Raises BuilderError for dimensions that do not exist.
+        """Returns the actual size of one dimension, an s32 scalar.
+
+        Raises BuilderError for dimensions that do not exist.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -227,9 +240,10 @@ class ShapingMethods(SelectionMethods):
         return self._emit(_GET_SIZE, (x,), {"dimensions": (self._dimension(dimension, x.shape.rank, "dimension"),)})
 
     def set_dimension_size(self, operand: Operand, val: Operand, dimension: int) -> Op:
-        """Sets the actual size of one dimension to an s32 scalar; its bound is unchanged, and the elements beyond are ignored later.
+        """Sets the actual size of one dimension to an s32 scalar.
 
-        Raises BuilderError for dimensions that do not exist, and for sizes of other types.
+        The bound is unchanged, and later operations ignore the elements beyond the size. Raises
+        BuilderError for dimensions that do not exist, and for sizes of other types.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

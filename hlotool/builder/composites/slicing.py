@@ -1,4 +1,4 @@
-"""Methods that take parts of arrays, or put parts together."""
+"""Methods that take parts of arrays or join parts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _PAD, _RESHAPE, _SLICE = OPS["pad"], OPS["reshape"], OPS["slice"]
 
 
 class SlicingMethods(ShapingMethods):
-    """Methods that take parts of arrays, or put parts together."""
+    """Methods that take parts of arrays or join parts."""
 
     def slice(self, operand: Operand, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None) -> Op:
-        """Takes, in each dimension, every stride-th element from the start on and before the limit; strides are 1 by default.
+        """Takes every stride-th element from the start index up to the limit of each dimension.
 
-        Raises BuilderError for ranges that are not in the operand.
+        The limits are exclusive. Strides are 1 by default. Raises BuilderError for ranges that are
+        not in the operand.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -38,13 +39,14 @@ class SlicingMethods(ShapingMethods):
         steps = (1,) * len(starts) if strides is None else self._integers(strides, "strides")
         for name, values in (("limit_indices", limits), ("strides", steps)):
             same = len(values) == len(starts)
-            self._require(same, "T025", name, f"expected {len(starts)} entries, as many as start_indices, got {len(values)}")
+            self._require(same, "T025", name, f"expected as many entries as start_indices ({len(starts)}), got {len(values)}")
         return self._emit(_SLICE, (x,), {"slice": tuple(map(SliceRange, starts, limits, steps))})
 
     def part(self, operand: Operand, index: Any) -> Op:
-        """A part of an array, given as in Python: `b.part(x, (0, slice(1, 3)))` is `x[0, 1:3]`. A number removes its dimension.
+        """Takes a part of an array, indexed as in Python.
 
-        Raises BuilderError for indices that are out of range, and for negative steps.
+        `b.part(x, (0, slice(1, 3)))` is `x[0, 1:3]`. A number removes its dimension. Raises
+        BuilderError for indices that are out of range, and for negative steps.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -63,10 +65,10 @@ class SlicingMethods(ShapingMethods):
         return Op(self._innermost(), x)
 
     def dynamic_slice(self, operand: Operand, start_indices: Operands, slice_sizes: Sequence[int]) -> Op:
-        """A slice that starts at indices computed at run time, which are clamped so that it is in bounds.
+        """Takes a slice at indices computed at run time, which are clamped so that it is in bounds.
 
-        `start_indices` are integral scalars, one for each dimension, or, as in older documents, one vector. Raises BuilderError for sizes that
-        are larger than the operand's.
+        `start_indices` are integer scalars, one for each dimension, or a single vector, as in older
+        documentation. Raises BuilderError for sizes that are larger than the operand's.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -79,9 +81,10 @@ class SlicingMethods(ShapingMethods):
         return self._emit(_DYNAMIC_SLICE, (x, *starts), {"dynamic_slice_sizes": self._integers(slice_sizes, "slice_sizes")})
 
     def dynamic_update_slice(self, operand: Operand, update: Operand, start_indices: Operands) -> Op:
-        """The operand with a slice replaced by `update`, at indices computed at run time, which are clamped so that it is in bounds.
+        """Replaces a slice of the operand by `update`, at indices computed at run time.
 
-        `start_indices` are as in `dynamic_slice`. Raises BuilderError for an update that is larger than the operand.
+        `start_indices` are given as in `dynamic_slice`, and are clamped so that the slice is in
+        bounds. Raises BuilderError for an update that is larger than the operand.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -92,10 +95,12 @@ class SlicingMethods(ShapingMethods):
         return self._emit(_DYNAMIC_UPDATE_SLICE, (x, new, *self._operands(start_indices, "start_indices")))
 
     def pad(self, operand: Operand, padding_value: Operand, padding_config: Any) -> Op:
-        """Adds the padding value around the operand and between its elements; negative padding removes elements.
+        """Adds the padding value around the operand and between its elements.
 
-        `padding_config` has (edge_padding_low, edge_padding_high) or (low, high, interior_padding) for each dimension, or is HLO's text, as in
-        "1_2x0_0_1". Raises BuilderError if it has another length, and for negative interior padding.
+        Negative padding removes elements. `padding_config` contains (edge_padding_low,
+        edge_padding_high) or (low, high, interior_padding) for each dimension, or is HLO text such
+        as "1_2x0_0_1". Raises BuilderError if it has another length, and for negative interior
+        padding.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -116,7 +121,9 @@ class SlicingMethods(ShapingMethods):
         return PaddingDimension(*numbers)
 
     def concat_in_dim(self, operands: Operands, dimension: int) -> Op:
-        """Joins the operands along one dimension. Raises BuilderError if their other dimensions or their types differ.
+        """Joins the operands along one dimension.
+
+        Raises BuilderError if their other dimensions or their types differ.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

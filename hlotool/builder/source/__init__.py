@@ -1,1 +1,1 @@
-"""Prints modules as Python code: calls of `hlotool.Builder` that make the module again."""
+"""Prints modules as Python code: calls of `hlotool.Builder` that rebuild the module."""

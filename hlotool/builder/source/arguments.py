@@ -1,7 +1,9 @@
-"""The calls of builders' methods that may make an instruction, with arguments from its operands, its attributes and its shape.
+"""Candidate calls of builder methods that may make an instruction.
 
-Which arguments a method has follows from its signature, and most of them are operands or attributes of its opcode, by their names. The table has
-the others. Nothing here is exact: each call is tried before it is written.
+Arguments come from the instruction's operands, attributes and shape. The signature of a method
+gives its parameters, most of which have the names of operands or attributes of its opcode; the
+tables here contain the others. The calls need not be exact: each call is tried before it is
+written.
 """
 
 from __future__ import annotations
@@ -57,7 +59,7 @@ _CONDITIONAL_FORMS = {False: _named(BY_INDEX), True: _named(BY_PREDICATE)}
 
 
 def _slots(numbers: Sequence[int]) -> Any:
-    """Operands as a list, or a single one by itself."""
+    """Returns operands as a list, or a single operand by itself."""
     return Slot(numbers[0]) if len(numbers) == 1 else [Slot(k) for k in numbers]
 
 
@@ -74,7 +76,7 @@ def _slot(number: int) -> Source:
 
 
 def _half(second: int) -> Source:
-    """Half of the operands, such as the initial values of a reduction."""
+    """Returns a source for one half of the operands, such as the initial values of a reduction."""
 
     def half(x: Instruction) -> Any:
         count = len(x.operands) // 2
@@ -92,7 +94,7 @@ def _carries(x: Instruction) -> int:
 
 
 def _window(field: str) -> Source:
-    """A field of each dimension of the window; absent if all have the default."""
+    """Returns a source for one field of all window dimensions; absent if all have the default."""
     return lambda x: _unless([getattr(row, field) for row in x.attributes.get("window", ())], 1 if field != "window_reversal" else False)
 
 
@@ -101,7 +103,7 @@ def _unless(values: list[Any], default: Any) -> Any:
 
 
 def _numbers(kind: type[Record], x: Instruction) -> Record:
-    """Dimension numbers whose fields are called like the attributes."""
+    """Returns dimension numbers whose fields have the names of the attributes."""
     return kind(**{name: x.attributes[name] for name in kind._fields if name in x.attributes})
 
 
@@ -134,7 +136,7 @@ def _accuracy(x: Instruction) -> Any:
 
 
 def _shards(x: Instruction) -> int:
-    """How many parts a collective joins or splits."""
+    """Returns the number of parts that a collective joins or splits."""
     dimension: int = x.attributes["dimensions"][0]
     result, operand = x.shape, x.operands[0].shape
     sizes = [(result.elements[0] if result.is_tuple else result).dimensions[dimension], operand.dimensions[dimension]]
@@ -147,7 +149,7 @@ def _group_size(x: Instruction) -> int:
 
 
 def _reduced(x: Instruction) -> int:
-    """How many operands a collective-reduce combines: all, except for the roots."""
+    """Returns the number of operands that a collective-reduce combines: all except the roots."""
     return len(x.operands) - bool(x.attributes.get("has_dynamic_root"))
 
 
@@ -205,10 +207,10 @@ _EVERYWHERE: dict[str, Source] = {
     "handle": lambda x: x.attributes.get("channel_id", _ABSENT),
     "shard_count": _shards,
     "context": _slot(0),
-    # Instructions have operands of one shape already.
+    # The operands of an instruction already have the same shape.
     "broadcast_dimensions": lambda x: _ABSENT,
 }
-"""Arguments by their names, of all methods."""
+"""Arguments by name, for all methods."""
 
 _BY_OPCODE: dict[str, dict[str, Source]] = {
     "after-all": {"tokens": _all},
@@ -236,7 +238,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
         "has_side_effect": lambda x: x.attributes.get("custom_call_has_side_effect", _ABSENT),
         "opaque": _opaque,
         "attributes": _other_custom_call_attributes,
-        # A layout that is not written is none that is required.
+        # The layout is always written, since a missing one would mean that none is required.
         "shape": lambda x: x.shape.text,
     },
     "dot": {"dimension_numbers": _dot_numbers},
@@ -259,7 +261,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "recv": {"shape": lambda x: shape_text(x.shape.elements[0])},
     "reduce": {"operands": _half(0), "init_values": _half(1)},
     "reduce-window": {**_WINDOW, "operands": _half(0), "init_values": _half(1)},
-    # The older form has both; the sizes alone are those of the result.
+    # Only the older form has both arguments; with `dimensions` alone, they are the result's sizes.
     "reshape": {"dimensions": lambda x: list(x.shape.dimensions), "new_sizes": lambda x: _ABSENT},
     "rng": {name: _slot(k) for names in (("a", "b"), ("mu", "sigma")) for k, name in enumerate(names)},
     "rng-bit-generator": {"initial_state": _slot(0), "shape": lambda x: shape_text(x.shape.elements[1])},
@@ -283,7 +285,7 @@ _BY_OPCODE: dict[str, dict[str, Source]] = {
     "sort": {"operands": lambda x: _slots(range(len(x.operands)))},
     "tuple": {"elements": _all},
 }
-"""Arguments by opcode and name, where they are not operands or attributes of these names."""
+"""Arguments by opcode and name, if they are not the operands or attributes with these names."""
 
 _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "broadcast": lambda x: ("broadcast",) * (x.operands[0].shape.rank == 0) + ("broadcast_in_dim",),
@@ -296,17 +298,17 @@ _METHODS: dict[str, Callable[[Instruction], tuple[str, ...]]] = {
     "rng": lambda x: (x.attributes["distribution"],),
     "send": lambda x: ("send_start",),
 }
-"""The methods of opcodes that have several, or whose usual one adds other instructions, too."""
+"""The methods for opcodes with several methods, or whose usual method adds more instructions."""
 
 _ONLY_IF_NEEDED: dict[str, Source] = {"preferred_element_type": lambda x: x.shape.element_type}
-"""Arguments without which a call is tried first."""
+"""Optional arguments: a call is first tried without them."""
 
 
 # ---- calls ------------------------------------------------------------------------------------------------------------
 
 
 def natural_calls(x: Instruction) -> Iterator[Call]:
-    """The calls of methods that may make the instruction, the simplest first."""
+    """Yields the calls of methods that may make the instruction, the simplest first."""
     choose = _METHODS.get(x.op.name)
     for method in choose(x) if choose is not None else (method_name(x.op.name),):
         if not hasattr(Builder, method):
@@ -316,14 +318,14 @@ def natural_calls(x: Instruction) -> Iterator[Call]:
             try:
                 arguments = _arguments(x, method, parameters, more)
             except (KeyError, IndexError, AttributeError):
-                # The instruction lacks a part that this method asks for.
+                # The instruction lacks a part that this method needs.
                 continue
             if arguments is not None:
                 yield Call(method, arguments)
 
 
 def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], more: Sequence[str]) -> tuple[Argument, ...] | None:
-    """The arguments of a call; None if the value of one is not known."""
+    """Returns the arguments of a call, or None if a required value is not known."""
     arguments: list[Argument] = []
     by_name = False
     for parameter in parameters:
@@ -339,7 +341,7 @@ def _arguments(x: Instruction, method: str, parameters: Sequence[_Parameter], mo
 
 
 def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
-    """The value of an argument; absent if it is not known, or has its default."""
+    """Returns the value of an argument; absent if it is not known or has its default."""
     op, name = x.op, parameter.name
     source = _BY_OPCODE.get(op.name, {}).get(name)
     if source is not None:
@@ -361,14 +363,18 @@ def _value(x: Instruction, method: str, parameter: _Parameter) -> Any:
 
 
 def generic_attributes(x: Instruction, *, as_stored: bool = False) -> dict[str, Any]:
-    """The opcode's own attributes that the instruction has, as `Builder.instruction` takes them."""
+    """Returns the opcode's own attributes of `x`, as `Builder.instruction` takes them."""
     own = {name: value for name, value in x.attributes.items() if name in x.op.attributes and value is not None}
     return own if as_stored else {name: attribute_value(x.op.attributes[name].kind, value) for name, value in own.items()}
 
 
 def generic_calls(x: Instruction) -> Iterator[Call]:
-    """The calls of `Builder.instruction` that may make the instruction: with checks, without, and with attributes whose texts cannot be read."""
-    # The builder finds the computation of the start, unless the start is in another computation.
+    """Yields the calls of `Builder.instruction` that may make the instruction.
+
+    They are, in this order: with checks, without checks, and without checks but with attributes as
+    stored, for those whose text cannot be read.
+    """
+    # The builder finds the start's computation, unless the start is in another computation.
     continued = continues(x) and producer(x.operands[0], {}) is not None
     for check, as_stored in ((True, False), (False, False), (False, True)):
         attributes = {name: value for name, value in generic_attributes(x, as_stored=as_stored).items() if not (continued and name == "calls")}

@@ -1,4 +1,4 @@
-"""Calls of a builder's methods, and the lines of code that they take."""
+"""Calls of builder methods, and their layout in lines of code."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["Argument", "Call", "chain_lines"]
 
 _MOST_COLUMNS = 120
 _INDENT = "    "
-# A list that is not worth a line of its own.
+# An argument list shorter than this is not broken before longer ones.
 _SHORT = 40
 
 Argument = tuple[str, Any]
-"""The name of an argument that is passed by name, or an empty string, and its value."""
+"""The name of an argument, empty if it is passed by position, and its value."""
 
 
 class Call(Record):
@@ -35,7 +35,9 @@ class Call(Record):
 
 
 def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: str) -> str:
-    """A statement that begins with `start`, and then calls one method after the other; long argument lists take a line for each argument.
+    """Returns a statement that begins with `start`, followed by a chain of method calls.
+
+    Long argument lists have one line per argument.
 
     >>> print(chain_lines("x = b", [(".add", ["p", "q"]), (".named", ['"sum"'])], ""))
     x = b.add(p, q).named("sum")
@@ -43,7 +45,7 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
     texts = [f"{method}({', '.join(arguments)})" for method, arguments in calls]
     if len(indent) + len(start) + sum(map(len, texts)) <= _MOST_COLUMNS:
         return indent + start + "".join(texts)
-    # The last list is broken first, that of the annotations if there are any; then the longest ones.
+    # The last list, which contains any annotations, is broken first; then the longest ones.
     last = len(calls) - 1
     order = sorted(range(len(calls)), key=lambda k: (k != last or len(texts[k]) < _SHORT, -len(texts[k])))
     for k in order:
@@ -55,14 +57,14 @@ def chain_lines(start: str, calls: Sequence[tuple[str, Sequence[str]]], indent: 
 
 
 def _broken(method: str, arguments: Sequence[str], indent: str) -> str:
-    """A call with a line for each argument."""
+    """Returns a call with one line per argument."""
     inside = indent + _INDENT
     rows = [_wrapped(f"{inside}{argument},", inside) for argument in arguments]
     return "\n".join([f"{method}(", *rows, f"{indent})"])
 
 
 def _wrapped(row: str, indent: str) -> str:
-    """A long list of variables in several lines; strings are left as they are."""
+    """Wraps a long list of variables; a row with strings is left as it is."""
     if len(row) <= _MOST_COLUMNS or '"' in row or "'" in row:
         return row
     return fill(row, _MOST_COLUMNS, subsequent_indent=indent + _INDENT, break_long_words=False, break_on_hyphens=False)

@@ -1,4 +1,4 @@
-"""Names of Python variables, from names of HLO."""
+"""Makes names of Python variables from HLO names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _RESERVED = frozenset({*keyword.kwlist, *keyword.softkwlist, *dir(builtins)})
 
 
 class Identifiers:
-    """The variables of a scope: a new name is none of those that are taken, no word of Python, and hides no built-in function.
+    """The variables of a scope.
+
+    A new name is not already taken, is not a Python keyword, and does not shadow a built-in.
 
     >>> names = Identifiers(["b"])
     >>> [names.take(name) for name in ("add.1", "add_1", "lambda", "sum", "0x", "b", "__class__")]
@@ -28,15 +30,15 @@ class Identifiers:
         self._names = NameTable()
 
     def take(self, name: str) -> str:
-        """A free variable for something of this name in HLO."""
+        """Returns a free variable name for an HLO name."""
         word = _OTHER.sub("_", name)
         if not word[:1].isalpha():
-            # Names that begin with underscores mean something to Python.
+            # Names that begin with underscores have special meanings in Python.
             word = f"v{word}"
         while word in _RESERVED or word in self._fixed:
             word += "_"
         free = self._names.take(word)
         if free == word:
             return free
-        # With a number, which may make it the name of something else.
+        # The name now ends in a number, so it may be the variable of another name.
         return self.take(free)

@@ -1,4 +1,4 @@
-"""The statements that make instructions."""
+"""Writes the statements that make instructions."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hlotool.shapes.strings import unquote
 __all__ = ["InstructionCode", "used_instructions"]
 
 Step = tuple[str, tuple[str, ...]]
-"""A method and the code of its arguments, in which operands are marks."""
+"""A method and the code of its arguments, in which marks stand for operands."""
 
 
 class _Form(Record):
-    """How an instruction is made, except for its name and metadata."""
+    """The calls that make an instruction, except for its name and metadata."""
 
     call: Step
     layout: tuple[Step, ...]
@@ -34,7 +34,7 @@ class _Form(Record):
 
 
 class InstructionCode:
-    """Finds the calls that make the instructions of a module, once for those that are alike."""
+    """The calls that make the instructions of a module, found once per kind of instruction."""
 
     def __init__(self, trial: Trial, writer: CodeWriter) -> None:
         self._trial = trial
@@ -42,7 +42,10 @@ class InstructionCode:
         self._forms: dict[tuple[Any, ...], _Form] = {}
 
     def steps(self, x: Instruction, name: str | None, variables: Mapping[Instruction, str]) -> list[Step]:
-        """The calls that make an instruction, one after the other; `name` is None if the builder gives it this name by itself."""
+        """Returns the calls that make an instruction, in order.
+
+        `name` is None if the builder chooses the right name by itself.
+        """
         if x.op.name == "parameter":
             call, name = self._parameter(x, name), None
             form = _Form(call, (), self._annotations(x, None))
@@ -62,7 +65,7 @@ class InstructionCode:
         return steps
 
     def _form(self, x: Instruction) -> _Form:
-        # The objects live as long as the module.
+        # The ids stay valid, since the objects live as long as the module.
         key = (x.op, id(x.attributes), x.backend_config, id(x.shape), *[id(operand.shape) for operand in x.operands])
         form = self._forms.get(key)
         if form is None:
@@ -90,7 +93,7 @@ class InstructionCode:
         return ".parameter", self._arguments(Call("parameter", tuple(arguments)))
 
     def _annotations(self, x: Instruction, made: Instruction | None) -> tuple[str, ...]:
-        """The arguments of `annotated`, except for those that what was made has already."""
+        """Returns the arguments of `annotated`, except for annotations that `made` already has."""
         own = {} if made is None else made.attributes
         parts = []
         for name in ANNOTATIONS:
@@ -103,7 +106,7 @@ class InstructionCode:
 
 
 def _annotation_value(name: str, value: Any, shape: str) -> Any:
-    """The value of an annotation as `annotate` takes it: text of HLO, unless it cannot be read back."""
+    """Returns an annotation as `annotate` takes it: HLO text, unless that cannot be read back."""
     if isinstance(value, dict):
         return value
     text = attribute_value(COMMON_ATTRIBUTES[name].kind, value)
@@ -114,7 +117,7 @@ def _annotation_value(name: str, value: Any, shape: str) -> Any:
 
 
 def configuration_value(text: str) -> str:
-    """The value of a backend configuration in its canonical text.
+    """Returns the value of a backend configuration, given its canonical text.
 
     >>> configuration_value('{"a":1}'), configuration_value('"a b"')
     ('{"a":1}', 'a b')
@@ -123,7 +126,7 @@ def configuration_value(text: str) -> str:
 
 
 def used_instructions(instructions: Sequence[Instruction]) -> set[Instruction]:
-    """The instructions to which other statements refer."""
+    """Returns the instructions to which other statements refer."""
     used: set[Instruction] = set()
     for x in instructions:
         used.update(x.operands)

@@ -1,4 +1,4 @@
-"""Modules as Python code."""
+"""Writes modules as Python code."""
 
 from __future__ import annotations
 
@@ -28,20 +28,24 @@ from hlotool.verifier.engine import verify
 __all__ = ["to_python"]
 
 _INDENT = "    "
-# Names that the code uses itself.
+# Names that the code itself uses.
 _OWN_NAMES = ("b", "c", "hlotool", "module", "b64decode")
 _NUMBERS_OF_PROGRAMS = ("replica_count", "num_partitions")
 _ENTRY_LAYOUT = "entry_computation_layout"
 
 
 def to_python(module: Module) -> str:
-    """The module as Python code: calls of `hlotool.Builder` that make it again, as the variable `module`.
+    """Returns the module as Python code: calls of `hlotool.Builder` that rebuild it as `module`.
 
-    The code is written to be read and edited, for example as a test or to report a bug: each instruction is made by the method that is called like
-    its operation, unless only `Builder.instruction` makes exactly this one. What is made prints the same text as the module with all print options.
-    Names and strings of the module are only ever strings in the code, so that it does nothing but build. A module that the verifier refuses is
-    built without checks. Raises HlotoolError for what no text that is parsed has: opcodes and attributes that are not known, which `strict=False`
-    accepts, and what is used before it is defined.
+    The code is meant to be read and edited, for example as a test or for a bug report: each
+    instruction is made by the method named after its operation, unless only `Builder.instruction`
+    can make exactly this instruction. The result prints the same text as the module, with all print
+    options. Names and strings of the module appear only as strings in the code, so running the code
+    does nothing but build. A module that the verifier rejects is built without checks.
+
+    Raises HlotoolError for modules that strict parsing cannot produce: those with unknown opcodes
+    or attributes, which `strict=False` accepts, and those that use an instruction or a computation
+    before its definition.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_python(parse("ENTRY main { x = f32[4] parameter(0) ROOT y = f32[4] negate(x), sharding={replicated} }")), end="")
@@ -59,7 +63,7 @@ def to_python(module: Module) -> str:
 
 
 class _ModuleCode:
-    """Writes one module."""
+    """A writer of the code of one module."""
 
     def __init__(self, module: Module) -> None:
         _require_known(module)
@@ -72,7 +76,7 @@ class _ModuleCode:
         self._names = NameTable()
         identifiers = Identifiers((*_OWN_NAMES, *RECORD_NAMES))
         called = {c for x in module.all_instructions() for c in x.called}
-        # Others need no variable.
+        # Only called computations need a variable.
         self._writer.computations.update({c: "b" if c is module.entry else identifiers.take(c.name) for c in module.computations if c in called})
         self._reserved = (*_OWN_NAMES, *RECORD_NAMES, *self._writer.computations.values())
 
@@ -89,7 +93,7 @@ class _ModuleCode:
         return "\n\n".join(["\n".join(self._imports()), *blocks]) + "\n"
 
     def _imports(self) -> list[str]:
-        """The lines that import what the code uses: the standard library first."""
+        """Returns the imports of the code: the standard library first."""
         homes: dict[str, list[str]] = {}
         for name, home in sorted(self._writer.imports.items()):
             homes.setdefault(home, []).append(name)
@@ -121,14 +125,14 @@ class _ModuleCode:
         return "\n".join(lines)
 
     def _header(self) -> dict[str, Any]:
-        """The attributes of the header that have no argument of the builder."""
+        """Returns the attributes of the header that are not arguments of the builder."""
         module = self._module
         header = {
             name: _header_value(name, module.attributes.get(name), text)
             for name, text in header_attributes(module)
             if name not in _NUMBERS_OF_PROGRAMS
         }
-        # What the builder makes of the entry.
+        # The builder writes this layout itself.
         entry = module.entry.program_shape
         usual = CODECS[MODULE_ATTRIBUTES[_ENTRY_LAYOUT].kind].write(entry, WriteStyle())
         if module.attributes.get(_ENTRY_LAYOUT) == entry or header.get(_ENTRY_LAYOUT) == usual:
@@ -173,7 +177,7 @@ class _ModuleCode:
 
 
 def _header_value(name: str, value: Any, text: str) -> Any:
-    """The value of an attribute as `set_header` takes it: text of HLO, unless it cannot be read back."""
+    """Returns an attribute as `set_header` takes it: HLO text, unless that cannot be read back."""
     if isinstance(value, bool):
         return value
     with suppress(Violation):
@@ -183,14 +187,17 @@ def _header_value(name: str, value: Any, text: str) -> Any:
 
 
 def _is_valid(module: Module, trial: Trial) -> bool:
-    """Whether the verifier accepts the module as it is built: without the text, whose comments may suppress findings."""
+    """Returns whether the verifier accepts the module as it is built.
+
+    It is verified without the text, whose comments may suppress findings.
+    """
     built = copy(module)
     built.source, built.diagnostics = None, []
     return not any(diagnostic.severity == "error" for diagnostic in verify(built, trial.modes))
 
 
 def _taken(names: NameTable, x: Instruction) -> str | None:
-    """Gives an instruction its name as a builder does; None if it has this name without being told."""
+    """Reserves an instruction's name, and returns it; None if a builder gives it automatically."""
     automatic = names.take(x.op.name)
     if automatic == x.name:
         return None
@@ -200,7 +207,11 @@ def _taken(names: NameTable, x: Instruction) -> str | None:
 
 
 def _has_unique_names(module: Module) -> bool:
-    """Whether names are such as builders give: those of instructions are unique in the module, and all are legal."""
+    """Returns whether the names could have been given by a builder with unique names.
+
+    Those of instructions are then unique in the module, and those of the module and of computations
+    are legal.
+    """
     names = [x.name for c in module.computations if c not in module.hidden for x in c.instructions]
     return len(names) == len(set(names)) and all(is_legal_name(name) for name in (module.name, *(c.name for c in module.computations)))
 
@@ -222,7 +233,7 @@ def _require_known(module: Module) -> None:
 
 
 def _require_order(module: Module) -> None:
-    """Raises HlotoolError for a module that uses an instruction or a computation before it defines it."""
+    """Raises HlotoolError if an instruction or a computation is used before its definition."""
     computations: set[Computation] = set()
     for computation in module.computations:
         defined: set[Instruction] = set()

@@ -1,4 +1,7 @@
-"""Tries calls of a builder's methods on the operands of an instruction, to see whether they make exactly this instruction."""
+"""Tries calls of builder methods on the operands of an instruction.
+
+A trial shows whether a call makes exactly this instruction.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,17 @@ ANNOTATIONS = tuple(name for name in COMMON_ATTRIBUTES if name not in ("paramete
 
 
 class _TrialBuilder(Builder):
-    """A builder that leaves the computations that its instructions call as they are."""
+    """A builder that does not annotate the computations that its instructions call."""
 
     def _annotate_wrapped(self, x: Instruction) -> None:
-        """Does nothing."""
+        """Does nothing, since the computation belongs to the module."""
 
 
 class Trial:
-    """Makes instructions like those of a module, with the same operands and called computations, and forgets them."""
+    """A builder for trials: it makes instructions like those of a module, and discards them.
+
+    They have the operands and the called computations of the module.
+    """
 
     def __init__(self, module: Module) -> None:
         self._builder = _TrialBuilder("trial", source_lines=False)
@@ -35,7 +41,10 @@ class Trial:
         self.modes = self._builder._state.modes
 
     def made(self, call: Call, x: Instruction) -> Instruction | None:
-        """What the call makes of the operands, if it is the instruction except for its name, its layout and annotations; else None."""
+        """Returns the instruction that a call makes of the operands of `x`.
+
+        The result is None unless it equals `x` except for its name, layout and annotations.
+        """
         builder = self._builder
 
         def operand(number: int) -> Op:
@@ -46,7 +55,7 @@ class Trial:
             named = {name: resolved(value, operand) for name, value in call.named.items()}
             result: Any = getattr(builder, call.method)(*arguments, **named)
         except (BuilderError, IndexError):
-            # Not this instruction, or one with fewer operands than the method takes.
+            # The call is wrong for this instruction, or the method takes more operands than it has.
             return None
         finally:
             instructions = list(builder._instructions)
@@ -68,12 +77,12 @@ def _is_like(made: Instruction, x: Instruction) -> bool:
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """The attributes that are not annotations, without those that have their default or follow from the result."""
+    """Returns the opcode's own attributes, except defaults and those derived from the result."""
     op, operands = x.op, tuple([operand.shape for operand in x.operands])
     own: dict[str, Any] = {}
     for name, spec in op.attributes.items():
         value = x.attributes.get(name)
-        # No groups, and no dimensions, are written in any case.
+        # Empty groups and dimensions count as defaults, although they are written in any case.
         is_empty = spec.default == () and not value
         if not (is_empty or value == spec.default or name in op.derived or is_default(op, name, value, operands)):
             own[name] = value

@@ -1,4 +1,4 @@
-"""Values of arguments as Python code: numbers, strings, lists, records, operands and computations."""
+"""Writes arguments as Python code: numbers, strings, lists, records, operands and computations."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ _HOMES_OF_RECORDS = (dimension_numbers, shapes_layout, replica_groups, shapes_sh
 RECORD_NAMES = frozenset(
     name for home in _HOMES_OF_RECORDS for name, kind in vars(home).items() if isinstance(kind, type) and issubclass(kind, Record)
 )
-"""The names of classes whose calls may be in code; no variable is called so."""
+"""The names of classes that code may call; no variable has such a name."""
 
-# A character that the code of a value never contains, since strings are escaped. It encloses the number of an operand.
+# A mark is the number of an operand between two of these characters, which the code of a value
+# never contains, since strings are escaped.
 _MARK = "\0"
 
 
 class Slot(Record):
-    """An operand of an instruction, by its number: an operation in a call, a variable in code."""
+    """An operand of an instruction, by number: an operation in a trial call, a variable in code."""
 
     number: int
 
 
 @lru_cache(maxsize=4096)
 def shape_text(shape: Shape) -> str:
-    """The text of a shape, without layouts if they are the default.
+    """Returns the text of a shape, without layouts if they are the default.
 
     >>> from hlotool.builder.texts import as_shape
     >>> shape_text(as_shape("f32[2,3]{1,0}")), shape_text(as_shape("f32[2,3]{0,1}"))
@@ -61,7 +62,9 @@ def shape_text(shape: Shape) -> str:
 
 
 def attribute_value(kind: str, value: Any) -> Any:
-    """The value of an attribute of this kind as users of builders give it: numbers, words, lists, computations, or text of HLO.
+    """Returns the value of an attribute of this kind in the form that users give to builders.
+
+    The form is a number, a word, a list, a computation, or HLO text.
 
     >>> attribute_value("Dims", (0, 1)), attribute_value("Bool", True)
     ([0, 1], True)
@@ -73,7 +76,7 @@ def attribute_value(kind: str, value: Any) -> Any:
     if isinstance(value, Literal):
         return typed_literal_text(value)
     if kind == "Shapes":
-        # Each of them must have a layout.
+        # Each shape must have a layout.
         return [shape.text for shape in value]
     if isinstance(value, tuple) and all(isinstance(part, (int, str, Shape, Computation, tuple)) for part in value):
         return [attribute_value(kind, part) for part in value]
@@ -81,7 +84,7 @@ def attribute_value(kind: str, value: Any) -> Any:
 
 
 def resolved(value: Any, operand: Callable[[int], Op]) -> Any:
-    """The value with operations in the place of operands, as an argument of a builder's method."""
+    """Returns an argument of a builder method: the value with slots replaced by operations."""
     if isinstance(value, Slot):
         return operand(value.number)
     if isinstance(value, (list, tuple)):
@@ -92,7 +95,7 @@ def resolved(value: Any, operand: Callable[[int], Op]) -> Any:
 
 
 def quoted(text: str) -> str:
-    r"""The text as a string of Python, in double quotes if it has none itself.
+    r"""Returns the text as a Python string literal, in double quotes unless the text contains them.
 
     >>> print(quoted("add.1"), quoted('a"b'), quoted("it's"), quoted("\u202e\n"))
     "add.1" 'a"b' "it's" "\u202e\n"
@@ -102,14 +105,18 @@ def quoted(text: str) -> str:
 
 
 class CodeWriter:
-    """Writes values as code. `computations` are the variables of computations; `imports` are names that the code uses, with their modules."""
+    """A writer of values as code.
+
+    `computations` has the variables of computations; `imports` has the names that the code uses,
+    with their modules.
+    """
 
     def __init__(self) -> None:
         self.computations: dict[Computation, str] = {}
         self.imports: dict[str, str] = {}
 
     def code(self, value: Any) -> str:
-        """The code of a value, in which operands are marks that `filled` replaces.
+        """Returns the code of a value, in which operands are marks that `filled` replaces.
 
         >>> CodeWriter().code([True, 2, "a", float("-inf")])
         '[True, 2, "a", float("-inf")]'
@@ -138,7 +145,7 @@ class CodeWriter:
         return repr(value)
 
     def _record(self, record: Record) -> str:
-        """The call that makes a record, without the defaults at its end."""
+        """Returns the call that makes a record, without default values at its end."""
         kind = type(record)
         is_argument = kind.__module__ == dimension_numbers.__name__
         self.imports[kind.__name__] = "hlotool.builder" if is_argument else kind.__module__
@@ -149,7 +156,7 @@ class CodeWriter:
 
 
 def filled(code: str, operands: Sequence[Instruction], variables: Mapping[Instruction, str]) -> str:
-    """The code with the variables of operands in the place of their marks."""
+    """Returns the code with the marks of operands replaced by their variables."""
     if _MARK not in code:
         return code
     parts = code.split(_MARK)

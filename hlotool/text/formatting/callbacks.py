@@ -45,8 +45,8 @@ def formatting_callback(rule: Any) -> Callable[[Children], Any]:
 def _inline(children: Children) -> list[Piece]:
     """Returns the pieces of a helper rule, which its parent inlines.
 
-Extends the list of the first child in place: the rule is reduced once for every element, so copying
-would take quadratic time.
+    Extends the list of the first child in place: the rule is reduced once for every element, so copying
+    would take quadratic time.
     """
     if children and isinstance(children[0], list):
         pieces: list[Piece] = children[0]

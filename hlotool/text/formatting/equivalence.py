@@ -62,7 +62,7 @@ def _error_codes(module: Module) -> Counter[str]:
 def check_equivalent(before: Source, module: Module, path: FastPath, after: str, format_again: Callable[[str, FastPath], str]) -> None:
     """Raises InternalError unless `after` is equivalent to `before`.
 
-`module` and `path` are the results of parsing `before`; `format_again` runs the formatter.
+    `module` and `path` are the results of parsing `before`; `format_again` runs the formatter.
     """
     if after == before.text:
         return

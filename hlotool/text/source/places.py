@@ -37,8 +37,8 @@ _PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (va
 class Place(Record):
     """The parsed name of a part.
 
-`of` is "definition" or "root" for a part of another instruction, and "call" for all operands.
-`number` is the number of an operand; `path` leads to an entry of a value.
+    `of` is "definition" or "root" for a part of another instruction, and "call" for all operands.
+    `number` is the number of an operand; `path` leads to an entry of a value.
     """
 
     word: str

@@ -155,20 +155,20 @@ def test_hlo_itself_is_one_module_for_each_part() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"Log:\n{MODULE}\n", "the text holds a module inside other text (lines 2-12); read it with --extract"),
-        (f"x\n{MODULE}\n{MODULE}\n", "holds 2 modules inside other text (lines 2-12, lines 13-23)"),
+        (f"Log:\n{MODULE}\n", "the text contains a module inside other text (lines 2-12); read it with --extract"),
+        (f"x\n{MODULE}\n{MODULE}\n", "contains 2 modules inside other text (lines 2-12, lines 13-23)"),
         (f"{MODULE}\n{MODULE}\n", "holds 2 modules (lines 1-11, lines 12-22); separate them with lines `// -----`"),
-        (f"{MODULE}\nThe end.\n", "a module is on lines 1-11; if what follows does not belong to it"),
+        (f"{MODULE}\nThe end.\n", "there is a module on lines 1-11; if the text after it does not belong to it"),
         (MODULE[:-1], "the text is cut off here, inside computation 'e'"),
         (MODULE[: MODULE.index("call(")], "the text is cut off here, inside computation 'e'"),
         ("HloModule m, is_scheduled=", "the text is cut off here"),
-        ("p = f32[] parameter(0)\nq = f32[] negate(p)\n", "instructions stand inside a computation"),
+        ("p = f32[] parameter(0)\nq = f32[] negate(p)\n", "instructions must be inside a computation"),
         ("ENTRY e { p = f32[] parameter(0**) }", "Markdown emphasis"),
         ("ENTRY e { ROOT n = f32[] negate(p) }", "define it above; if this is an excerpt, complete it"),
         ("ENTRY e { a = f32[] negate(pq) ROOT n = f32[] add(rst, uvw) }", "2 names are not defined"),
         (
             "HloModule m, input_output_alias={ {1}: (0, {}) }\nadd {\n  ROOT x = f32[] parameter(0)\n}\n",
-            "no computation is ENTRY, so the last one was taken; the text may be cut off",
+            "no computation is marked ENTRY, so the last one was used; the text may be cut off",
         ),
     ],
 )

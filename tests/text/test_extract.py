@@ -155,8 +155,8 @@ def test_hlo_itself_is_one_module_for_each_part() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"Log:\n{MODULE}\n", "the text contains a module inside other text (lines 2-12); read it with --extract"),
-        (f"x\n{MODULE}\n{MODULE}\n", "contains 2 modules inside other text (lines 2-12, lines 13-23)"),
+        (f"Log:\n{MODULE}\n", "the text holds a module inside other text (lines 2-12); read it with --extract"),
+        (f"x\n{MODULE}\n{MODULE}\n", "holds 2 modules inside other text (lines 2-12, lines 13-23)"),
         (f"{MODULE}\n{MODULE}\n", "holds 2 modules (lines 1-11, lines 12-22); separate them with lines `// -----`"),
         (f"{MODULE}\nThe end.\n", "there is a module on lines 1-11; if the text after it does not belong to it"),
         (MODULE[:-1], "the text is cut off here, inside computation 'e'"),

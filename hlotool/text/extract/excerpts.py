@@ -21,13 +21,15 @@ _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
 # text before the word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
-# The opening line of a computation. Its brace may follow on a later line if the signature is broken.
+# The opening line of a computation. Its brace may follow on a later line if the signature is
+# broken.
 _OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
 _TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$|[ \t]*+[0-9]++[ \t]++[\"{]")
 _COMMENT = re.compile(r"[ \t]*+(?://|/\*[^\n]*\*/[ \t]*+\r?+$)")
 # Layouts are read as a whole, so that any other brace on an opening line opens the computation.
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+|(?<=\])\{[^{}\n]*+\}|[{}]')
-# Most lines of computations close the braces that they open. One match is much faster than counting.
+# Most lines of computations close the braces that they open. One match is much faster than
+# counting.
 _STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"'
 _BALANCED = re.compile(rf'(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{[^{{}}"/]*+\}})*+\}})*+\Z')
 _THREAD = re.compile(r'[ \t]*+,[ \t]*+execution_thread="[^"\n]*+"')

@@ -45,8 +45,8 @@ def formatting_callback(rule: Any) -> Callable[[Children], Any]:
 def _inline(children: Children) -> list[Piece]:
     """Returns the pieces of a helper rule, which its parent inlines.
 
-    Extends the list of the first child in place: the rule is reduced once for every element, so copying
-    would take quadratic time.
+    Extends the list of the first child in place: the rule is reduced once for every element, so
+    copying would take quadratic time.
     """
     if children and isinstance(children[0], list):
         pieces: list[Piece] = children[0]
@@ -179,8 +179,8 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
 def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
     """Returns the texts sorted by position.
 
-    Attributes with inline computations keep their order, because the parser numbers these computations
-    in that order.
+    Attributes with inline computations keep their order, because the parser numbers these
+    computations in that order.
     """
     bodies = iter([text for _, text, has_body in texts if has_body])
     return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda item: item[0])]

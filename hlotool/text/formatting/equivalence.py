@@ -78,7 +78,8 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
     if comments != new_comments:
         changed = next(iter((comments - new_comments) or (new_comments - comments)))
         raise_internal_error(before.filename, f"formatting would change the comments: {changed[:80]}")
-    # The module lacks some parts of the text, such as percent signs and the parameters of signatures.
+    # The module lacks some parts of the text, such as percent signs and the parameters of
+    # signatures.
     if not _same_characters(before.text, after):
         raise_internal_error(before.filename, "formatting would change more than whitespace and commas")
     assert new_path is not None

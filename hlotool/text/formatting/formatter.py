@@ -42,16 +42,16 @@ def format_text(
 ) -> str:
     """Formats text with the spacing, line breaks and attribute order of XLA's printer.
 
-    Keeps everything else as written. `lines` is the first and the last line to format, counted from 1;
-    other lines do not change, nor do instructions that begin or end on them.
+    Keeps everything else as written. `lines` is the first and the last line to format, counted from
+    1; other lines do not change, nor do instructions that begin or end on them.
 
-    With `legacy`, accepts old spellings, too, and writes them in today's form on all lines; it cannot be
-    combined with `lines` (ValueError). With `checked`, parses the result, and raises InternalError if
-    its module or its comments differ from those of `text`, if lines outside `lines` have changed, or if
-    formatting it again would change it.
+    With `legacy`, accepts old spellings, too, and writes them in today's form on all lines; it
+    cannot be combined with `lines` (ValueError). With `checked`, parses the result, and raises
+    InternalError if its module or its comments differ from those of `text`, if lines outside
+    `lines` have changed, or if formatting it again would change it.
 
-    Raises ParseError if the syntax is wrong. Undefined names, missing attributes and similar errors are
-    left to the verifier.
+    Raises ParseError if the syntax is wrong. Undefined names, missing attributes and similar errors
+    are left to the verifier.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -123,8 +123,8 @@ def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[in
     try:
         return _format_once(text, path, style, selected, by_lines=True)
     except (UnexpectedInput, Violation, ValueError):
-        # A line that looks complete may continue on the next one, in the middle of a value, or may have
-        # an invalid value or string.
+        # A line that looks complete may continue on the next one, in the middle of a value, or may
+        # have an invalid value or string.
         return _format_once(text, path, style, selected, by_lines=False)
 
 

@@ -38,10 +38,10 @@ class Gap(NamedTuple):
     def text(self, newline: str, indent: str, *, at_start: bool, empty_first: int | None, empty_last: int | None) -> str:
         """Returns the formatted gap, up to and including the line end before the next item.
 
-        `empty_first` and `empty_last` are the numbers of empty lines before the first part and before the
-        next item. None keeps one empty line if the source has any. If the source has no empty line before
-        the first part but has one after it, the `empty_first` lines go there: a comment stays with the item
-        that it follows.
+        `empty_first` and `empty_last` are the numbers of empty lines before the first part and
+        before the next item. None keeps one empty line if the source has any. If the source has no
+        empty line before the first part but has one after it, the `empty_first` lines go there: a
+        comment stays with the item that it follows.
         """
         out: list[str] = []
         on_new_line = at_start

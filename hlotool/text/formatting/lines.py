@@ -1,7 +1,7 @@
 """Fast path of the formatter: formats whole lines with the parser's regular expressions.
 
-A line that is already formatted costs one match and a few lookups, and runs of such lines are copied
-together. Lines that the expressions do not match are left to the grammar path.
+A line that is already formatted costs one match and a few lookups, and runs of such lines are
+copied together. Lines that the expressions do not match are left to the grammar path.
 """
 
 from __future__ import annotations
@@ -172,8 +172,8 @@ class LineFormatter(RunReader):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
                 if config is not None:
-                    # Raises NeedsGrammar if it ends before the line does, because other attributes may
-                    # follow.
+                    # Raises NeedsGrammar if it ends before the line does, because other attributes
+                    # may follow.
                     _ = configs[config]
             except NeedsGrammar:
                 break
@@ -327,8 +327,8 @@ class LineFormatter(RunReader):
 
     def _is_formatted(self, kind: str, text: str) -> bool:
         """Returns whether a value is known to be formatted; if not, the grammar path formats it."""
-        # Names only: in other kinds, such as a shape, a word may be the start of a value that continues
-        # on the next line.
+        # Names only: in other kinds, such as a shape, a word may be the start of a value that
+        # continues on the next line.
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]

@@ -60,8 +60,8 @@ class Joiner:
     def __init__(self, source: str, marks: frozenset[str]) -> None:
         self.source = source
         self.marks = marks
-        # Offsets and texts of line comments inside an item. They move before the item, because nothing
-        # can follow them on a line.
+        # Offsets and texts of line comments inside an item. They move before the item, because
+        # nothing can follow them on a line.
         self.hoisted: list[tuple[int, str]] = []
 
     def comments(self, start: int, end: int) -> str:

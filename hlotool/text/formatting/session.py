@@ -21,7 +21,8 @@ __all__ = ["FormatSession", "current_session"]
 class FormatSession(LexerSession):
     """The state of one run.
 
-    Lines take the grammar path until `fast_path` is set. `path` is the fast path of the preceding parse.
+    Lines take the grammar path until `fast_path` is set. `path` is the fast path of the preceding
+    parse.
     """
 
     __slots__ = ("joiner", "path", "writer")

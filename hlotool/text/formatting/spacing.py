@@ -13,10 +13,10 @@ __all__ = ["CLOSERS", "NO_SPACES", "OPENERS", "SPACING", "Spacing"]
 class Spacing(Record):
     """The separators between the parts of a grammar rule.
 
-    `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between` separates
-    two parts with no token between them. `lead` is always written before parts of the given types.
-    `marks` is "operands" or "shapes" for lists in which XLA writes an index mark before every fifth
-    element.
+    `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between`
+    separates two parts with no token between them. `lead` is always written before parts of the
+    given types. `marks` is "operands" or "shapes" for lists in which XLA writes an index mark
+    before every fifth element.
     """
 
     comma: str = ","

@@ -16,9 +16,9 @@ MIN_WIDTH = 40
 class FormatStyle:
     """Options by which formatted text differs from XLA's own output.
 
-    `width` is the maximum line length in characters: longer instructions are broken after commas. With
-    None, the default, every instruction is on one line, as XLA prints it. Raises ValueError if `width`
-    is less than MIN_WIDTH.
+    `width` is the maximum line length in characters: longer instructions are broken after commas.
+    With None, the default, every instruction is on one line, as XLA prints it. Raises ValueError if
+    `width` is less than MIN_WIDTH.
 
     >>> FormatStyle(width=100).width
     100

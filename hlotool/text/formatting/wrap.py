@@ -27,9 +27,9 @@ _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     """Breaks an instruction into lines of at most `width` characters, if its commas allow it.
 
-    Both `text` and the result lack the first `indent`. Among the commas that fit on a line, the break
-    is after the one inside the fewest brackets, the last one if there are several. Lines that start
-    inside brackets are indented further.
+    Both `text` and the result lack the first `indent`. Among the commas that fit on a line, the
+    break is after the one inside the fewest brackets, the last one if there are several. Lines that
+    start inside brackets are indented further.
 
     >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),
@@ -73,8 +73,8 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
         elif part["close"]:
             depth -= 1
         elif part["tight"] and depth > 0 and in_attributes:
-            # A comma between booleans, numbers or groups, which XLA prints without spaces. Shapes are
-            # not broken.
+            # A comma between booleans, numbers or groups, which XLA prints without spaces. Shapes
+            # are not broken.
             breaks.append((part.start(), depth))
         elif part["comma"]:
             breaks.append((part.start(), depth))

@@ -31,7 +31,8 @@ class _Block:
         # The end of the last written item in the source.
         self.written_end = written_end
         self.parts: list[str] = []
-        # The hoisted comments of the enclosing instruction, while a computation inside it is written.
+        # The hoisted comments of the enclosing instruction, while a computation inside it is
+        # written.
         self.hoisted: list[tuple[int, str]] = []
         # True if no item has been written yet, or none since the opening brace.
         self.is_empty = True

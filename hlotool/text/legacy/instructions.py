@@ -1,8 +1,8 @@
 """Rewrites instructions from an old form into today's, for the rows of `spellings.py`.
 
-Each function takes the text and an instruction. It returns None if the instruction does not have the
-old form, and an empty list if it has the old form but cannot be written today, for example because
-the text does not give the shape of an operand.
+Each function takes the text and an instruction. It returns None if the instruction does not have
+the old form, and an empty list if it has the old form but cannot be written today, for example
+because the text does not give the shape of an operand.
 """
 
 from __future__ import annotations

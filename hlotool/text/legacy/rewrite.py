@@ -18,8 +18,8 @@ __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_le
 LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
 _EXPLAINED = frozenset({"M023", "S046"})
-# The most characters searched before and after an error, and the most searched for the end of the last
-# line among them.
+# The most characters searched before and after an error, and the most searched for the end of the
+# last line among them.
 _SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
@@ -142,8 +142,9 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
 def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
     """Adds hints about old spellings to the errors on their lines.
 
-    The first error also gets a hint about an old spelling on another line, because an old spelling may
-    cause errors on other lines. In a large text, only the part around the first error is searched.
+    The first error also gets a hint about an old spelling on another line, because an old spelling
+    may cause errors on other lines. In a large text, only the part around the first error is
+    searched.
     """
     low, high = _around(source, diagnostics[0]) if diagnostics else (0, 0)
     spellings = old_spellings(source.text[low:high])

@@ -43,9 +43,9 @@ class PatternSpelling(NamedTuple):
 class OpcodeSpelling(NamedTuple):
     """An old form of instructions with some opcode.
 
-    The opcode `-start`, `-update` or `-done` means all opcodes with this suffix; an empty one means all
-    instructions. `rewrite` returns the edits: an empty list if there is no equivalent today, None if an
-    instruction does not have the old form.
+    The opcode `-start`, `-update` or `-done` means all opcodes with this suffix; an empty one means
+    all instructions. `rewrite` returns the edits: an empty list if there is no equivalent today,
+    None if an instruction does not have the old form.
     """
 
     opcode: str
@@ -175,8 +175,8 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         ),
         _sparse,
     ),
-    # The keywords of these rows are in every text, so their patterns begin with the keyword: such patterns
-    # are found much faster.
+    # The keywords of these rows are in every text, so their patterns begin with the keyword: such
+    # patterns are found much faster.
     PatternSpelling("f32[]{}", "f32[]", 2019, "]{", re.compile(r"\](?P<layout>\{[ ]*+\})(?=\s*+[a-z%A-Z,)}])"), _empty_layout),
     PatternSpelling(
         "constant(f32[2] {1, 2})", "constant({1, 2})", 2019, "constant(", re.compile(rf"constant\((?={_LITERAL}\))"), _literal_with_shapes

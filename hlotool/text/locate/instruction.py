@@ -66,8 +66,8 @@ def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
     name = str(rule.alias or rule.origin.name)
 
     def make(parts: list[Any]) -> Any:
-        # A repeated rule gets the list of its earlier parts first. Extending it in place keeps the time
-        # for long lists linear.
+        # A repeated rule gets the list of its earlier parts first. Extending it in place keeps the
+        # time for long lists linear.
         flat: list[Any] = parts[0] if parts and isinstance(parts[0], list) else parts[:1]
         for part in parts[1:]:
             if isinstance(part, list):
@@ -96,8 +96,8 @@ def _syntax_tree(text: str) -> SyntaxNode | None:
 def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     """Returns the start and end offsets of a part of the instruction text[start:end].
 
-    The text may begin with whitespace and comments. Returns the span of the opcode for a part that the
-    text omits, and the span of the first word if the instruction cannot be parsed.
+    The text may begin with whitespace and comments. Returns the span of the opcode for a part that
+    the text omits, and the span of the first word if the instruction cannot be parsed.
 
     >>> from hlotool.text.source.places import parse_place
     >>> line = "  r = f32[2] slice(x), metadata={op_name=\\"slice={\\"}, slice={[0:2]}"
@@ -248,8 +248,8 @@ def _attribute(right: SyntaxNode, place: Place) -> Any:
 def _entry(value: Any, path: tuple[str, ...]) -> Any:
     """Returns the entry of a value at a path.
 
-    Each step of the path is a number, a grammar rule or the key that an entry begins with. If an entry
-    is missing, returns the last one on the path that exists.
+    Each step of the path is a number, a grammar rule or the key that an entry begins with. If an
+    entry is missing, returns the last one on the path that exists.
     """
     for entry in path:
         while isinstance(value, SyntaxNode) and value.rule in _WRAPPERS and len(value.parts) == 1:

@@ -1,8 +1,8 @@
 """Incremental parsing: reuses computations from the parse of another version of a text.
 
 After an edit, only the parts that changed are read again. A computation is reused if the fast path
-has read it in one piece, its text is the same, and its callees have the same signatures. At the same
-offset, the two modules share it; at another offset, it is copied with new offsets. The printer
+has read it in one piece, its text is the same, and its callees have the same signatures. At the
+same offset, the two modules share it; at another offset, it is copied with new offsets. The printer
 writes it instruction by instruction, because the spelling of its attributes is not recorded again.
 """
 
@@ -44,7 +44,8 @@ class Adoption:
         # Clashing names were changed after the whole module had been read.
         self.whole: Mapping[str, WholeComputation] = {} if known.has_clashes else whole
         self.taken: dict[Computation, Computation] = {}
-        # A start changes the computation that it calls, which must then not belong to another module.
+        # A start changes the computation that it calls, which must then not belong to another
+        # module.
         self._may_share = "-start" not in builder.source.text
         # Keyed by the id of the original sets, which live as long as the other parse.
         self._attribute_sets: dict[int, AttributeSet] = {}

@@ -55,9 +55,9 @@ def wrapped_start(
 ) -> tuple[AttributeSet, Computation]:
     """Makes the hidden computation of `X-start`, and the attributes of its async-start.
 
-    `shape` is the result of the start. The computation is not in the module yet, and its root has no
-    metadata and no checked shape. Operands and result parts that are bound by updates come from the
-    computation that X calls, or are added when the updates are parsed.
+    `shape` is the result of the start. The computation is not in the module yet, and its root has
+    no metadata and no checked shape. Operands and result parts that are bound by updates come from
+    the computation that X calls, or are added when the updates are parsed.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -113,8 +113,8 @@ def annotate_root(
     written = Annotations(root.attributes, root.metadata_text, root.backend_config)
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
-    # The printer must write the original annotations: parsing the output would copy the others again,
-    # and, in a chain, to more roots.
+    # The printer must write the original annotations: parsing the output would copy the others
+    # again, and, in a chain, to more roots.
     notes.set_written(root, written, annotated)
 
 
@@ -141,8 +141,8 @@ def move_to_thread(called: Computation, thread: str) -> None:
 def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
     """Returns the attributes of an update or done, including the computation of its start.
 
-    In a loop, the start may come later in the text; the computation is then added after the whole module
-    has been read. Raises Violation if the attributes contradict those of the start.
+    In a loop, the start may come later in the text; the computation is then added after the whole
+    module has been read. Raises Violation if the attributes contradict those of the start.
     """
     if not operands:
         raise Violation("S013", position, f"'{opcode}' needs an async-start or async-update as its first operand")

@@ -40,7 +40,8 @@ class Attribute:
         self.position = position
 
 
-# Codes for attributes that an opcode does not take, or that are missing, if they are not S015 or S014.
+# Codes for attributes that an opcode does not take, or that are missing, if they are not S015 or
+# S014.
 _MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
 _MISSING = {"kind": "C019", "custom_call_target": "C044"}
 
@@ -112,8 +113,8 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
 def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
     """Returns the attributes with control predecessors resolved and a tuple's sharding expanded.
 
-    `positions` has the offsets of the attributes by name, for messages. Raises Violation for an invalid
-    value.
+    `positions` has the offsets of the attributes by name, for messages. Raises Violation for an
+    invalid value.
     """
     changed: dict[str, Any] = {}
     names = attributes.get("control-predecessors")

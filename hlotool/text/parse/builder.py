@@ -45,7 +45,8 @@ _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)
 _MOST_COMPARED = 1000
 _MOST_COMPARISONS = 10_000
 
-# The most leaves of inferred tuples in a short text; a long one may have one more for each character.
+# The most leaves of inferred tuples in a short text; a long one may have one more for each
+# character.
 _MIN_INFERRED = 1 << 17
 # The most tuples and leaves of inferred tuples in any text.
 _MAX_NESTED = 5_000_000
@@ -88,7 +89,8 @@ class Scope:
         self.broken: set[str] = set()
         # True if an error was reported in it. Missing parts are then not reported, too.
         self.is_faulty = False
-        # Offsets of the definitions after the first use of an unknown name; None if there is none yet.
+        # Offsets of the definitions after the first use of an unknown name; None if there is none
+        # yet.
         self.definitions: dict[str, int] | None = None
         # True if some name is legal only with its percent sign, like %true.
         self.odd_names = False
@@ -97,16 +99,16 @@ class Scope:
 class ModuleBuilder:
     """The builder of one module.
 
-    With `strict`, everything that XLA rejects is an error; otherwise unknown opcodes and attributes are
-    kept as raw text.
+    With `strict`, everything that XLA rejects is an error; otherwise unknown opcodes and attributes
+    are kept as raw text.
     """
 
     def __init__(self, source: Source, *, strict: bool = True) -> None:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
-        # Computations that the text can refer to, by name; and all computations, including inline bodies,
-        # by the names that they get.
+        # Computations that the text can refer to, by name; and all computations, including inline
+        # bodies, by the names that they get.
         self.computations: dict[str, Computation] = {}
         self.named: dict[str, Computation] = {}
         self.inline_bodies: list[Computation] = []
@@ -122,7 +124,8 @@ class ModuleBuilder:
         # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # The updates and dones whose start is not in their computation, with the offsets of their opcodes.
+        # The updates and dones whose start is not in their computation, with the offsets of their
+        # opcodes.
         self.unbound: dict[Instruction, int] = {}
         # Errors about names that have been reported: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()

@@ -331,7 +331,8 @@ def _module_header(children: Children) -> None:
 
 
 def _module_header_with_faults(children: Children) -> None:
-    # Even with a broken attribute, the module gets its name, for later messages and for the printer.
+    # Even with a broken attribute, the module gets its name, for later messages and for the
+    # printer.
     guarded = _guarded(_module_header)
     if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
         _current().builder.module.name = children[1].name or ""

@@ -118,8 +118,8 @@ def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> A
 def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
     """Returns all tokens of the session's text: start, end and terminal.
 
-    `factory` returns the callbacks, which see the same tokens. After an error, skips to the next line
-    that can begin an instruction or a computation.
+    `factory` returns the callbacks, which see the same tokens. After an error, skips to the next
+    line that can begin an instruction or a computation.
     """
     parser, text = shared_parser(), session.text
     previous = getattr(ACTIVE, "session", None)
@@ -253,8 +253,8 @@ _RESUME_LINE = re.compile(
 )
 # The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes of errors right after a word, for which the message points to the word: for example, a module
-# without a name, or a key without a valid value.
+# Codes of errors right after a word, for which the message points to the word: for example, a
+# module without a name, or a key without a valid value.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
@@ -293,15 +293,15 @@ def _offset_of_value(value: Any) -> int:
 def _recover(session: ParseSession, state: Any, thread: Any, position: int, resumed: int) -> int:
     """Moves parser and lexer to the next line at which parsing can continue.
 
-    Returns the offset of that line, or -1 if there is none. `resumed` is the result of the last recovery,
-    or -1.
+    Returns the offset of that line, or -1 if there is none. `resumed` is the result of the last
+    recovery, or -1.
     """
     text, states = session.text, state.parse_conf.states
     builder = session.builder
     inside = _last_state(state, states, "FAST_RUN")
     while len(builder.scopes) > 1 and inside >= 0 and _is_inline_here(text, builder.scope.computation.start, position):
-        # An inline body that begins on the broken line ends with the line. The next lines belong to the
-        # enclosing body.
+        # An inline body that begins on the broken line ends with the line. The next lines belong to
+        # the enclosing body.
         builder.scopes.pop()
         opened = max(index for index, value in enumerate(state.value_stack[:inside]) if value is OPENED)
         inside = _last_state(state, states, "FAST_RUN", opened + 1)
@@ -311,8 +311,8 @@ def _recover(session: ParseSession, state: Any, thread: Any, position: int, resu
         # Inside a body, the next computation begins here; otherwise the error is in this header.
         again = inside >= 0
     else:
-        # The error is at the start of the line, which was read as a continuation of the previous line:
-        # read it again.
+        # The error is at the start of the line, which was read as a continuation of the previous
+        # line: read it again.
         again = line is not None and not text[line_start:position].strip() and inside < len(state.state_stack) - 1
     _mark_broken(session, state, inside, line_start, line)
     start = line_start if again else text.find("\n", position) + 1

@@ -12,9 +12,9 @@ __all__ = ["excerpts_of", "extract"]
 def extract(text: str | bytes) -> list[str]:
     """Returns the texts of the modules inside another text, in order.
 
-    The text may be a log with a prefix on every line, Markdown, a notebook, the source of a program or a
-    test, a concatenation of dumps, or HLO itself. Modules that do not parse as a whole, such as one with
-    lines missing, are skipped. Old spellings count as HLO.
+    The text may be a log with a prefix on every line, Markdown, a notebook, the source of a program
+    or a test, a concatenation of dumps, or HLO itself. Modules that do not parse as a whole, such
+    as one with lines missing, are skipped. Old spellings count as HLO.
 
     >>> extract("Before:\\n```\\nHloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }\\n```\\n")
     ['HloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }']

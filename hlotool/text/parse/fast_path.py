@@ -40,8 +40,8 @@ class FastPath(RunReader):
         self.formatted_runs: dict[int, int] = {}
         self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.parts: LineParts = None  # type: ignore[assignment]  # set by `attach`
-        # The computations that were read in one piece, by name; and the computations of another parse, if
-        # they can be reused.
+        # The computations that were read in one piece, by name; and the computations of another
+        # parse, if they can be reused.
         self.whole: dict[str, WholeComputation] = {}
         self.adoption: Adoption | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
@@ -182,15 +182,16 @@ class FastPath(RunReader):
 
     def _build(self, text: str, position: int) -> int:
         """Builds instructions line by line; returns the offset of the first line it cannot read."""
-        # A parse spends most of its time in this loop, hence the local names, and no helper calls for
-        # common lines.
+        # A parse spends most of its time in this loop, hence the local names, and no helper calls
+        # for common lines.
         scope = self.builder.scope
         match, parts, heads, configs = self.patterns.line.match, self.parts, self.parts.heads, self.parts.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmarked, ending = computation.instructions.append, names.__getitem__, parts.unmarked, self.newline[:-1]
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
         started, first = len(computation.instructions), position
-        # The common spelling of all lines so far, and the start of the current run of formatted lines.
+        # The common spelling of all lines so far, and the start of the current run of formatted
+        # lines.
         common_spelling, run_start = OTHERWISE if started or ending else PRINTED, position
         while True:
             line = match(text, position)

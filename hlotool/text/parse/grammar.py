@@ -1,7 +1,7 @@
 """Loads the grammar file and the LALR tables that Lark generates from it.
 
-The tables are generated when the package is built. If they are missing, or belong to another grammar
-or version of Lark, they are generated in memory.
+The tables are generated when the package is built. If they are missing, or belong to another
+grammar or version of Lark, they are generated in memory.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ def load_grammar(callbacks: SimpleNamespace) -> Grammar:
     text = grammar_text()
     try:
         with _TABLES.open("rb") as file:
-            # The file is part of the package, and its stamp is checked first: no foreign data is unpickled.
+            # The file is part of the package, and its stamp is checked first: no foreign data is
+            # unpickled.
             if file.readline().decode().strip() == _stamp(text):
                 return Grammar(pickle.load(file), callbacks)
     except (OSError, pickle.PickleError, EOFError, AttributeError):

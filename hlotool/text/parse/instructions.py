@@ -266,8 +266,8 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
         builder.count_inferred(shape)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
-        # The shape of a literal is static, and so is the shape of the constant, even if it is written
-        # as dynamic.
+        # The shape of a literal is static, and so is the shape of the constant, even if it is
+        # written as dynamic.
         shape = immediate.shape
     attributes = resolve_pending(builder, op, shape, attributes, {a.name: a.position for a in rest})
     if hidden is not None:
@@ -334,7 +334,8 @@ def _add_hidden_computation(
 def _wrapped_shape(root: Instruction) -> Shape:
     """Returns the result shape of a wrapped instruction.
 
-    The start may have only its first parts. Raises Violation for everything that XLA's parser rejects.
+    The start may have only its first parts. Raises Violation for everything that XLA's parser
+    rejects.
     """
     if any(operand.shape is UNBOUND for operand in root.operands):
         return root.shape

@@ -1,8 +1,8 @@
 """Contextual lexer for Lark's automaton, with extra tokens that no terminal can describe.
 
-If the parser accepts a FAST_ token and the fast path recognizes the next lines, the lexer emits this
-one token for all of them. Shifting the token makes the parser reduce everything before it. Then the
-fast path builds the lines, and the lexer continues after them.
+If the parser accepts a FAST_ token and the fast path recognizes the next lines, the lexer emits
+this one token for all of them. Shifting the token makes the parser reduce everything before it.
+Then the fast path builds the lines, and the lexer continues after them.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _RAW_PIECE = re.compile(rf'"(?:[^"\\]++|\\.)*+"|(?P<comment>{COMMENT})|(?:[^\s{{
 class HloLexer(Lexer):
     """A contextual lexer: in each parser state, it tries only accepted terminals, in Lark's order.
 
-    Lark's own contextual lexer compiles an alternation for each set of accepted terminals, which takes
-    longer than most parses. This one compiles each terminal once, on first use.
+    Lark's own contextual lexer compiles an alternation for each set of accepted terminals, which
+    takes longer than most parses. This one compiles each terminal once, on first use.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -70,8 +70,8 @@ class HloLexer(Lexer):
                 ):
                     yield self._make_token(lexer_state, session, kind, counter.char_pos, counter.char_pos)
                     counter.char_pos, reopened = session.fast_path.consume(kind, text, counter.char_pos)
-                    # A message about something missing after these lines points to their end, not to the
-                    # whitespace after them.
+                    # A message about something missing after these lines points to their end, not
+                    # to the whitespace after them.
                     session.token_end = _before_whitespace(text, counter.char_pos)
                     if reopened:
                         opening = self._make_token(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
@@ -162,8 +162,8 @@ class HloLexer(Lexer):
 def would_shift(parser_state: Any, name: str) -> bool:
     """Returns whether the parser would shift a token, after the reductions before it."""
     states, stack = parser_state.parse_conf.states, parser_state.state_stack
-    # The stack may be deep, so it is not copied. After the reductions, it consists of its first `kept`
-    # states and `pushed`.
+    # The stack may be deep, so it is not copied. After the reductions, it consists of its first
+    # `kept` states and `pushed`.
     kept = len(stack)
     pushed: list[int] = []
     while True:

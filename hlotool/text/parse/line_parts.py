@@ -27,8 +27,8 @@ __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
-# The spelling of a part of a line, as a set of bits: neither of the following, already formatted, or both
-# formatted and as the printer writes it.
+# The spelling of a part of a line, as a set of bits: neither of the following, already formatted,
+# or both formatted and as the printer writes it.
 OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
 # Shape, opcode, arity, attribute sets by text (and whether each is pending), extra work, spelling.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
@@ -37,8 +37,8 @@ Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int
 class LineParts:
     """A reader of the parts of lines.
 
-    Methods raise KeyError, NeedsGrammar, Violation or ValueError if the fast path cannot read a part.
-    Reuses the values of `known`, the parts of another text.
+    Methods raise KeyError, NeedsGrammar, Violation or ValueError if the fast path cannot read a
+    part. Reuses the values of `known`, the parts of another text.
     """
 
     def __init__(self, builder: ModuleBuilder, session: ParseSession, known: LineParts | None = None) -> None:
@@ -148,8 +148,8 @@ class LineParts:
     def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
         """Marks the instruction of a line as broken if its only fault is a broken operand.
 
-        Returns whether it is so. The error in that operand has been reported, so this instruction needs no
-        report.
+        Returns whether it is so. The error in that operand has been reported, so this instruction
+        needs no report.
         """
         _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()
         if name in scope.names or name in self.patterns.reserved or (scope.odd_names and not percent):

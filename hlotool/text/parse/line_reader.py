@@ -10,8 +10,8 @@ __all__ = ["LineReader", "NoLines"]
 class LineReader(ABC):
     """A reader of runs of whole lines in place of the lexer.
 
-    `announce` returns a token if it can read the next lines, and `consume` reads them after the parser
-    has shifted that token.
+    `announce` returns a token if it can read the next lines, and `consume` reads them after the
+    parser has shifted that token.
     """
 
     # Words that are names only after a percent sign.

@@ -39,7 +39,8 @@ __all__ = [
 _MODULE = re.compile(rf"{TRIVIA}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{TRIVIA}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
-# Surrogates that decoding never produces. The others are surrogate escapes of bytes that are not UTF-8.
+# Surrogates that decoding never produces. The others are surrogate escapes of bytes that are not
+# UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 # The prefix that glog, Abseil or TensorFlow writes before each line of a dump in a log.
 _LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+: [IWEF](?: +\d+)?) +[^\]\s]+:\d+\] ?", re.MULTILINE)
@@ -48,11 +49,11 @@ _LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d
 def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Module:
     """Parses text that contains one module.
 
-    Bytes are decoded as UTF-8. Raises ParseError if XLA would reject the text; its `diagnostics` list all
-    errors. No other exception is raised. With `strict=False`, unknown opcodes and attributes are kept,
-    any text yields a module, and all diagnostics are in `module.diagnostics`. With `legacy=True`, old
-    spellings that earlier versions of XLA wrote are accepted, too; `module.diagnostics` has a warning
-    for each.
+    Bytes are decoded as UTF-8. Raises ParseError if XLA would reject the text; its `diagnostics`
+    list all errors. No other exception is raised. With `strict=False`, unknown opcodes and
+    attributes are kept, any text yields a module, and all diagnostics are in `module.diagnostics`.
+    With `legacy=True`, old spellings that earlier versions of XLA wrote are accepted, too;
+    `module.diagnostics` has a warning for each.
 
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
@@ -73,7 +74,8 @@ def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: boo
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> list[Module]:
     """Parses text with several modules separated by lines `// -----`.
 
-    Line numbers count from the start of the whole text. Raises ParseError with the errors of all modules.
+    Line numbers count from the start of the whole text. Raises ParseError with the errors of all
+    modules.
 
     >>> [module.name for module in parse_all("a { ROOT p = f32[] parameter(0) }\\n// -----\\nb { ROOT p = f32[] parameter(0) }")]
     ['module_a', 'module_b']
@@ -240,7 +242,8 @@ def _parse_single_instruction(session: ParseSession) -> None:
 def _name_entry_first(module: Module) -> None:
     """Renames computations and instructions as XLA does.
 
-    The instruction's computation is named before inline bodies, and the entry layout loses its layouts.
+    The instruction's computation is named before inline bodies, and the entry layout loses its
+    layouts.
     """
     entry = module.computations[-1]
     for computation in module.computations:

@@ -1,8 +1,8 @@
 """Regular expressions of the fast path, composed from the grammar's terminals.
 
 They recognize text that is spelled the way XLA prints it, one line at a time. Patterns for parts (a
-shape, a list of values) only find the end of a part; a start rule of the grammar then reads it, once
-for each distinct text. All patterns are possessive and have no nested repetitions that could
+shape, a list of values) only find the end of a part; a start rule of the grammar then reads it,
+once for each distinct text. All patterns are possessive and have no nested repetitions that could
 backtrack, so that a line that does not match fails in one pass. Each is compiled on first use.
 """
 
@@ -88,9 +88,9 @@ class Patterns:
     def line(self) -> re.Pattern[str]:
         """An instruction on its line.
 
-        Groups: indentation, ROOT, percent sign, name, head (shape and opcode), operands without the first
-        percent sign, or else operands of any other form, attributes, metadata, backend configuration,
-        trailing spaces and comment.
+        Groups: indentation, ROOT, percent sign, name, head (shape and opcode), operands without the
+        first percent sign, or else operands of any other form, attributes, metadata, backend
+        configuration, trailing spaces and comment.
         """
         # A comment may contain a parenthesis, so the only comments read here are XLA's index marks.
         others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"

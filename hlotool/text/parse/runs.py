@@ -47,8 +47,8 @@ class RunReader(LineReader):
             return "FAST_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
         if start and "\n" not in text[position:start]:
-            # Tried only at the start of a line. At every word of a long line, the pattern would take
-            # quadratic time.
+            # Tried only at the start of a line. At every word of a long line, the pattern would
+            # take quadratic time.
             return None
         if "FAST_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):

@@ -75,7 +75,8 @@ class InstructionWriter:
         )
         # Canonical names (`tmp_0`) of the instructions of the current computation.
         self.canonical: dict[Instruction, str] = {}
-        # The get-tuple-elements of the current computation that are printed as operand suffixes (`t#1`).
+        # The get-tuple-elements of the current computation that are printed as operand suffixes
+        # (`t#1`).
         self.compacted: dict[Instruction, tuple[Instruction, str]] = {}
 
     @classmethod
@@ -128,7 +129,8 @@ class InstructionWriter:
     def sugared(self, x: Instruction) -> Instruction | None:
         """Returns the wrapped instruction of an async operation printed with syntactic sugar.
 
-        Such an operation is printed as `X-start`, `X-update` or `X-done`. Returns None for all others.
+        Such an operation is printed as `X-start`, `X-update` or `X-done`. Returns None for all
+        others.
         """
         if not x.op.name.startswith("async-") or not self.options.syntax_sugar_async_ops or not x.called:
             return None
@@ -220,7 +222,8 @@ class InstructionWriter:
     def _sugared_attributes(self, x: Instruction, wrapped: Instruction, level: int) -> list[str]:
         """Returns the attributes of a start printed with syntactic sugar.
 
-        These are its thread, the attributes of the wrapped instruction, and the start's other attributes.
+        These are its thread, the attributes of the wrapped instruction, and the start's other
+        attributes.
         """
         parts = []
         thread = x.called[0].execution_thread
@@ -261,7 +264,8 @@ class InstructionWriter:
     def _undeclared_attribute(self, name: str, value: Any) -> str:
         """Returns the value of an attribute that the opcode does not declare.
 
-        It is printed as for other opcodes that declare the attribute, or as raw text if there are none.
+        It is printed as for other opcodes that declare the attribute, or as raw text if there are
+        none.
         """
         kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
         if kind in CALLED_KINDS and not isinstance(value, Raw):

@@ -13,8 +13,8 @@ __all__ = ["PrintOptions"]
 class PrintOptions:
     """The options of XLA's HloPrintOptions, with XLA's defaults except for `print_large_constants`.
 
-    With `lossless`, the default, the text keeps the order and the names of the module, and every number
-    parses back bit for bit. Without it, the text has XLA's order, names and rounding.
+    With `lossless`, the default, the text keeps the order and the names of the module, and every
+    number parses back bit for bit. Without it, the text has XLA's order, names and rounding.
 
     >>> PrintOptions.short_parsable().print_percent
     False
@@ -76,7 +76,8 @@ class PrintOptions:
     def canonical(cls) -> PrintOptions:
         """Returns the options for a form that does not depend on names.
 
-        Instructions are called `tmp_N`, called computations are printed in full, and operands have shapes.
+        Instructions are called `tmp_N`, called computations are printed in full, and operands have
+        shapes.
         """
         return cls(
             lossless=False,

@@ -31,8 +31,8 @@ from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 __all__ = ["header_attributes", "to_text"]
 
 _LOSSLESS = PrintOptions()
-# Attributes that make XLA build the module's configuration, including the entry layout, before it parses
-# the entry; and, for each, the value with which XLA does not.
+# Attributes that make XLA build the module's configuration, including the entry layout, before it
+# parses the entry; and, for each, the value with which XLA does not.
 _DEFAULT_LAYOUT_UNLESS = (
     ("alias_passthrough_params", False),
     ("allow_spmd_sharding_propagation_to_parameters", None),
@@ -40,8 +40,8 @@ _DEFAULT_LAYOUT_UNLESS = (
     ("replica_count", 1),
     ("num_partitions", 1),
 )
-# Limits on computations printed inside one another, whose number can grow exponentially with the size of
-# the module.
+# Limits on computations printed inside one another, whose number can grow exponentially with the
+# size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
 _NEW_LINE = "\n"
@@ -147,9 +147,9 @@ class ModulePrinter:
     def respelled(self) -> set[int]:
         """The identities of the attribute sets that are not printed as the source spells them.
 
-        Sets with control predecessors are replaced when these are resolved, so no instruction has the
-        set that was read. Computations with attributes that follow from operands or results have no
-        spans.
+        Sets with control predecessors are replaced when these are resolved, so no instruction has
+        the set that was read. Computations with attributes that follow from operands or results
+        have no spans.
         """
         return {
             id(attributes)
@@ -170,8 +170,8 @@ class ModulePrinter:
                 text = f"%{value.name}" if called == "Computation" else "{" + ", ".join([f"%{c.name}" for c in value]) + "}"
                 parts.append(f", {name}={text}")
             else:
-                # By identity, because equal texts of a source share one value, and values live as long as
-                # the module.
+                # By identity, because equal texts of a source share one value, and values live as
+                # long as the module.
                 written = memo.get(id(value))
                 if written is None:
                     written = memo[id(value)] = write(value, style) if value != () else "{}"
@@ -308,8 +308,8 @@ class ModulePrinter:
 class _AttributePlan:
     """The plan by which lossless output writes the attributes of an opcode.
 
-    It has a row for each attribute: the name, the default, whether it is always printed, its kind if it
-    is a called computation, the writer, and the texts by value.
+    It has a row for each attribute: the name, the default, whether it is always printed, its kind
+    if it is a called computation, the writer, and the texts by value.
     """
 
     __slots__ = ("rows",)
@@ -371,8 +371,8 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
 def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str:
     """Prints the lines of a computation in one loop without options.
 
-    Printing whole dumps spends most of its time here. The text is the same as from InstructionWriter
-    with default options; a test compares them.
+    Printing whole dumps spends most of its time here. The text is the same as from
+    InstructionWriter with default options; a test compares them.
     """
     writer = printer.writer
     lines: list[str] = []
@@ -412,8 +412,8 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
             append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}, metadata={metadata}\n")
             continue
         append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}\n")
-    # Joined here, not with the whole module, so that the next computation can reuse the memory of the
-    # lines.
+    # Joined here, not with the whole module, so that the next computation can reuse the memory of
+    # the lines.
     return "".join(lines)
 
 

@@ -45,8 +45,8 @@ class InputError(HlotoolError):
 def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> str:
     """Returns the text of a file, decompressed if necessary.
 
-    Bytes that are not UTF-8 become surrogate escapes. Raises InputError if the file cannot be read, is
-    binary, or has more than `max_bytes` bytes.
+    Bytes that are not UTF-8 become surrogate escapes. Raises InputError if the file cannot be read,
+    is binary, or has more than `max_bytes` bytes.
     """
     name = os.fspath(path)
     with _as_input_errors(name), Path(path).open("rb") as file:

@@ -19,8 +19,8 @@ _SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
 _COMMENT = re.compile(COMMENT)
 # The opening quote of a string, or the start of a comment, that never ends.
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
-# Each unclosed string or comment costs a search through the rest of the text. Comments of a text with
-# more of them are not worth the time.
+# Each unclosed string or comment costs a search through the rest of the text. Comments of a text
+# with more of them are not worth the time.
 _MOST_UNCLOSED = 16
 # Also matches everything before the token, because a search would try the alternatives at every
 # character.

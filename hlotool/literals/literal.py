@@ -200,7 +200,7 @@ def decode(literal: Literal) -> bytes:
     if literal.packed is not None:
         return literal.packed
     if literal.shape.is_tuple:
-        raise ValueError("a tuple literal is decoded element by element")
+        raise ValueError("cannot decode a tuple literal; decode its elements")
     if literal.elided:
         raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
     element = ELEMENT_TYPES[literal.shape.element_type]

@@ -90,7 +90,7 @@ def _xla_array(literal: Literal) -> str:
 
 
 def _prints_as_written(literal: Literal) -> bool:
-    """Returns whether the text is known to be what XLA prints.
+    """Returns whether the text is known to be the same as XLA's output.
 
     If it is, large integer arrays need not be decoded.
     """
@@ -122,7 +122,7 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
 
 
 def _widened_payload(text: str) -> str:
-    """Returns the text of an imaginary part with its NaN payload widened to that of a double.
+    """Returns the text of an imaginary part with its NaN payload widened to a double's.
 
     XLA drops the 29 low bits when it converts the part.
     """

@@ -28,7 +28,7 @@ def to_html(module: Module, options: PrintOptions | None = None) -> str:
     lines = (to_text(module) if options is None else to_text(module, options)).rstrip("\n").split("\n")
     shown = "\n".join(lines[:_MOST_LINES])
     left = len(lines) - _MOST_LINES
-    note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) has all</i>" if left > 0 else ""
+    note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) returns the whole text</i>" if left > 0 else ""
     return f'<pre style="line-height: 1.3; overflow-x: auto">{_highlighted(shown)}{note}</pre>'
 
 

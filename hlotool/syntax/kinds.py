@@ -16,7 +16,7 @@ __all__ = ["KINDS", "KIND_OF_NAME", "PLAIN", "Kind", "kind_of_terminal"]
 
 
 PLAIN = "inherit"
-"""The color of tokens without a color of their own in notebooks."""
+"""The color in notebooks of tokens that have no color of their own."""
 
 
 class Kind(NamedTuple):

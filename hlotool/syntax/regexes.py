@@ -205,7 +205,8 @@ class Delimited(NamedTuple):
 def delimited(pattern: str) -> list[Delimited]:
     """Splits a pattern like those of strings and comments; returns [] for other patterns.
 
-    Most editors match regular expressions line by line, and have other means for strings and comments.
+    Most editors match regular expressions line by line, and have other means for strings and
+    comments.
 
     >>> [VIM.write(part.close) for part in delimited('"[^"]*+"|//[^\\n]*+')]
     ['"', '']

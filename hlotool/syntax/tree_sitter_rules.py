@@ -89,7 +89,7 @@ def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternative
 
 
 def _without_empty(found: dict[str, Alternatives]) -> dict[str, Alternatives]:
-    """Makes rules that may match nothing nonempty, and their uses optional."""
+    """Removes empty alternatives from rules, and makes the uses of these rules optional."""
     empty = {name for name, alternatives in found.items() if () in alternatives}
 
     def marked(expansion: Expansion) -> Expansion:

@@ -77,9 +77,9 @@ def excerpts(source: Source) -> list[Excerpt]:
 
 
 def _ends_module(line: str) -> bool:
-    """Returns whether a line ends the module before it, even inside an incomplete part of it.
+    """Returns whether a line ends the module before it.
 
-    Such a part is a computation or a header.
+    Such a line ends it even inside an incomplete computation or header.
     """
     return ("HloModule" in line and _HEADER.search(line) is not None) or ("```" in line and line.lstrip().startswith("```"))
 

@@ -287,7 +287,7 @@ def _stack_tables(name: str, children: Children) -> Piece:
 
 @_rule("recovery_table", "debug_attributes")
 def _table(name: str, children: Children) -> Piece:
-    """Puts each row on a line of its own, as XLA prints these tables."""
+    """Puts each row on its own line, as XLA prints these tables."""
     pieces = flatten(children)
     session = current_session()
     rows = []

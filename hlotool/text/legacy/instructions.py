@@ -62,7 +62,7 @@ def drop_attributes(statement: Statement, names: Iterable[str]) -> list[Edit]:
 
 
 def gone(text: Text, statement: Statement) -> list[Edit] | None:
-    """Rewrites nothing, for an instruction that has no equivalent today."""
+    """Returns no edits, for an instruction that has no equivalent today."""
     return []
 
 

@@ -65,7 +65,7 @@ def old_spellings(text: str) -> list[OldSpelling]:
             if replaced is not None:
                 found.append(OldSpelling(*match.span(), pattern.old, pattern.today, pattern.until, tuple(replaced)))
         apart = _Spans(taken)
-        # Text that another edit replaces is already in today's form there.
+        # An edit that replaces text also translates the old spellings in it.
         found = [spelling for spelling in found if not any(map(apart.has, spelling.edits))]
         spellings += found
         taken += [edit for spelling in found for edit in spelling.edits]

@@ -224,7 +224,7 @@ class Text:
         return names
 
     def new_name(self, name: str) -> str:
-        """Returns the name of an instruction today."""
+        """Returns today's name for an instruction."""
         bare = name.removeprefix("%")
         return name.replace(bare, self.new_names[bare]) if bare in self.new_names else name
 

@@ -85,9 +85,9 @@ class Scope:
         # Parameters by number, to find duplicates and gaps.
         self.numbers: dict[int, Instruction] = {}
         self.root_position = -1
-        # Names whose definition has an error. Their uses are not reported, too.
+        # Names whose definition has an error. Uses of them are not reported.
         self.broken: set[str] = set()
-        # True if an error was reported in it. Missing parts are then not reported, too.
+        # True if an error was reported in it. Missing parts are then not reported.
         self.is_faulty = False
         # Offsets of the definitions after the first use of an unknown name; None if there is none
         # yet.
@@ -115,7 +115,7 @@ class ModuleBuilder:
         # True if a computation has the name that an inline body was given.
         self.has_clashes = False
         self.counters: dict[str, int] = {}
-        # Names of computations with errors. Calls of them are not reported, too.
+        # Names of computations with errors. Calls of them are not reported.
         self.broken: set[str] = set()
         self.scopes: list[Scope] = []
         self.diagnostics: list[Diagnostic] = []

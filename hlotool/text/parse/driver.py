@@ -272,7 +272,7 @@ def _reduce_completed(state: Any) -> None:
 
 
 def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
-    """Marks the broken instruction or computation, so that its uses are not reported, too."""
+    """Marks the broken instruction or computation, so that its uses are not reported."""
     builder = session.builder
     if inside < 0:
         if line and line["opened"]:

@@ -41,7 +41,7 @@ class FastPath(RunReader):
         self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.parts: LineParts = None  # type: ignore[assignment]  # set by `attach`
         # The computations that were read in one piece, by name; and the computations of another
-        # parse, if they can be reused.
+        # parse that can be reused.
         self.whole: dict[str, WholeComputation] = {}
         self.adoption: Adoption | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None

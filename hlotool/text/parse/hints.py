@@ -1,4 +1,4 @@
-"""Hints for texts that do not parse, based on what such a text may be instead of one modern module.
+"""Hints for text that does not parse: it may not be one module in today's spelling.
 
 The hints need the whole text, so they are computed only after an error.
 """

@@ -107,7 +107,7 @@ class LineParts:
         return operands, PRINTED if marked_operands(operand_names) == f"%{references}" else OTHERWISE
 
     def resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet, spelling: int) -> tuple[AttributeSet, int]:
-        """Returns the attributes with values that depend on the instruction, and the spelling.
+        """Resolves values that depend on the instruction; returns the attributes and the spelling.
 
         The printer may write such values differently from the line.
         """
@@ -148,7 +148,7 @@ class LineParts:
     def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
         """Marks the instruction of a line as broken if its only fault is a broken operand.
 
-        Returns whether it is so. The error in that operand has been reported, so this instruction
+        Returns True in that case. The error in that operand has been reported, so this instruction
         needs no report.
         """
         _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()

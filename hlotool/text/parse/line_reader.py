@@ -8,7 +8,7 @@ __all__ = ["LineReader", "NoLines"]
 
 
 class LineReader(ABC):
-    """A reader of runs of whole lines in place of the lexer.
+    """A reader that reads runs of whole lines in place of the lexer.
 
     `announce` returns a token if it can read the next lines, and `consume` reads them after the
     parser has shifted that token.

@@ -147,7 +147,7 @@ class Patterns:
 
     @cached_property
     def word(self) -> re.Pattern[str]:
-        """A value of one token, whatever its kind."""
+        """A value of one token, of any kind."""
         return re.compile(r"%?+[A-Za-z0-9_.\-]++")
 
     @cached_property

@@ -358,7 +358,10 @@ def as_written(module: Module, x: Instruction) -> Instruction:
 
 
 def is_wrapper(computation: Computation) -> bool:
-    """Returns whether a computation has only parameters and a root, so that sugar suffices."""
+    """Returns whether a computation has only parameters and a root.
+
+    Async sugar can replace such a computation.
+    """
     return all(x.op.name == "parameter" or x is computation.root for x in computation.instructions)
 
 

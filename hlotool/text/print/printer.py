@@ -130,8 +130,8 @@ class ModulePrinter:
     def unchanged_span(self, computation: Computation) -> PrintedSpan | None:
         """Returns the source range of a computation's instructions, or None if it cannot be copied.
 
-        They can be copied if they are printed as the source spells them. The fast path has checked
-        everything but the attributes, which are compared once for each distinct set.
+        It can be copied if the instructions are printed as the source spells them. The fast path
+        has checked everything but the attributes, which are compared once for each distinct set.
         """
         span, instructions = self.module.notes.spans.get(computation), computation.instructions
         if span is None or self.module.source is None or span.root is not computation.root or span.instructions != instructions:
@@ -306,7 +306,7 @@ class ModulePrinter:
 
 
 class _AttributePlan:
-    """The plan by which lossless output writes the attributes of an opcode.
+    """A plan for the lossless output of an opcode's attributes.
 
     It has a row for each attribute: the name, the default, whether it is always printed, its kind
     if it is a called computation, the writer, and the texts by value.

@@ -34,10 +34,7 @@ _STYLE = WriteStyle()
 
 
 class LineFormatter(RunReader):
-    """A formatter of whole lines, for one run.
-
-    `callback` returns Lark's callbacks for the parts that need the grammar.
-    """
+    """A formatter of whole lines; `callback` returns Lark's callbacks for all other parts."""
 
     def __init__(self, session: FormatSession, callback: CallbackFactory) -> None:
         super().__init__()
@@ -134,10 +131,7 @@ class LineFormatter(RunReader):
     # ---- instructions -------------------------------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
-        """Formats instructions line by line.
-
-        Returns the end of the last one that it could read, before the line end.
-        """
+        """Formats instructions by line; returns the end of the last one, before its line end."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
         is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.parts.configs
         ending = "\r" if newline == "\r\n" else ""
@@ -172,8 +166,7 @@ class LineFormatter(RunReader):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
                 if config is not None:
-                    # Raises NeedsGrammar if it ends before the line does, because other attributes
-                    # may follow.
+                    # Raises NeedsGrammar if it ends before the line: more attributes may follow.
                     _ = configs[config]
             except NeedsGrammar:
                 break
@@ -201,10 +194,7 @@ class LineFormatter(RunReader):
         return self.writer.width is not None and length > self.writer.width
 
     def _copy_unchanged(self, start: int, end: int) -> int:
-        """Copies text[start:end], a run of unchanged lines, unless `start` is -1.
-
-        Returns -1, the value of `start` for "no run".
-        """
+        """Copies the unchanged run text[start:end] unless `start` is -1; returns -1, for no run."""
         if start >= 0:
             block = self.writer.block
             block.parts.append(self.session.text[start:end])
@@ -223,10 +213,7 @@ class LineFormatter(RunReader):
         return (f"{self._shape(shape)} {opcode}" if shape else opcode), opcode, memo, shape
 
     def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
-        """Formats the text between the parentheses.
-
-        If every operand has a percent sign (`references`), leaves the first one to the caller.
-        """
+        """Formats operands; if all have a percent sign (`references`), omits the first sign."""
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):

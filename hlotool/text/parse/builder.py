@@ -1,7 +1,9 @@
 """Builds a module while its text is parsed: scopes, names, computations and diagnostics.
 
 Both paths of the parser call it: the grammar path from Lark's callbacks, and the fast path from its
-loop over lines. `text.parse.instructions` builds and checks the instructions.
+loop over lines. `text.parse.instructions` builds and checks the instructions. With `strict`,
+everything that XLA rejects is an error; otherwise unknown opcodes and attributes are kept as raw
+text.
 """
 
 from __future__ import annotations
@@ -48,7 +50,8 @@ _MOST_COMPARISONS = 10_000
 # The most leaves of inferred tuples in a short text; a long one may have one more for each
 # character.
 _MIN_INFERRED = 1 << 17
-# The most tuples and leaves of inferred tuples in any text.
+# The most tuples and leaves of inferred tuples in any text: 40 nested tuples can have 2^40
+# elements.
 _MAX_NESTED = 5_000_000
 
 MAX_DIAGNOSTICS = 100
@@ -97,18 +100,13 @@ class Scope:
 
 
 class ModuleBuilder:
-    """The builder of one module.
-
-    With `strict`, everything that XLA rejects is an error; otherwise unknown opcodes and attributes
-    are kept as raw text.
-    """
+    """The builder of one module; without `strict`, it keeps unknown opcodes and attributes."""
 
     def __init__(self, source: Source, *, strict: bool = True) -> None:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
-        # Computations that the text can refer to, by name; and all computations, including inline
-        # bodies, by the names that they get.
+        # Computations by name: those that the text can refer to, and all, including inline bodies.
         self.computations: dict[str, Computation] = {}
         self.named: dict[str, Computation] = {}
         self.inline_bodies: list[Computation] = []
@@ -124,8 +122,7 @@ class ModuleBuilder:
         # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # The updates and dones whose start is not in their computation, with the offsets of their
-        # opcodes.
+        # Updates and dones whose start is not in their computation, with the opcodes' offsets.
         self.unbound: dict[Instruction, int] = {}
         # Errors about names that have been reported: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
@@ -163,10 +160,7 @@ class ModuleBuilder:
         )
 
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
-        """Reports a Violation at its own offset, or at `position` if it has none.
-
-        By default, `end` is the end of the word at that offset.
-        """
+        """Reports a Violation at its own offset or `position`; `end` defaults to the word's end."""
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
@@ -184,10 +178,7 @@ class ModuleBuilder:
     # ---- shapes -------------------------------------------------------------------------------------------------------
 
     def count_inferred(self, shape: Shape) -> None:
-        """Counts the elements of an inferred tuple.
-
-        Raises Violation if there are too many: 40 nested tuples can have 2^40 elements.
-        """
+        """Counts the elements of an inferred tuple. Raises Violation if there are too many."""
         self._leaves += shape.leaf_count
         self._nested += shape.tree_size
         limit = _MIN_INFERRED + len(self.source.text)
@@ -209,8 +200,7 @@ class ModuleBuilder:
     ) -> Scope:
         """Opens a computation; `result` is the result shape of its signature, at `result_position`.
 
-        A computation without a name in the text, such as an inline body, is called `_`, as in XLA.
-        Diagnostics do not show that name.
+        An unnamed one, such as an inline body, is called `_`, as in XLA, but not in diagnostics.
         """
         if is_entry:
             if self.entry_position >= 0:
@@ -225,10 +215,7 @@ class ModuleBuilder:
         return scope
 
     def close_computation(self, position: int, end: int, thread: str = "main", *, inline: bool = False) -> Computation:
-        """Closes the innermost computation and adds it to the module.
-
-        Its closing brace is at `position`.
-        """
+        """Adds the innermost computation, whose closing brace is at `position`, to the module."""
         scope = self.scope
         computation = scope.computation
         computation.end = end
@@ -293,10 +280,7 @@ class ModuleBuilder:
             self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
 
     def text_start(self, start: int) -> int:
-        """Returns the first offset from `start` that is not whitespace.
-
-        Instructions of the fast path start at the beginning of their line.
-        """
+        """Skips whitespace: instructions of the fast path start at the beginning of their line."""
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1
@@ -316,10 +300,7 @@ class ModuleBuilder:
         raise Violation("S006", position, *_missing_computation(self, name, position))
 
     def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
-        """Returns the instruction with this name in the open computation.
-
-        Raises Violation if there is none, with `code` or, for S002, a more specific code.
-        """
+        """Returns the instruction with this name in the open computation. Raises Violation."""
         scope = self.scope
         instruction = scope.names.get(name)
         if instruction is not None:
@@ -327,7 +308,7 @@ class ModuleBuilder:
         if name in scope.broken:
             raise Violation("", position, "")
         if code == "S002":
-            # XLA has one error for all these cases; separate messages save the user a search.
+            # XLA has one error for all these cases; specific messages save the user a search.
             self._raise_if_defined_elsewhere(name, position)
         meant = self._nearest(name, scope.names)
         hint = f"did you mean '{meant}'?" if meant else None
@@ -367,10 +348,7 @@ class ModuleBuilder:
         return self._owners.get(name)
 
     def _nearest(self, name: str, names: dict[str, Any]) -> str | None:
-        """Returns the name that was probably meant, or None.
-
-        Considers only the last names, and none after too many errors.
-        """
+        """Returns the name probably meant, among the last ones; None after too many errors."""
         candidates = list(islice(reversed(names), _MOST_COMPARED))
         self._comparisons += len(candidates)
         return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None

@@ -182,16 +182,14 @@ class FastPath(RunReader):
 
     def _build(self, text: str, position: int) -> int:
         """Builds instructions line by line; returns the offset of the first line it cannot read."""
-        # A parse spends most of its time in this loop, hence the local names, and no helper calls
-        # for common lines.
+        # The hottest loop of a parse: hence local names, and no helper calls for common lines.
         scope = self.builder.scope
         match, parts, heads, configs = self.patterns.line.match, self.parts, self.parts.heads, self.parts.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmarked, ending = computation.instructions.append, names.__getitem__, parts.unmarked, self.newline[:-1]
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
         started, first = len(computation.instructions), position
-        # The common spelling of all lines so far, and the start of the current run of formatted
-        # lines.
+        # The spelling common to all lines so far, and the start of the current formatted run.
         common_spelling, run_start = OTHERWISE if started or ending else PRINTED, position
         while True:
             line = match(text, position)

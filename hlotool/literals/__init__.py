@@ -1,1 +1,1 @@
-"""Parses, decodes and prints literals, with XLA's rounding."""
+"""Literals: parsing, decoding and printing, with XLA's rounding."""

@@ -1,4 +1,4 @@
-"""Converts the text of array elements to bytes, with XLA's rounding, wrapping and treatment of NaNs."""
+"""Converts the text of array elements to bytes, with XLA's rounding, wrapping and NaN handling."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 __all__ = ["INDEX_COMMENT", "PART_TYPES", "each_token", "element_bytes", "element_tokens", "encoded", "int64_value"]
 
 INDEX_COMMENT = re.compile(r"/\*i[0-9]++=[0-9]++\*/ ?")
-"""A mark with which XLA numbers the parts of an array of more than three dimensions."""
+"""A comment in which XLA numbers a part of an array with more than three dimensions."""
 
 PART_TYPES = {"c64": "f32", "c128": "f64"}
-"""The type of the real and the imaginary part of each complex type."""
+"""The type of the real part and of the imaginary part, for each complex type."""
 
-# One number, word or NaN of normalized text; a complex number gives two matches.
+# A number, word or NaN in normalized text; a complex number yields two matches.
 _ELEMENT = re.compile(r"[^ {},()]++(?:\(0x[0-9a-fA-F]++\))?+")
 # Integers that float() may read differently from XLA: -0, which is +0.0 in XLA, and those that wrap.
 _ODD_INTEGER = re.compile(r"-0+(?![0-9.eE])|[0-9]{19}")
 
 
 def element_tokens(text: str) -> list[str]:
-    """The text of every element of an array, in row-major order; complex numbers give two tokens each.
+    """Returns the text of every array element, in row-major order; two tokens per complex number.
 
     >>> element_tokens("{ { (1, -2) }, { (nan(0x7fc00001), 4) } }")
     ['1', '-2', 'nan(0x7fc00001)', '4']
@@ -39,12 +39,14 @@ def element_tokens(text: str) -> list[str]:
 
 
 def each_token(text: str) -> Iterator[str]:
-    """As `element_tokens`, for those who do not need all of them."""
+    """Yields the same tokens as `element_tokens`, for callers that may not need all of them."""
     return (token for match in _ELEMENT.finditer(text) if not (token := match[0]).startswith("/*"))
 
 
 def encoded(element: ElementType, tokens: Sequence[str]) -> bytes:
-    """The bytes of elements of a type: little-endian, a whole byte for each element of less than eight bits.
+    """Returns the bytes of elements of a type.
+
+    They are little-endian, with a whole byte for each element of less than eight bits.
 
     >>> encoded(ELEMENT_TYPES["f32"], ["1", "-0.0"]).hex()
     '0000803f00000080'
@@ -57,17 +59,19 @@ def encoded(element: ElementType, tokens: Sequence[str]) -> bytes:
 
 
 def element_bytes(element: ElementType) -> int:
-    """The size of one element in a literal's data, in bytes."""
+    """Returns the size of one element in a literal's data, in bytes."""
     return max(element.bits, 8) // 8
 
 
 def int64_value(token: str) -> int | None:
-    """The value of an INT as XLA stores it: in 64 bits, with values from 2^63 on wrapped; None if it does not fit.
+    """Returns the value of an INT as XLA stores it, or None if it does not fit.
+
+    XLA stores 64 bits and wraps values from 2^63 on.
 
     >>> int64_value("18446744073709551615"), int64_value("-0"), int64_value("18446744073709551616")
     (-1, 0, None)
     """
-    # int() refuses thousands of digits, but all of them may be leading zeros.
+    # int() rejects thousands of digits, but they may all be leading zeros.
     if len(token) > 20:
         digits = token.lstrip("-").lstrip("0") or "0"
         token = ("-" if token[0] == "-" else "") + digits
@@ -90,13 +94,14 @@ def _integers(element: ElementType, tokens: Sequence[str]) -> bytes:
     try:
         return pack_numbers(code, map(int, tokens))
     except (OverflowError, ValueError):
-        # Numbers from 2^63 on wrap, u64 accepts negative numbers, and int() refuses thousands of leading zeros.
+        # Numbers from 2^63 on wrap, u64 accepts negative numbers, and int() rejects thousands of
+        # leading zeros.
         mask = 0xFFFF_FFFF_FFFF_FFFF if element.name == "u64" else -1
         return pack_numbers(code, [(int64_value(token) or 0) & mask for token in tokens])
 
 
 def _numbers(tokens: Sequence[str]) -> list[float]:
-    """The tokens as doubles, as in XLA's lexer; NaNs without their payloads."""
+    """Returns the tokens as doubles, like XLA's lexer; NaNs lose their payloads."""
     joined = " ".join(tokens)
     if "nan" not in joined and not _ODD_INTEGER.search(joined):
         return list(map(float, tokens))
@@ -112,7 +117,7 @@ def _numbers(tokens: Sequence[str]) -> list[float]:
 
 
 def _payload(token: str) -> int:
-    """The payload of a NaN token in the double to which XLA's lexer converts it."""
+    """Returns the payload of a NaN token in the double to which XLA's lexer converts it."""
     return int(token[token.index("x") + 1 : -1], 16) if "(" in token else QUIET_PAYLOAD
 
 
@@ -130,7 +135,10 @@ def _nan_bits(name: str, token: str) -> int:
 
 
 def _with_bits(data: bytes, bits: dict[int, int], size: int) -> bytes:
-    """`data` with other bits in some elements, given by their numbers; `size` is the number of bytes of an element."""
+    """Returns `data` with the bits of some elements replaced.
+
+    `bits` maps the numbers of elements to their new bits; `size` is the bytes per element.
+    """
     if not bits:
         return data
     result = bytearray(data)
@@ -140,7 +148,10 @@ def _with_bits(data: bytes, bits: dict[int, int], size: int) -> bytes:
 
 
 def _complexes(element: ElementType, tokens: Sequence[str]) -> bytes:
-    """Encodes pairs of real and imaginary parts. If the real part is a NaN, XLA stores the same NaN as the imaginary part."""
+    """Encodes pairs of real and imaginary parts.
+
+    If the real part is a NaN, XLA stores the same NaN as the imaginary part.
+    """
     part = PART_TYPES[element.name]
     numbers = _numbers(tokens)
     nan_bits: dict[int, int] = {}
@@ -153,6 +164,9 @@ def _complexes(element: ElementType, tokens: Sequence[str]) -> bytes:
 
 
 def _converted_nan_bits(name: str, token: str) -> int:
-    """The bits of an imaginary NaN, converted as a processor does: the upper bits of the payload, as a quiet NaN."""
+    """Returns the bits of an imaginary NaN, converted as a processor does.
+
+    The result is a quiet NaN with the upper bits of the payload.
+    """
     payload = _payload(token)
     return nan_code(name, token[0] == "-", payload if name == "f64" else payload >> 29 | 1 << 22)

@@ -1,4 +1,4 @@
-"""Binary floating-point formats: rounding to them, their bit patterns, and the digits that XLA prints for them."""
+"""Binary floating-point formats: rounding, bit patterns, and the digits that XLA prints."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ __all__ = [
 ]
 
 QUIET_PAYLOAD = 1 << 51
-"""The payload, in the double of XLA's parser, of a NaN that is written without a payload."""
+"""The payload of a NaN written without one, in the double that XLA's parser uses."""
 
 
 def pack_numbers(code: str, values: Iterable[int] | Iterable[float]) -> bytes:
-    """`values` as little-endian bytes. `code` is a type code of `array`; raises OverflowError for integers that do not fit it."""
+    """Returns `values` as little-endian bytes.
+
+    `code` is a type code of `array`. Raises OverflowError for integers that do not fit it.
+    """
     packed = array(code, values)
     if sys.byteorder == "big":
         packed.byteswap()
@@ -37,7 +40,7 @@ def pack_numbers(code: str, values: Iterable[int] | Iterable[float]) -> bytes:
 
 
 def unpack_numbers(code: str, data: bytes) -> array[int] | array[float]:
-    """The numbers in little-endian `data`, the inverse of `pack_numbers`."""
+    """Returns the numbers in little-endian `data`; the inverse of `pack_numbers`."""
     numbers: array[int] | array[float] = array(code)
     numbers.frombytes(data)
     if sys.byteorder == "big":
@@ -53,13 +56,15 @@ def _format(name: str) -> FloatFormat:
 
 
 def payload_mask(name: str) -> int:
-    """The largest NaN payload of a floating-point type, 0 if its NaNs have no payload."""
+    """Returns the largest NaN payload of a floating-point type; 0 if its NaNs have no payload."""
     form = _format(name)
     return (1 << form.mantissa_bits) - 1 if form.nonfinite == "ieee" else 0
 
 
 def nan_code(name: str, negative: bool, payload: int | None = None) -> int:
-    """The bit pattern of a NaN as XLA converts it from double; without `payload`, the quiet NaN.
+    """Returns the bit pattern of a NaN as XLA converts it from double.
+
+    Without `payload`, this is the quiet NaN.
 
     >>> hex(nan_code("f32", True, 1)), hex(nan_code("f8e4m3fnuz", False)), hex(nan_code("f4e2m1fn", False))
     ('0xff800001', '0x80', '0x8')
@@ -81,7 +86,7 @@ def nan_code(name: str, negative: bool, payload: int | None = None) -> int:
 
 @cache
 def _narrow_values(name: str) -> tuple[float, ...]:
-    """The value of every bit pattern of a format of at most eight bits."""
+    """Returns the value of every bit pattern of a format with at most eight bits."""
     form, bits = _format(name), ELEMENT_TYPES[name].bits
     if form.nonfinite == "e8m0":
         return (*(ldexp(1.0, code - form.bias) for code in range(255)), nan)
@@ -103,9 +108,11 @@ def _narrow_values(name: str) -> tuple[float, ...]:
 
 @cache
 def _thresholds(name: str) -> tuple[float, ...]:
-    """Element k is the smallest double that rounds to bit pattern k + 1 rather than k; from the last one on, values are out of range.
+    """Returns the thresholds at which rounding to a format changes the bit pattern.
 
-    Ties go to the even bit pattern, which has the even mantissa.
+    Element k is the smallest double that rounds to bit pattern k + 1 instead of k. Values at or
+    above the last threshold are out of range. Ties go to the even bit pattern, which has the even
+    mantissa.
     """
     form = _format(name)
     if form.nonfinite == "e8m0":
@@ -120,7 +127,7 @@ def _thresholds(name: str) -> tuple[float, ...]:
 
 
 def representable_range(name: str) -> tuple[float, float]:
-    """Two doubles; the finite values that XLA accepts for a type lie strictly between them.
+    """Returns two doubles; finite values that XLA accepts for a type are strictly between them.
 
     >>> representable_range("f8e4m3fn")[1], representable_range("f8e8m0fnu")[0]
     (464.00000000000006, 0.0)
@@ -130,7 +137,8 @@ def representable_range(name: str) -> tuple[float, float]:
     if name == "f32":
         high = ldexp(1.0, 128) - ldexp(1.0, 103)
     elif name in ("f16", "bf16"):
-        # XLA rounds to f32 first: the limit is half a unit of f32 below half a unit of the type above its largest value.
+        # The limit would be half a unit of the type above its largest value. But XLA rounds to f32
+        # first, so it is half a unit of f32 below that.
         high = 65520 - ldexp(1.0, -9) if name == "f16" else ldexp(1.0, 128) - ldexp(1.0, 119) - ldexp(1.0, 103)
     else:
         high = _thresholds(name)[-1]
@@ -139,7 +147,7 @@ def representable_range(name: str) -> tuple[float, float]:
 
 @cache
 def _infinity_code(name: str) -> int:
-    """The bit pattern of positive infinity, or of the value that replaces it in a format without infinities."""
+    """Returns the bit pattern of positive infinity, or of its substitute in a format without it."""
     form = _format(name)
     if form.nonfinite == "ieee":
         return ((1 << form.exponent_bits) - 1) << form.mantissa_bits
@@ -159,7 +167,9 @@ def _narrow_code(name: str, value: float) -> int:
 
 
 def encode_floats(name: str, values: Iterable[float]) -> bytes:
-    """The bytes of `values` rounded to a type as in XLA: to even, for f16 and bf16 through f32; payloads of NaNs are dropped.
+    """Returns the bytes of `values` rounded to a type as in XLA.
+
+    Ties round to even, f16 and bf16 are rounded through f32, and NaN payloads are dropped.
 
     >>> encode_floats("bf16", [1.0, -0.1]).hex()
     '803fcdbd'
@@ -174,7 +184,7 @@ def encode_floats(name: str, values: Iterable[float]) -> bytes:
     if name == "bf16":
         patterns = unpack_numbers("I", pack_numbers("f", values))
         return pack_numbers("H", [(int(bits) + 0x7FFF + (int(bits) >> 16 & 1)) >> 16 for bits in patterns])
-    # Values repeat in weights, and the memo is faster than the search.
+    # Values repeat in weights, and a lookup in the memo is faster than the search.
     memo: dict[tuple[float, float], int] = {}
     codes = bytearray()
     for value in values:
@@ -187,7 +197,7 @@ def encode_floats(name: str, values: Iterable[float]) -> bytes:
 
 
 def decode_floats(name: str, data: bytes) -> Sequence[float]:
-    """The exact values of the elements in `data`, as doubles."""
+    """Returns the exact values of the elements in `data`, as doubles."""
     if name in ("f64", "f32"):
         return unpack_numbers("d" if name == "f64" else "f", data)
     if name == "f16":
@@ -225,13 +235,15 @@ def _narrow_text(name: str, code: int, value: float, exact: bool) -> str:
 
 
 def _precision(name: str) -> tuple[int, int]:
-    """C++'s digits10 and max_digits10 of the format."""
+    """Returns C++'s digits10 and max_digits10 of the format."""
     mantissa = _format(name).mantissa_bits
     return floor(mantissa * log10(2)), ceil(1 + (mantissa + 1) * log10(2))
 
 
 def float_digits(name: str, data: bytes, *, exact: bool = False) -> list[str]:
-    """The digits that XLA prints for each element; with `exact`, digits that XLA reads back bit for bit (`-0.0` for its `-0`).
+    """Returns the digits that XLA prints for each element.
+
+    With `exact`, returns digits that XLA reads back bit for bit (`-0.0` instead of XLA's `-0`).
 
     >>> float_digits("f32", encode_floats("f32", [0.1, 0.1234567, -0.0]))
     ['0.1', '0.123456702', '-0']

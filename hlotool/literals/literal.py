@@ -1,7 +1,8 @@
 """Literals: the values of constants, as text or as bytes.
 
-Comparing literals compares their values, however they are held. The fields that hold them are for the files that `tests/test_layers.py`
-names: everyone else uses `==`, `decode`, `splat_bytes` and `literals.print.literal_text`.
+Comparing literals compares their values, independently of their representation. Only the files
+listed in `tests/test_layers.py` use the fields of the representation; all others use `==`,
+`decode`, `splat_bytes` and `literals.print.literal_text`.
 """
 
 from __future__ import annotations
@@ -24,26 +25,31 @@ __all__ = [
 ]  # fmt: skip
 
 ELIDED = "{...}"
-"""The text of an array whose values have been left out."""
+"""The text of an array whose values are omitted."""
 
 MOST_WRITTEN = 1 << 20
-"""The elements of an array beyond which all but the first are not written out if they are 0."""
+"""The number of elements above which an array with zeros after the first element is abbreviated."""
 
-# The hash of a longer array is that of its first elements, so that the others are decoded only to compare two arrays that begin alike.
+# A longer array is hashed by its first elements. All others are decoded only to compare two arrays
+# with the same beginning.
 _MOST_HASHED = 1 << 14
 _FIRST_HASHED = 64
 
 
 class Literal(Record):
-    """The value of a constant: an array held as text, in `spelling`, or as bytes, in `packed`, or a tuple of `elements`.
+    """The value of a constant: an array or a tuple.
 
-    `spelling` has the elements as written, with normalized braces, whitespace and index comments. A bare `7` or `,`, which XLA completes with
-    zeros, is not expanded. `packed` has the values in row-major order, little-endian, with a whole byte for each element of less than eight
-    bits (integers sign-extended), and complex numbers as real part and imaginary part.
+    An array is either text, in `spelling`, or bytes, in `packed`. A tuple has `elements`.
 
-    Literals are equal if they have the same shape and the same values, bit for bit: NaNs are equal to themselves, and 0.0 is not equal to
-    -0.0. Arrays with elided values are only equal to other elided ones. `shape` is the result of `literal_shape`: static except for
-    dimensions written `?`, and without `element_size_in_bits`.
+    `spelling` has the elements as written, with normalized braces, whitespace and index comments. A
+    bare `7` or `,`, which XLA completes with zeros, is not expanded. `packed` has the values in
+    row-major order, little-endian, with a whole byte for each element of less than eight bits
+    (integers are sign-extended), and complex numbers as real part and imaginary part.
+
+    Literals are equal if they have the same shape and the same values, bit for bit: NaNs are equal
+    to themselves, and 0.0 is not equal to -0.0. An array with elided values is equal only to
+    another elided one. `shape` is the result of `literal_shape`: static except for dimensions
+    written `?`, and without `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape = array_shape("s16", (2,))
@@ -60,17 +66,17 @@ class Literal(Record):
     _array: object = None
     _compared: bytes | str | None = None
     _hash: int | None = None
-    # False until it is computed.
+    # False until computed.
     _splat: bytes | bool | None = False
 
-    # Compared leaf by leaf, since tuples may nest deeper than Python recurses.
+    # Compared leaf by leaf, because tuples may nest deeper than Python's recursion limit.
 
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if not isinstance(other, Literal):
             return NotImplemented
-        # Equal shapes have equally many leaves, in the same order.
+        # Equal shapes have the same number of leaves, in the same order.
         return self.shape == other.shape and all(map(_are_equal, self.leaves(), other.leaves()))
 
     def __hash__(self) -> int:
@@ -83,7 +89,10 @@ class Literal(Record):
         return f"<literal {self.shape.text} {self.spelling[:60] or (self.packed or b'')[:30].hex()}>"
 
     def _significant(self) -> bytes | str:
-        """The bytes of an array without zeros at the end, which differ for arrays of one shape if an element does; a text if they are unknown."""
+        """Returns the bytes of an array without trailing zeros, or a text if they are unknown.
+
+        For arrays with the same shape, the bytes are equal only if all elements are.
+        """
         values = self._compared
         if values is None:
             values = _significant(self)
@@ -92,7 +101,7 @@ class Literal(Record):
 
     @property
     def array(self) -> object:
-        """The decoded values, cached here by the interpreter; None if it has not decoded them yet."""
+        """The decoded values, cached here by the interpreter; None if not decoded yet."""
         return self._array
 
     def cache_array(self, array: object) -> None:
@@ -101,22 +110,25 @@ class Literal(Record):
 
     @property
     def elided(self) -> bool:
-        """Whether the values are unknown: an array written `{...}`, or a tuple that contains one."""
+        """True if values are unknown: an array written `{...}`, or a tuple that contains one."""
         return any(leaf.spelling == ELIDED for leaf in self.leaves()) if self.elements else self.spelling == ELIDED
 
     @property
     def is_abbreviated(self) -> bool:
-        """Whether an array is written as a number without braces, or as `,`: XLA completes both with zeros."""
+        """True if an array is written as a bare number or `,`, which XLA completes with zeros."""
         return bool(self.shape.dimensions) and self.packed is None and self.spelling[:1] != "{"
 
     @property
     def element_count(self) -> int:
-        """The number of elements of the array, or of all arrays of the tuple together."""
+        """The number of elements of the array, or of all arrays in the tuple."""
         # As in XLA, a dimension written `?` has size 0 in a literal.
         return sum(prod(max(size, 0) for size in leaf.shape.dimensions) for leaf in self.leaves() if not leaf.shape.is_tuple)
 
     def leaves(self) -> Iterator[Literal]:
-        """The arrays and empty tuples that the literal consists of, in order; the literal itself if it is an array."""
+        """Yields the arrays and empty tuples in the literal, in order.
+
+        If the literal is an array, yields the literal itself.
+        """
         stack = [self]
         while stack:
             literal = stack.pop()
@@ -127,7 +139,7 @@ class Literal(Record):
 
 
 def tuple_literal(elements: Iterable[Literal]) -> Literal:
-    """The tuple literal of `elements`.
+    """Returns the tuple literal with these elements.
 
     >>> tuple_literal(()).shape.text
     '()'
@@ -137,7 +149,9 @@ def tuple_literal(elements: Iterable[Literal]) -> Literal:
 
 
 def literal_shape(shape: Shape) -> Shape:
-    """The shape of the value of a constant: static and without a buffer or a layout's `element_size_in_bits`, as in XLA.
+    """Returns the shape of a constant's value.
+
+    As in XLA, it is static and has neither a buffer nor a layout's `element_size_in_bits`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_shape(array_shape("f32", (2,), (True,))).text
@@ -155,9 +169,10 @@ def literal_shape(shape: Shape) -> Shape:
 
 
 def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
-    """The array literal with these values: row-major, little-endian, with a whole byte for each element of less than eight bits.
+    """Returns the array literal with these values.
 
-    Raises ValueError if `data` does not have the size of the shape.
+    The values are row-major and little-endian, with a whole byte for each element of less than
+    eight bits. Raises ValueError if `data` does not have the size of the shape.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_from_bytes(array_shape("s16", (2,)), b"\\1\\0\\2\\0").element_count
@@ -174,7 +189,7 @@ def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
 
 
 def decode(literal: Literal) -> bytes:
-    """The values of an array literal as bytes, in the format of `literal_from_bytes`.
+    """Returns the values of an array literal as bytes, in the format of `literal_from_bytes`.
 
     Raises ValueError for a tuple, and HlotoolError if the values are elided.
 
@@ -185,7 +200,7 @@ def decode(literal: Literal) -> bytes:
     if literal.packed is not None:
         return literal.packed
     if literal.shape.is_tuple:
-        raise ValueError("a tuple literal is decoded element by element")
+        raise ValueError("cannot decode a tuple literal; decode its elements")
     if literal.elided:
         raise HlotoolError(f"the values of an elided constant of shape {literal.shape.text_without_layout} are not known")
     element = ELEMENT_TYPES[literal.shape.element_type]
@@ -194,7 +209,7 @@ def decode(literal: Literal) -> bytes:
 
 
 def abbreviated(literal: Literal) -> Literal:
-    """Returns an abbreviated array literal with only its first element; any other literal as it is.
+    """Returns an abbreviated array literal with only its first element; others unchanged.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> abbreviated(Literal(array_shape("s8", (3000, 100000)), "1")).shape.text
@@ -206,9 +221,11 @@ def abbreviated(literal: Literal) -> Literal:
 
 
 def value_key(literal: Literal) -> bytes:
-    """Returns a key that array literals of one element type share if they have the same number of elements and the same values.
+    """Returns a key for an array literal's values, for comparison within one element type.
 
-    Zeros at the end are only counted, since a short text may stand for a billion of them. Raises the errors of `decode`.
+    Two literals have the same key if they have the same number of elements and the same values.
+    Trailing zeros are only counted, because a short text may stand for a billion of them. Raises
+    the errors of `decode`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape = array_shape("s8", (3,))
@@ -234,7 +251,7 @@ def _significant(leaf: Literal) -> bytes | str:
 
 
 def _hashed(leaf: Literal) -> bytes | str:
-    """What the hash of a literal is computed from: all of a small array, the first elements of a large one."""
+    """Returns the values to hash: all of a small array, the first elements of a large one."""
     if leaf.element_count <= _MOST_HASHED or leaf.elided:
         return leaf._significant()
     row = ELEMENT_TYPES[leaf.shape.element_type]
@@ -245,7 +262,7 @@ def _hashed(leaf: Literal) -> bytes | str:
 
 
 def _encoded(element_type: str, spelling: str, tokens: list[str]) -> bytes | str:
-    """The bytes of some elements without zeros at the end; `spelling` if they are not values of the type."""
+    """Returns the bytes of elements without trailing zeros, or `spelling` if any is invalid."""
     try:
         return encoded(ELEMENT_TYPES[element_type], tokens).rstrip(b"\0")
     except (HlotoolError, ValueError, OverflowError):
@@ -253,7 +270,9 @@ def _encoded(element_type: str, spelling: str, tokens: list[str]) -> bytes | str
 
 
 def splat_bytes(literal: Literal) -> bytes | None:
-    """The bytes of the element that all elements of an array are; None if they differ or are unknown, and for an empty array.
+    """Returns the bytes of the element if all elements of an array are the same.
+
+    Returns None if they differ or are unknown, or if the array is empty.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> splat_bytes(Literal(array_shape("s8", (2,)), "{7, 07}")), splat_bytes(Literal(array_shape("s8", (2,)), "{7, 8}"))
@@ -284,13 +303,13 @@ def _splat_bytes(literal: Literal) -> bytes | None:
 
 @lru_cache(maxsize=1024)
 def _number_bytes(element_type: str, spelling: str) -> bytes:
-    """The bytes of a number, or of the zeros that `,` stands for."""
+    """Returns the bytes of a number, or of a zero for `,`."""
     row = ELEMENT_TYPES[element_type]
     return next(iter(_distinct(row, spelling)), bytes(element_bytes(row)))
 
 
 def _distinct(row: ElementType, spelling: str) -> list[bytes]:
-    """The first element of an array, and the first that differs from it."""
+    """Returns the first element of an array, and the first one that differs from it, if any."""
     tokens = each_token(spelling)
     known: dict[tuple[str, ...], bytes] = {}
     for element in zip(tokens, tokens, strict=False) if row.kind == "complex" else zip(tokens, strict=False):
@@ -303,7 +322,7 @@ def _distinct(row: ElementType, spelling: str) -> list[bytes]:
 
 
 def has_nan_or_infinity(literal: Literal) -> tuple[bool, bool]:
-    """Whether an array of floating-point or complex numbers has NaNs, and whether it has infinities.
+    """Returns whether a floating-point or complex array has NaNs, and whether it has infinities.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> has_nan_or_infinity(Literal(array_shape("f32", (2,)), "{-inf, 1}"))

@@ -1,6 +1,7 @@
-"""Parses the text of literals: checks it as XLA's parser does and normalizes its braces, whitespace and index comments.
+"""Parses the text of literals, with the checks of XLA's parser.
 
-The text of elements is kept as written; `literals.data` converts it to numbers.
+Braces, whitespace and index comments are normalized. The text of elements is kept as written;
+`literals.data` converts it to numbers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hlotool.shapes.shape import UNBOUNDED, Shape
 
 __all__ = ["brace_frame", "parse_literal"]
 
-# The tokens of literals; every pattern below is composed of them.
+# The tokens of literals; all patterns below are composed of them.
 SPACE = r"[ \t\r\n]"
 COMMENT = r"//[^\r\n]*+|/\*[\s\S]*?\*/"
 EXPONENT = r"[eE][+-]?+[0-9]++"
@@ -49,22 +50,25 @@ _NUMBERS = frozenset({_INT, _DECIMAL, _NAN, _INF})
 _ELEMENTS = _NUMBERS | {_BOOL}
 
 _NUMBER = re.compile(r"-?[0-9][0-9.eE+-]*+")
-# For str.translate: deletes the characters of elements and keeps the layout. The numbers of index comments are compared separately.
+# For str.translate: deletes the characters of elements and keeps the layout. The numbers in index
+# comments are compared separately.
 _LAYOUT_ONLY = dict.fromkeys(map(ord, "0123456789.+-eEinfatruls"))
 
 
 # An empty array with more inner braces than this is normalized to `,`.
 _MAX_EMPTY_BRACES = 4096
 
-# Finite parts of c64 lie strictly between these doubles, the first ones beyond the largest f32 on both sides.
+# Finite parts of c64 are strictly between these doubles, the first ones beyond the largest f32 on
+# both sides.
 _C64_RANGE = (-(2.0**128 - 2.0**104 + 2.0**75), 2.0**128 - 2.0**104 + 2.0**75)
 
 
 class _ArraySpec(Record):
-    """The properties of an array shape that parsing a literal of it needs, computed once.
+    """The properties of an array shape that are needed to parse its literals, computed once.
 
-    `safe` and `wide` are the patterns of `_canonical_patterns`; `low` and `high` are the range of the elements, and `frame` is the
-    normalized text without its elements, or empty if it is too large to keep.
+    `safe` and `wide` are the patterns of `_canonical_patterns`; `low` and `high` are the range of
+    the elements. `frame` is the normalized text without its elements, or empty if it is too large
+    to keep.
     """
 
     shape: Shape
@@ -100,7 +104,7 @@ def _array_spec(declared: Shape) -> _ArraySpec:
 
 
 def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
-    """Raises Violation for the layouts with which XLA aborts when it creates the literal."""
+    """Raises Violation for layouts that make XLA abort when it creates the literal."""
     rank = len(dimensions)
     if sorted(layout.minor_to_major) != list(range(rank)):
         raise Violation("S032", 0, f"the layout {layout.text} of a constant is not a permutation of its {rank} dimensions")
@@ -119,19 +123,22 @@ def _check_layout(layout: Layout, dimensions: tuple[int, ...]) -> None:
 
 
 def _range(element: ElementType) -> tuple[float, float]:
-    """The smallest and the largest integer, or the open interval of finite numbers, that the type accepts."""
+    """Returns the range of integers, or the open interval of finite numbers, of a type."""
     if element.kind == "float":
         return representable_range(element.name)
     if element.kind == "complex":
-        # XLA compares parts with the largest value instead of rounding them to the type.
+        # XLA compares the parts with the largest value instead of rounding them to the type.
         return representable_range("f64") if element.name == "c128" else _C64_RANGE
-    # 64-bit types accept every INT, which wraps; so does pred, for which it is true or false.
+    # 64-bit types accept every INT and wrap it. pred also accepts every INT, as true or false.
     return (-inf, inf) if element.bits == 64 or element.kind == "pred" else (element.minimum, element.maximum)
 
 
 @cache
 def _canonical_patterns(element: ElementType, scalar: bool) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None]:
-    """Patterns of normalized literals: `safe` matches only numbers that are in range; the numbers in a match of `wide` must be checked."""
+    """Returns the patterns `safe` and `wide` of normalized literals.
+
+    `safe` matches only numbers that are in range; the numbers in a match of `wide` must be checked.
+    """
     tokens: tuple[str, ...] = _canonical_tokens(element)
     if not scalar:
         tokens = tuple(token and rf"[{{ ]*+(?:{token})(?:(?:, | ?\}}[ }},]*+\{{[ {{]*+)(?:{token}))*+[ }}]*+" for token in tokens)
@@ -140,7 +147,10 @@ def _canonical_patterns(element: ElementType, scalar: bool) -> tuple[re.Pattern[
 
 
 def _canonical_tokens(element: ElementType) -> tuple[str, str]:
-    """Patterns of one element, safe and wide. They match common spellings only; the scanner reads all others."""
+    """Returns the safe and wide patterns of one element.
+
+    They match only common spellings; the scanner reads all others.
+    """
     wide = "-?[0-9]{1,18}"
     if element.kind == "pred":
         return rf"[01]|true|false|{wide}", ""
@@ -158,7 +168,7 @@ def _canonical_tokens(element: ElementType) -> tuple[str, str]:
 
 
 def _safe_number(high: float) -> str:
-    """A pattern of decimals with too few digits to reach `high`."""
+    """Returns a pattern for decimals with too few digits to reach `high`."""
     exponent = r"-[0-9]{1,3}"
     digits = 18 if isinf(high) else min(18, len(str(int(high))) - 1)
     if digits == 18:
@@ -167,7 +177,7 @@ def _safe_number(high: float) -> str:
 
 
 def brace_frame(sizes: Iterable[int], element: str) -> str:
-    """The text of a literal as XLA prints it, with `element` in place of every element.
+    """Returns the text of a literal as XLA prints it, with `element` in place of every element.
 
     >>> brace_frame((2, 2), "%s")
     '{ { %s, %s }, { %s, %s } }'
@@ -176,7 +186,8 @@ def brace_frame(sizes: Iterable[int], element: str) -> str:
     rank = len(sizes)
     if rank == 0:
         return element
-    # `inside` is the text between the braces of one array at `depth`. All arrays at a depth are the same except for the index in a comment.
+    # `inside` is the text between the braces of one array at `depth`. All arrays at the same depth
+    # are equal except for the index in a comment.
     inside = ", ".join([element] * sizes[-1])
     pad = " " if rank > 1 and sizes[-1] > 1 else ""
     opening, closing = "{" + pad, pad + "}"
@@ -194,8 +205,9 @@ def brace_frame(sizes: Iterable[int], element: str) -> str:
 def parse_literal(shape: Shape, text: str) -> Literal:
     """Parses the text between the parentheses of `constant(...)` for an instruction of this shape.
 
-    Raises Violation where XLA reports an error or aborts: S030 for wrong counts and nesting, S031 for values out of range, S032 for values
-    of the wrong kind, and S001 for other syntax errors. Its `at` is an offset into `text`.
+    Raises Violation if XLA reports an error or aborts: S030 for wrong counts and nesting, S031 for
+    values out of range, S032 for values of the wrong kind, and S001 for other syntax errors. Its
+    `at` is an offset into `text`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> parse_literal(array_shape("f32", (2, 2)), "{{1,2.50},{3,4}}").spelling
@@ -215,12 +227,15 @@ def parse_literal(shape: Shape, text: str) -> Literal:
 
 
 def _is_canonical(spec: _ArraySpec, text: str) -> bool:
-    """Whether `text` is known to be normalized and valid. A fast check: False means that the scanner must read it."""
+    """Returns whether `text` is known to be normalized and valid.
+
+    This is a fast check: if it returns False, the scanner must read the text.
+    """
     if not spec.sizes:
         return bool(spec.safe and spec.safe.fullmatch(text)) or _is_canonical_in_range(spec, text)
     if text == ELIDED:
         return spec.count > 0
-    # Do not build the huge frame of a huge shape to compare it with a short text.
+    # Do not build the huge frame of a huge shape just to compare it with a short text.
     if spec.count == 0 or len(text) <= spec.count:
         return False
     bare = text if len(spec.sizes) <= 3 else INDEX_COMMENT.sub("", text)
@@ -239,12 +254,12 @@ def _is_canonical_in_range(spec: _ArraySpec, bare: str) -> bool:
         integers = list(map(int, numbers))
         return spec.low <= min(integers) and max(integers) <= spec.high
     decimals = list(map(float, numbers))
-    # XLA refuses a decimal that overflows a double, even for types in which large values saturate.
+    # XLA rejects a decimal that overflows a double, even for types in which large values saturate.
     return not decimals or (spec.low < min(decimals) and max(decimals) < spec.high and -inf < min(decimals) and max(decimals) < inf)
 
 
 def _next(text: str, position: int) -> re.Match[str]:
-    """The next token from `position` on, after whitespace and comments."""
+    """Returns the next token at or after `position`, skipping whitespace and comments."""
     while True:
         match = _TOKEN.match(text, position)
         assert match is not None  # the last alternative of the pattern matches anything
@@ -273,9 +288,11 @@ def _quoted(match: re.Match[str]) -> str:
 
 
 def _parse_tuple(shape: Shape, text: str) -> Literal:
-    """Parses `( e0, e1 )`, with an explicit stack, since tuples may nest deeper than Python recurses.
+    """Parses `( e0, e1 )`.
 
-    As in XLA, commas between elements may be missing, and `()` for a tuple with elements makes each of them the empty tuple.
+    Uses an explicit stack, because tuples may nest deeper than Python's recursion limit. As in XLA,
+    commas between elements may be missing, and `()` for a tuple with elements makes each element
+    the empty tuple.
     """
     position = _expect(text, 0, _LEFT, "expected '(' before the elements of a tuple")
     stack: list[tuple[Shape, list[Literal]]] = [(shape, [])]
@@ -306,10 +323,11 @@ def _parse_tuple(shape: Shape, text: str) -> Literal:
 
 
 class _ArrayScanner:
-    """Reads one array literal token by token, with exactly the checks of XLA.
+    """A scanner of one array literal, token by token, with exactly the checks of XLA.
 
-    After an element at the wrong nesting level, or one too many in a row, XLA continues and accepts the literal unless a later check
-    fails: so `7` is a value of f32[2] (the rest are zeros), and so is `,`. `fault` is the first such error, for the message.
+    After an element at the wrong nesting level, or one too many in a row, XLA continues, and
+    accepts the literal unless a later check fails. So `7` is a value of f32[2] (the rest are
+    zeros), and so is `,`. `fault` is the first such error, for the message.
     """
 
     def __init__(self, spec: _ArraySpec) -> None:
@@ -393,7 +411,7 @@ class _ArrayScanner:
         self.level = level
 
     def complex(self, match: re.Match[str]) -> int:
-        """Reads `(real, imaginary)`, whose parenthesis is `match`; returns its end."""
+        """Reads `(real, imaginary)`, starting at its parenthesis in `match`; returns its end."""
         spec, text, at = self.spec, match.string, _start(match)
         rank = len(spec.dimensions)
         if self.level != rank or (rank and self.seen[-1] >= spec.dimensions[-1]):
@@ -416,13 +434,14 @@ class _ArrayScanner:
 
     def literal(self) -> Literal:
         spec, items = self.spec, self.items
-        # XLA replaces the values before `...` by made-up ones; only with all values after it is every value known.
+        # XLA replaces the values before `...` by made-up ones. All values are known only if all of
+        # them are after it.
         if self.values_after_dots is not None and spec.count and (self.values_after_dots or len(items) < spec.count):
             return Literal(spec.shape, ELIDED)
-        # A bare value or comma is not expanded, since the shape may be huge.
+        # A bare value or comma is not expanded, because the shape may be huge.
         if 1 < spec.count > len(items):
             return Literal(spec.shape, items[0] if items else ",")
-        # Nor is an array without elements, whose outer dimensions may be huge.
+        # An array without elements is not expanded either: its outer dimensions may be huge.
         if spec.count == 0 and prod(spec.sizes[: spec.sizes.index(0)]) > _MAX_EMPTY_BRACES:
             return Literal(spec.shape, ",")
         items += [_zero(spec)] * (spec.count - len(items))
@@ -430,7 +449,7 @@ class _ArrayScanner:
 
 
 def _zero(spec: _ArraySpec) -> str:
-    """The text of the value of elements that are not written: all bits zero."""
+    """Returns the text of elements that are not written: the value whose bits are all zero."""
     if spec.element.name == "f8e8m0fnu":
         return "5.877e-39"
     return {"complex": "(0, 0)", "pred": "0" if spec.sizes else "false"}.get(spec.element.kind, "0")

@@ -1,4 +1,4 @@
-"""Prints literals: without loss, or byte for byte as XLA prints them."""
+"""Prints literals, either losslessly or byte for byte as XLA does."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["literal_text", "xla_literal_text"]
 
-# XLA refuses parts of c64 that are larger than the largest f32 before they are rounded, which are read for f32.
+# XLA rejects parts of c64 that exceed the largest f32 before rounding; for f32, it accepts them.
 _LARGEST_PARTS = {f"{sign}3.40282347e+38": f"{sign}3.4028234663852886e+38" for sign in ("", "-")}
 _LARGE = 10
 """XLA elides arrays with more elements than this unless it prints large constants."""
 
-# Integers that XLA prints otherwise than they may be written: leading zeros, -0, and numbers that wrap, such as negative u64 ones.
+# Integers that XLA may print differently from their spelling: leading zeros, -0, and numbers that
+# wrap, such as negative u64 numbers.
 _ODD_INTEGERS = {"signed": re.compile(r"\b0[0-9]|-0|[0-9]{19}"), "unsigned": re.compile(r"\b0[0-9]|-|[0-9]{19}")}
 
 
 def literal_text(literal: Literal) -> str:
-    """The text that XLA reads back as exactly this literal: its text as written if it has one.
+    """Returns the text that XLA reads back as exactly this literal: its own text if it has one.
 
-    Two values have no text that preserves them: an imaginary part whose real part is a NaN, and a signaling imaginary NaN in c64.
+    Two values have no text that preserves them: an imaginary part whose real part is a NaN, and a
+    signaling imaginary NaN in c64.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_text(Literal(array_shape("f32", (2,)), packed=bytes.fromhex("cdcccc3d00000080")))
@@ -35,9 +37,10 @@ def literal_text(literal: Literal) -> str:
 
 
 def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bool = False) -> str:
-    """The literal as XLA prints it, which loses -0 and digits of narrow types. An elided literal prints as `{...}` in any case.
+    """Returns the literal as XLA prints it, which loses -0 and digits of narrow types.
 
-    With `typed`, in the form of the attribute `literal=`: each array follows its shape, and none is elided.
+    An elided literal always becomes `{...}`. With `typed`, the result has the form of the attribute
+    `literal=`: each array follows its shape, and none is elided.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> xla_literal_text(Literal(array_shape("f32", (2,)), "{1e5, 0.10}"), print_large_constants=True, typed=True)
@@ -51,7 +54,10 @@ def xla_literal_text(literal: Literal, *, print_large_constants: bool, typed: bo
 
 
 def _tuple_text(literal: Literal, write: Callable[[Literal], str]) -> str:
-    """Prints arrays by `write` and tuples in parentheses. Uses an explicit stack, since tuples may nest deeper than Python recurses."""
+    """Prints arrays with `write` and tuples in parentheses.
+
+    Uses an explicit stack, because tuples may nest deeper than Python's recursion limit.
+    """
     if not literal.shape.is_tuple:
         return write(literal)
     parts: list[str] = []
@@ -76,7 +82,7 @@ def _xla_array(literal: Literal) -> str:
     if literal.spelling == ELIDED:
         return ELIDED
     if literal.element_count > MOST_WRITTEN and literal.is_abbreviated:
-        # XLA would write all zeros, and reads this as the same array.
+        # XLA would write all zeros, but reads this as the same array.
         return _xla_array(abbreviated(literal)).strip("{}")
     if literal.packed is None and _prints_as_written(literal):
         return literal.spelling
@@ -84,7 +90,10 @@ def _xla_array(literal: Literal) -> str:
 
 
 def _prints_as_written(literal: Literal) -> bool:
-    """Whether the text is known to be XLA's print already, to avoid decoding large integer arrays."""
+    """Returns whether the text is known to be the same as XLA's output.
+
+    If it is, large integer arrays need not be decoded.
+    """
     odd = _ODD_INTEGERS.get(ELEMENT_TYPES[literal.shape.element_type].kind)
     if odd is None or literal.is_abbreviated:
         return False
@@ -113,6 +122,9 @@ def _from_data(literal: Literal, data: bytes, *, exact: bool) -> str:
 
 
 def _widened_payload(text: str) -> str:
-    """The text of an imaginary part with its NaN payload as that of a double, since XLA drops the 29 low bits when it converts the part."""
+    """Returns the text of an imaginary part with its NaN payload widened to a double's.
+
+    XLA drops the 29 low bits when it converts the part.
+    """
     sign, separator, payload = text.partition("nan(")
     return f"{sign}nan(0x{int(payload[2:-1], 16) << 29:x})" if separator else text

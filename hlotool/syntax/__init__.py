@@ -1,1 +1,1 @@
-"""Syntax highlighting: the kinds of tokens, a lexer for highlighting, and the syntax files of editors, all derived from the grammar."""
+"""Syntax highlighting: kinds of tokens, a lexer and editors' syntax files, all from the grammar."""

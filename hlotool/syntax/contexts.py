@@ -1,8 +1,9 @@
-"""The lexer of highlighters: contexts, each with the tokens that it may contain.
+"""Lexer for highlighters: a table of contexts, each with the tokens that it may contain.
 
-A highlighter has no parser. It knows the context of a place (a body, the operands of an instruction, the value of an attribute), and reads
-tokens by the regular expressions of the grammar's terminals. Which attributes have which kind of value comes from the op table. The syntax files
-of editors are written from this table, and `scanner.py` runs it.
+A highlighter has no parser. It knows the context of a position (a body, the operands of an
+instruction, the value of an attribute), and reads tokens with the regular expressions of the
+grammar's terminals. The op table determines the kind of value of each attribute. The syntax files
+of editors are generated from this table, and `scanner.py` interprets it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ START = "file"
 class Rule(NamedTuple):
     """A token of a context.
 
-    With several kinds, `pattern` consists of as many groups. `inside` is the context of the text after it, up to a match of `close`, which has the
-    kind of the token unless it is empty. `then` is the context of the next token, or of the next brackets, only.
+    With several kinds, `pattern` consists of as many groups. `inside` is the context of the text
+    after the token, up to a match of `close`, which has the kind of the token unless it is empty.
+    `then` is the context of only the next token, or of the next pair of brackets.
     """
 
     name: str
@@ -37,20 +39,23 @@ class Rule(NamedTuple):
 
 
 class Context(NamedTuple):
-    """The rules of a context, in the order in which they are tried. `default` is the kind of text that no rule matches."""
+    """The rules of a context, in the order in which they are tried.
+
+    `default` is the kind of text that no rule matches.
+    """
 
     rules: tuple[Rule, ...]
     default: str = ""
 
 
 def terminal(name: str) -> str:
-    """The regular expression of a terminal of the grammar."""
+    """Returns the regular expression of a terminal of the grammar."""
     pattern: str = shared_parser().grammar.terminals[name]
     return pattern
 
 
 def names_of_attribute_kind(token: str) -> list[str]:
-    """The names of attributes whose values are of a kind, by the kind's token in the grammar.
+    """Returns the names of the attributes whose kind of value has this token in the grammar.
 
     >>> names_of_attribute_kind("KEY_COMPUTATIONS")
     ['branch_computations', 'called_computations']
@@ -59,13 +64,13 @@ def names_of_attribute_kind(token: str) -> list[str]:
 
 
 def _token(*names: str, then: str = "") -> Rule:
-    """A rule for terminals of one kind."""
+    """Returns a rule for terminals of one kind."""
     (kind,) = {kind_of_terminal()[name] for name in names}
     return Rule("_".join(names).lower(), "|".join(map(terminal, names)), (kind,), then=then)
 
 
 def _all_of_kind(kind: str, but: tuple[str, ...] = ()) -> Rule:
-    """A rule for all terminals of a kind, in the order of the parser's lexer."""
+    """Returns a rule for all terminals of a kind, in the order of the parser's lexer."""
     kinds = kind_of_terminal()
     names = [name for name in shared_parser().grammar.terminals if kinds.get(name) == kind and name not in but]
     return Rule(kind, "|".join(map(terminal, names)), (kind,))
@@ -77,7 +82,7 @@ def _brackets(opening: str, inside: str, then: str = "") -> Rule:
 
 
 def _names(kind: str) -> tuple[Rule, ...]:
-    """Names in their three forms."""
+    """Returns rules for the three forms of names."""
     word, colon = terminal("PERCENT_NAME").replace("%", "", 1), terminal("COLON")
     return (
         Rule(f"colon_{kind}", f"({word})({colon})", (kind, "operator")),
@@ -86,18 +91,21 @@ def _names(kind: str) -> tuple[Rule, ...]:
 
 
 def _key(names: list[str], then: str = "") -> Rule:
-    """Attribute names with their equals sign; any name if there are none."""
+    """Returns a rule for attribute names with an equals sign; without `names`, for any name."""
     equals = terminal("EQUAL")
     word = "|".join(map(re.escape, names)) if names else terminal("ATTRIBUTE").removesuffix(equals)
     return Rule(f"key_{then or 'plain'}", f"({word})({equals})", ("attribute", "operator"), then=then)
 
 
 def _before_parenthesis(rule: Rule) -> Rule:
-    """The rule with the condition that all terminals before a parenthesis have: trivia and the parenthesis follow."""
+    """Returns the rule with the condition that a parenthesis follows, possibly after trivia.
+
+    All terminals before a parenthesis have this condition.
+    """
     return rule._replace(pattern=rule.pattern + terminal("BUFFER").removeprefix("b"))
 
 
-# The context of the value, for attributes whose words are not merely words.
+# The context of the value, for attributes whose values do not consist of plain words.
 _VALUES = {
     "KEY_COMPUTATION": "computation",
     "KEY_COMPUTATIONS": "computations",
@@ -108,7 +116,7 @@ _VALUES = {
 
 
 def _statements() -> tuple[Rule, ...]:
-    """What a text that is a single instruction begins with: ROOT, a name before `=`, or a shape."""
+    """Returns rules for the start of a single instruction: ROOT, a name before `=`, or a shape."""
     return tuple(
         Rule(f"statement_{kind}", pattern, (kind,), "body", r"(?=\})")
         for kind, pattern in (
@@ -120,7 +128,7 @@ def _statements() -> tuple[Rule, ...]:
 
 
 def _tables() -> Rule:
-    """The tables of stack frames, up to the first computation."""
+    """Returns the rule for the tables of stack frames, up to the first computation."""
     return Rule(
         "tables",
         "|".join(map(terminal, ("FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES"))),
@@ -132,7 +140,7 @@ def _tables() -> Rule:
 
 @lru_cache(maxsize=1)
 def contexts() -> dict[str, Context]:
-    """All contexts by name."""
+    """Returns all contexts by name."""
     comment, string, boolean = _token("COMMENT"), _token("STRING"), _token("TRUE", "FALSE")
     keywords, types, transposed = _all_of_kind("keyword"), _token("ELEMENT_TYPE"), _before_parenthesis(_token("TRANSPOSED"))
     keys = (*(_key(names_of_attribute_kind(token), then) for token, then in _VALUES.items()), _key([], "value"))

@@ -1,4 +1,4 @@
-"""The major mode for Emacs: the tables of contexts and places, put into a template with the lexer that runs them."""
+"""Emacs major mode: fills the table of lexer states into a template with the lexer that runs it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONDITIONS = {"?=": "yes", "?!": "not"}
 
 
 def emacs_mode() -> str:
-    """The text of `hlo-mode.el`."""
+    """Returns the text of `hlo-mode.el`."""
     template = (files("hlotool.syntax") / _TEMPLATE).read_text(encoding="utf-8")
     body = next(number for number, place in enumerate(places()) if place.context == "body" and place.kind == "punctuation")
     values = {
@@ -39,7 +39,7 @@ def _face(name: str, summary: str, inherited: str) -> str:
 
 
 def _name(pattern: str) -> str:
-    """A pattern of file names as a regular expression."""
+    """Converts a file name pattern to a regular expression."""
     return ".*".join(re.escape(piece) for piece in pattern.split("*")).removeprefix(".*")
 
 
@@ -67,7 +67,7 @@ def _rule(rule: Rule) -> str:
 
 
 def _alternatives(pattern: str) -> str:
-    """The alternatives of a pattern, each a list of steps."""
+    """Returns the alternatives of a pattern, each a list of steps."""
     parts = delimited(pattern)
     if not parts:
         return " ".join(map(_steps, parse(pattern)))
@@ -87,7 +87,7 @@ def _written(node: Node) -> str:
 
 
 def _refused_character(node: Node) -> str | None:
-    """For the condition that a character of a set does not follow: the set of all others."""
+    """Returns the complement of a set if the node means that no character of that set follows."""
     if isinstance(node, Group) and node.opening == "?!" and len(node.alternatives) == 1 and len(node.alternatives[0]) == 1:
         (inner,) = node.alternatives[0]
         if isinstance(inner, Class) and not inner.negated:
@@ -96,7 +96,10 @@ def _refused_character(node: Node) -> str | None:
 
 
 def _steps(sequence: tuple[Node, ...]) -> str:
-    """Regular expressions, and the conditions between them, which Emacs's regular expressions cannot state."""
+    """Returns regular expressions and the conditions between them.
+
+    Emacs's regular expressions cannot express these conditions.
+    """
     steps: list[str] = []
     matched: list[Node] = []
 
@@ -113,7 +116,8 @@ def _steps(sequence: tuple[Node, ...]) -> str:
             flush()
             steps.append("trivia")
         elif matched and (refused := _refused_character(node)) is not None:
-            # One regular expression, since a step is not tried again in another way: `s1` must not match the first half of `s16`.
+            # One regular expression, because a step has no backtracking: `s1` must not match the
+            # first half of `s16`.
             expression = rf"\({EMACS.write((tuple(matched),))}\)\(?:{refused}\|\'\)"
             steps.append(f"(before {_quoted(expression)})")
             matched.clear()

@@ -1,4 +1,4 @@
-"""Which files hold HLO, by name and by first line; for editors and highlighters."""
+"""Recognition of HLO files by name and first line, for editors and highlighters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ LANGUAGE = "hlo"
 ALIASES = ("hlo", "xla-hlo")
 
 FILE_NAMES = ("*.hlo", "*.hlo.txt", "*.before_optimizations.txt", "*after_optimizations.txt")
-"""Names of files that are HLO whatever their first line. XLA dumps other things as `*after_optimizations-*.txt`."""
+"""Names of files that are HLO regardless of their first line.
+
+XLA dumps other data as `*after_optimizations-*.txt`.
+"""
 
 FIRST_LINE = "HloModule[ ,]"
-"""How other files begin if they are HLO, such as the dumps between passes."""
+"""The beginning of other files that are HLO, such as the dumps between passes."""
 
 
 def suffixes() -> list[str]:
-    """The file names that are a suffix after a dot, without the dot.
+    """Returns the file name patterns that are a suffix after a dot, without the dot.
 
     >>> suffixes()
     ['hlo', 'hlo.txt', 'before_optimizations.txt']

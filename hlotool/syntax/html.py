@@ -1,4 +1,4 @@
-"""The text of a module with colors, for notebooks: HTML without scripts, in which every character of the text is escaped."""
+"""Colored text of a module for notebooks: HTML without scripts, with all text escaped."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from hlotool.text.print.printer import to_text
 __all__ = ["to_html"]
 
 _MOST_LINES = 1000
-"""Lines that are shown; browsers get slow with many more."""
+"""The most lines shown; browsers become slow with many more."""
 
 
 def to_html(module: Module, options: PrintOptions | None = None) -> str:
-    """The text of a module as an element of an HTML page, with its first 1000 lines. Notebooks show modules like this.
+    """Returns the first 1000 lines of a module's text as an HTML element, as shown in notebooks.
 
     >>> from hlotool.text.parse.parser import parse
     >>> html = to_html(parse("HloModule m\\nENTRY e { ROOT p = f32[2]{0} parameter(0) }"))
@@ -28,7 +28,7 @@ def to_html(module: Module, options: PrintOptions | None = None) -> str:
     lines = (to_text(module) if options is None else to_text(module, options)).rstrip("\n").split("\n")
     shown = "\n".join(lines[:_MOST_LINES])
     left = len(lines) - _MOST_LINES
-    note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) has all</i>" if left > 0 else ""
+    note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) returns the whole text</i>" if left > 0 else ""
     return f'<pre style="line-height: 1.3; overflow-x: auto">{_highlighted(shown)}{note}</pre>'
 
 

@@ -1,6 +1,7 @@
-"""The kinds of tokens that highlighters tell apart, and the kind of each terminal of the grammar.
+"""Kinds of tokens that highlighters distinguish, and the kind of each terminal of the grammar.
 
-`KINDS` is the only list of kinds. The syntax files, the Pygments lexer and the colors of notebooks are derived from it.
+`KINDS` is the only list of kinds. The syntax files, the Pygments lexer and the colors in notebooks
+are derived from it.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ __all__ = ["KINDS", "KIND_OF_NAME", "PLAIN", "Kind", "kind_of_terminal"]
 
 
 PLAIN = "inherit"
-"""The color of tokens that have none of their own in notebooks."""
+"""The color in notebooks of tokens that have no color of their own."""
 
 
 class Kind(NamedTuple):
-    """What a kind of token is, and what each target calls it.
+    """A kind of token: its description, and its name in each target.
 
-    `pygments` is the name of a token type of Pygments and Rouge, `vim` and `emacs` the group or face that gives the color, `capture` the
-    capture of tree-sitter queries, `color` the color in notebooks, readable on light and on dark backgrounds.
+    `pygments` is the name of a token type of Pygments and Rouge, `vim` and `emacs` are the group or
+    face that determines the color, `capture` is the capture of tree-sitter queries, and `color` is
+    the color in notebooks, readable on light and dark backgrounds.
     """
 
     summary: str
@@ -93,12 +95,14 @@ KIND_OF_NAME = {
     "names": "operand",
     "signature_parameter": "parameter",
 }
-"""The kind of a name, by the grammar rule that it is a part of."""
+"""The kind of a name, by the grammar rule that contains it."""
 
 
 @lru_cache(maxsize=1)
 def kind_of_terminal() -> dict[str, str]:
-    """The kind of each terminal of the grammar; names have the kind that `KIND_OF_NAME` gives for their rule.
+    """Returns the kind of each terminal of the grammar.
+
+    The kind of a name depends on its rule; see `KIND_OF_NAME`.
 
     >>> kind_of_terminal()["KEY_OF_WINDOW"], kind_of_terminal()["LAYOUT_SC"]
     ('attribute', 'layout')

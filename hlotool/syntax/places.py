@@ -1,4 +1,7 @@
-"""The states of a lexer with a stack, for programs that have one: a state for each context with what ends it, and for each value that comes next."""
+"""Lexer states for programs whose lexer has a stack.
+
+There is a state for each context together with its end, and for each context of a single token.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ __all__ = ["Place", "places"]
 
 
 class Place(NamedTuple):
-    """A context, and what ends it: a pattern and the kind of its match. The context of a single token has `is_once`."""
+    """A context and its end: a pattern and the kind of its match.
+
+    `is_once` is true for the context of a single token.
+    """
 
     context: str
     close: str = ""
@@ -21,7 +27,7 @@ class Place(NamedTuple):
 
 @lru_cache(maxsize=1)
 def places() -> dict[Place, str]:
-    """All places that a text can be at, each with a name of its own; the first is where it begins.
+    """Returns all lexer states with their unique names; the first one is the initial state.
 
     >>> list(places().values())[0]
     'file'

@@ -1,4 +1,7 @@
-"""The lexer for Pygments, which finds it by the entry point `pygments.lexers`: for Sphinx, MkDocs, Jupyter, `rich` and `pygmentize -l hlo`."""
+"""Lexer for Pygments, used by Sphinx, MkDocs, Jupyter, `rich` and `pygmentize -l hlo`.
+
+Pygments finds it through the entry point `pygments.lexers`.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,15 @@ class HloLexer(Lexer):
     aliases: ClassVar[list[str]] = list(ALIASES)
     filenames: ClassVar[list[str]] = list(FILE_NAMES)
     mimetypes: ClassVar[list[str]] = ["text/x-hlo"]
-    # More than that of plain text, which has `*.txt`.
+    # Higher than the priority of plain text, which matches `*.txt`.
     priority = 0.1
     url = "https://openxla.org/xla/operation_semantics"
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, Any, str]]:
-        """Offset, token type and text of every token; spaces and text that is not HLO have types of their own."""
+        """Yields the offset, type and text of every token.
+
+        Spaces, and text that is not HLO, have their own types.
+        """
         end = 0
         for token in scan(text):
             if token.start > end:
@@ -48,7 +54,7 @@ class HloLexer(Lexer):
 
     @staticmethod
     def analyse_text(text: str) -> float:
-        """How likely a text is HLO, from 0 to 1."""
+        """Returns the likelihood, from 0 to 1, that a text is HLO."""
         return 1.0 if re.match(FIRST_LINE, text) else 0.0
 
 

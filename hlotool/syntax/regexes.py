@@ -1,7 +1,7 @@
-"""Regular expressions of the grammar in the dialects of other programs.
+"""Translates the grammar's regular expressions to the dialects of other programs.
 
-A terminal of the grammar is a regular expression of Python. `parse` reads the part of that language that terminals use; a `Dialect` writes it
-for Oniguruma (TextMate, Ruby), Vim, Emacs or tree-sitter.
+A terminal of the grammar is a Python regular expression. `parse` reads the part of that language
+that terminals use; a `Dialect` writes it for Oniguruma (TextMate, Ruby), Vim, Emacs or tree-sitter.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ __all__ = ["EMACS", "JAVASCRIPT", "ONIGURUMA", "VIM", "Delimited", "Dialect", "d
 
 
 class Text(NamedTuple):
-    """A character as itself."""
+    """A literal character."""
 
     char: str
 
 
 class Class(NamedTuple):
-    """A set of characters as written between brackets, without the caret."""
+    """A character set, as written between brackets but without the caret."""
 
     negated: bool
     body: str
 
 
 class Group(NamedTuple):
-    """Alternatives; `opening` is what follows the parenthesis: `?:`, `?=`, `?!`, `?<=`, `?<!`, or nothing for a group that captures."""
+    """Alternatives in parentheses.
+
+    `opening` is the text after the opening parenthesis: `?:`, `?=`, `?!`, `?<=`, `?<!`, or nothing
+    for a capturing group.
+    """
 
     opening: str
     alternatives: tuple[tuple[Node, ...], ...]
@@ -52,18 +56,18 @@ _NAMED = str.maketrans({char: f"\\{name}" for name, char in _ESCAPES.items()})
 
 @lru_cache(maxsize=1024)
 def parse(pattern: str) -> tuple[Sequence, ...]:
-    """The alternatives of a regular expression.
+    """Returns the alternatives of a regular expression.
 
     >>> parse("[^a]++")
     ((Repeat(node=Class(negated=True, body='a'), times='+', possessive=True),),)
     """
-    # The groups that are open: what opened them, and their alternatives so far.
+    # The open groups: their openings, and their alternatives so far.
     open_groups: list[tuple[str, list[list[Node]]]] = [("?:", [[]])]
     for piece in _PIECE.finditer(pattern):
         caret, body, opening, structure, count, possessive, escaped, char = piece.groups()
         last = open_groups[-1][1][-1]
         if body is not None:
-            # Lark has replaced the escapes of the grammar by the characters.
+            # Lark has replaced the escapes in the grammar by the characters.
             last.append(Class(bool(caret), body.translate(_NAMED)))
         elif opening is not None:
             open_groups.append((opening, [[]]))
@@ -80,7 +84,10 @@ def parse(pattern: str) -> tuple[Sequence, ...]:
 
 
 class Dialect(NamedTuple):
-    """How a dialect writes each kind of node; the functions get their parts written already."""
+    """A dialect of regular expressions: functions that write each kind of node.
+
+    The functions get the text of their parts.
+    """
 
     text: Callable[[str], str]
     characters: Callable[[bool, str], str]
@@ -90,14 +97,17 @@ class Dialect(NamedTuple):
     has_lookaround: bool = True
 
     def of(self, pattern: str) -> str:
-        """A regular expression of Python in this dialect."""
+        """Translates a Python regular expression to this dialect."""
         return self.write(parse(pattern))
 
     def write(self, alternatives: tuple[Sequence, ...]) -> str:
-        """A parsed regular expression in this dialect, without conditions about what is before or after it if the dialect has none."""
+        """Writes a parsed regular expression in this dialect.
+
+        Drops lookaround if the dialect has none.
+        """
         if not self.has_lookaround:
             alternatives = _without_lookaround(alternatives)
-        # Terminals are nested four groups deep at most.
+        # Groups in terminals nest at most four levels deep.
         return self.bar.join("".join(map(self._node, sequence)) for sequence in alternatives)
 
     def _node(self, node: Node) -> str:
@@ -130,7 +140,7 @@ def _possessive(node: str, count: str, possessive: bool) -> str:
 
 
 ONIGURUMA = Dialect(_escaper(r"\/.*+?|()[]{}^$#"), _same_characters, _same_group, _possessive, "|")
-"""TextMate grammars and Ruby."""
+"""The dialect of TextMate grammars and Ruby."""
 
 _VIM_GROUPS = {"": r"\(%s\)", "?:": r"\%%(%s\)", "?=": r"\%%(%s\)\@=", "?!": r"\%%(%s\)\@!", "?<=": r"\%%(%s\)\@<=", "?<!": r"\%%(%s\)\@<!"}
 
@@ -141,11 +151,11 @@ def _vim_repeat(node: str, count: str, possessive: bool) -> str:
 
 
 VIM = Dialect(_escaper(r"\/.*^$~[]"), _same_characters, lambda opening, inside: _VIM_GROUPS[opening] % inside, _vim_repeat, r"\|")
-"""Vim, with the option `magic`."""
+"""The dialect of Vim, with the option `magic`."""
 
 
 def _emacs_characters(negated: bool, body: str) -> str:
-    """Emacs has no escapes in sets: `]` comes first, `^` not first, and `-` last."""
+    """Writes a set without escapes, which Emacs lacks: `]` comes first, `^` not first, `-` last."""
     units = re.findall(r"\\(?:.)-\\?.|\\.|[^\\]-[^\\]|.", body, re.DOTALL)
     plain = [unit if len(unit) == 3 and unit[1] == "-" else _ESCAPES.get(unit[-1], unit[-1]) if unit.startswith("\\") else unit for unit in units]
     last = [unit for unit in ("^", "-") if unit in plain]
@@ -169,7 +179,7 @@ EMACS = Dialect(
     r"\|",
     has_lookaround=False,
 )
-"""Emacs."""
+"""The dialect of Emacs."""
 
 
 def _javascript_repeat(node: str, count: str, possessive: bool) -> str:
@@ -178,11 +188,14 @@ def _javascript_repeat(node: str, count: str, possessive: bool) -> str:
 
 
 JAVASCRIPT = Dialect(_escaper(r"\/.*+?|()[]{}^$"), _same_characters, _same_group, _javascript_repeat, "|", has_lookaround=False)
-"""The part of JavaScript's language that tree-sitter knows."""
+"""The part of JavaScript's dialect that tree-sitter supports."""
 
 
 class Delimited(NamedTuple):
-    """A token that may extend over several lines: what opens it, what is inside, repeated, and what closes it; nothing, if its line does."""
+    """A token that may span several lines: its opening, its repeated content and its closing.
+
+    The closing is empty if the token ends with its line.
+    """
 
     open: tuple[Sequence, ...]
     content: tuple[Sequence, ...]
@@ -190,9 +203,10 @@ class Delimited(NamedTuple):
 
 
 def delimited(pattern: str) -> list[Delimited]:
-    """The parts of a pattern such as that of strings and comments; empty for a pattern of another form.
+    """Splits a pattern like those of strings and comments; returns [] for other patterns.
 
-    Most editors match regular expressions line by line, and have other means for strings and comments.
+    Most editors match regular expressions line by line, and have other means for strings and
+    comments.
 
     >>> [VIM.write(part.close) for part in delimited('"[^"]*+"|//[^\\n]*+')]
     ['"', '']
@@ -210,7 +224,9 @@ def delimited(pattern: str) -> list[Delimited]:
 
 
 def words(pattern: str) -> list[str]:
-    """All texts that a pattern matches, without conditions about what is before or after it; empty if they are not a list of words or signs.
+    """Returns all texts that a pattern matches, ignoring lookaround.
+
+    Returns an empty list if they are not a finite list of words or signs.
 
     >>> words("(?:may|must)-alias(?![a-z])"), words("[0-9]+")
     (['may-alias', 'must-alias'], [])

@@ -1,4 +1,4 @@
-"""The lexer for Rouge, which GitLab and Jekyll use."""
+"""Generates the lexer for Rouge, which GitLab and Jekyll use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ end
 
 
 def rouge_lexer() -> str:
-    """The text of `hlo.rb`."""
+    """Returns the text of `hlo.rb`."""
     states = [line for place, name in places().items() for line in _state(place, name)]
     return _LEXER.format(
         title=NAME,
@@ -60,7 +60,7 @@ def _state(place: Place, name: str) -> Iterator[str]:
     if not context.default:
         yield r"  rule %r/\/\*.*/m, Comment"
     if place.is_once:
-        # The value is of a form of its own: its tokens are those of the place around.
+        # The value has a form of its own: its tokens belong to the surrounding state.
         yield "  rule %r//, Text, :pop!"
     else:
         if place.close:

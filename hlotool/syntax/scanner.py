@@ -1,4 +1,4 @@
-"""The lexer of highlighters in Python: runs the table of contexts over a text. It needs no parser, and reads any text."""
+"""Highlighting lexer: runs the table of contexts over any text, without a parser."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _SPACE = re.compile(r"\s*+")
 
 @lru_cache(maxsize=256)
 def _pattern(place: Place) -> tuple[re.Pattern[str], dict[str, Rule]]:
-    """One regular expression with a group for each rule of the context, and the rules by group. The group `close` is the end."""
+    """Returns a regular expression with a group for each rule of the context, and these rules.
+
+    The group `close` matches the end of the context.
+    """
     rules = {f"r{number}": rule for number, rule in enumerate(contexts()[place.context].rules)}
     groups = [f"(?P<{name}>{rule.pattern})" for name, rule in rules.items()]
     if place.close:
@@ -26,7 +29,9 @@ def _pattern(place: Place) -> tuple[re.Pattern[str], dict[str, Rule]]:
 
 
 def scan(text: str) -> Iterator[Token]:
-    """The tokens and comments of a text with their kinds, as highlighters see them. What is no token in its context is left out.
+    """Yields the tokens and comments of a text with their kinds, as highlighters see them.
+
+    Skips text that is not a token in its context.
 
     >>> text = "ROOT p = f32[]"
     >>> [(text[start:end], kind) for start, end, kind in scan(text)][:3]
@@ -34,7 +39,7 @@ def scan(text: str) -> Iterator[Token]:
     """
     places, position, once = [Place(START)], 0, ""
     while True:
-        # The conditions of some tokens look at what is before them, so the text is matched in place.
+        # Some patterns have lookbehinds, so they are matched at an offset in the whole text.
         start = _SPACE.match(text, position).end()  # type: ignore[union-attr]
         if start == len(text):
             return
@@ -43,12 +48,13 @@ def scan(text: str) -> Iterator[Token]:
         match = pattern.match(text, start)
         if match is None:
             if once:
-                # The value is of a form of its own: its tokens are those of the place.
+                # The value has a form of its own: its tokens belong to the surrounding context.
                 once, position = "", start
                 continue
             default, position = contexts()[place.context].default, start + 1
             if text.startswith("/*", start) and not default:
-                # A comment without an end. Without this, a text with many of them would be searched for the end again and again.
+                # An unclosed comment. Otherwise, in a text with many of them, each would cause a
+                # search for its end.
                 yield Token(start, len(text), "comment")
                 return
             if default:

@@ -1,4 +1,4 @@
-"""The tokens of a text and their kinds, as the parser sees them: what every highlighter has to agree with."""
+"""Tokens of a text and their kinds, as the parser sees them; all highlighters must agree."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["Token", "tokens"]
 
 _NAMES = frozenset({"IDENT", "PERCENT_NAME", "COLON_NAME"})
 _UNCLOSED = "UNCLOSED"
-# Each costs a search through the rest of the text, as in `text.source.trivia`.
+# Each unclosed string costs a search through the rest of the text, as in `text.source.trivia`.
 _MOST_UNCLOSED = 16
 # Inside a raw dictionary, single quotes and comments have no meaning.
 _RAW_PIECE = re.compile(r'(?P<string>"(?:[^"\\]++|\\.)*+")|[^\s"]++|"', re.DOTALL)
 
 
 class Token(NamedTuple):
-    """A token by its offsets, and its kind, one of `KINDS`."""
+    """A token: its offsets and its kind, which is one of `KINDS`."""
 
     start: int
     end: int
@@ -33,9 +33,10 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens and comments of a text, in order.
+    """Returns the tokens and comments of a text, in order.
 
-    The text may hold several modules, and it may have errors: what the parser skips after an error is read by terminals alone.
+    The text may contain several modules, and it may have errors: text that the parser skips after
+    an error is read with the terminals alone.
 
     >>> text = "ROOT p = f32[] parameter(0)"
     >>> [(text[start:end], kind) for start, end, kind in tokens(text)][:4]
@@ -63,16 +64,19 @@ def _tokens_of_module(text: str) -> Iterator[Token]:
     session = _Session(text)
     kind_of, end = kind_of_terminal(), 0
     for start, token_end, terminal in tokens_with_callbacks(session, form_of(text), _callback):
-        # Comments; after an error, also what the parser has skipped.
+        # Comments; after an error, also the text that the parser has skipped.
         yield from _loose(text, end, start)
         end = token_end
-        # The kind of a name is known when its rule is complete, some tokens later.
+        # The kind of a name is known only when its rule is complete, some tokens later.
         yield from _pieces(text, start, end, terminal, session.kinds.get(start, kind_of[terminal]))
     yield from _loose(text, end, len(text))
 
 
 def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterator[Token]:
-    """The token, or its parts where people see more than one: `dimensions=` is a name and an operator."""
+    """Yields a token, or its parts if highlighters show several.
+
+    For example, `dimensions=` is a name and an operator.
+    """
     if terminal == "RAW_DICT":
         for piece in _RAW_PIECE.finditer(text, start, end):
             yield Token(*piece.span(), "string" if piece["string"] else kind)
@@ -87,15 +91,19 @@ def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterat
 
 @lru_cache(maxsize=1)
 def _any_terminal() -> re.Pattern[str]:
-    """Every terminal, as a group of its name, in the order in which the parser's lexer tries them, and beginnings of comments and strings that do
-    not end.
+    """Returns a pattern with a group for each terminal, in the order of the parser's lexer.
+
+    Also matches the beginnings of unclosed comments and strings.
     """
     terminals = {**shared_parser().grammar.terminals, _UNCLOSED: r"/\*|[\"']"}
     return re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in terminals.items() if name != "WHITESPACE"))
 
 
 def _loose(text: str, start: int, end: int) -> Iterator[Token]:
-    """The tokens of a piece of text in no particular state of the parser: comments, text that is not HLO, values of unknown attributes."""
+    """Yields the tokens of a piece of text, independently of the parser's state.
+
+    Such text is comments, text that is not HLO, and values of unknown attributes.
+    """
     if not text[start:end].strip():
         return
     kind_of, unclosed = kind_of_terminal(), 0
@@ -112,7 +120,7 @@ def _loose(text: str, start: int, end: int) -> Iterator[Token]:
                 return
 
 
-# ---- the callbacks of rules, which see which rule a name belongs to ----------------------------------------------------
+# ---- callbacks of rules, which determine the rule of a name ------------------------------------------------------------
 
 
 def _callback(rule: Any) -> Callable[[list[Any]], Any]:
@@ -121,12 +129,12 @@ def _callback(rule: Any) -> Callable[[list[Any]], Any]:
         return _first
     if name in KIND_OF_NAME:
         return partial(_record, KIND_OF_NAME[name])
-    # Lark makes helper rules for repetitions: `__names_star_0` is a part of `names`.
+    # Lark creates helper rules for repetitions: `__names_star_0` is a part of `names`.
     return _names_in if name.startswith("__names_") else _nothing
 
 
 def _is_name(child: Any) -> bool:
-    """Whether a child of a rule is the token of a name; the other tokens of its rule are not asked for."""
+    """Returns whether this child of a rule is a name. Callers ignore all other tokens."""
     return getattr(child, "type", None) in _NAMES
 
 
@@ -139,7 +147,10 @@ def _nothing(children: list[Any]) -> None:
 
 
 def _names_in(children: list[Any]) -> list[Any]:
-    """The names of a repetition; the list of the first child grows in place, since the rule is reduced once for each name."""
+    """Returns the names of a repetition.
+
+    Extends the list of the first child in place, because the rule is reduced once for each name.
+    """
     names: list[Any] = children.pop(0) if isinstance(children[0], list) else []
     names += [child for child in children if _is_name(child)]
     return names

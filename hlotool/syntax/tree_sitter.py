@@ -1,7 +1,8 @@
-"""The grammar for tree-sitter, with queries: for Neovim, Helix, Zed and other editors that parse.
+"""Generates the tree-sitter grammar and queries, for Neovim, Helix, Zed and other editors.
 
-Its rules are the rules of the grammar. tree-sitter's lexer has no lookahead, so that its parser decides a few tokens: a word is a name, an
-opcode or a value by what follows it, and a brace after a shape opens a layout, a list or a body.
+The rules are those of the grammar. tree-sitter's lexer has no lookahead, so the parser decides a
+few tokens: the next token determines whether a word is a name, an opcode or a value, and a brace
+after a shape opens a layout, a list or a body.
 """
 
 from __future__ import annotations
@@ -17,14 +18,15 @@ from hlotool.syntax.tree_sitter_rules import Alternatives, Item, rules
 
 __all__ = ["tree_sitter_files"]
 
-# Words that are names, too: other terminals of words are reserved, or stand where there are no names.
+# Words that can also be names: all other terminals of words are reserved, or occur only where names
+# cannot.
 _ALSO_NAMES = ("BUFFER", "PARAMETER", "CONSTANT")
 # After a shape, a brace may open a layout, a list or a body. A text may begin with the shape `b(...)` or with a computation called `b`.
 _CONFLICTS = (("array_shape",), ("buffer_shape", "name"))
 
 
 def tree_sitter_files() -> dict[str, str]:
-    """The text of every file that is made, by its path in `editors/tree-sitter-hlo`."""
+    """Returns the text of every generated file, by its path in `editors/tree-sitter-hlo`."""
     return {
         "grammar.js": _grammar(),
         "queries/highlights.scm": _highlights(),
@@ -74,7 +76,7 @@ module.exports = grammar({{
     source_file: $ => optional(choice(repeat1($.module), $.headerless, $.single_instruction)),
 
 """
-# Values of unknown attributes, and raw dictionaries, which the parser of hlotool reads as pieces of text.
+# Values of unknown attributes, and raw dictionaries, which hlotool's parser reads as plain text.
 _RAW = """
     raw_value: $ => choice(seq($._raw_token, repeat($.raw_group)), repeat1($.raw_group)),
     raw_group: $ => choice(
@@ -93,7 +95,7 @@ _RAW = """
     _raw_string: $ => token(prec(1, /"(?:[^"\\\\]|\\\\[^\\n])*"/)),
     raw_text: $ => token(prec(1, /[^\\s{}"][^{}"]*/)),
 """
-# tree-sitter takes the longest token, so that a comment must not contain its end.
+# tree-sitter takes the longest token, so the pattern must not match past the end of a comment.
 _COMMENT = r"/\/\/[^\r\n]*|\/\*[^*]*\*+(?:[^\/*][^*]*\*+)*\//"
 _OWN_FORMS = {
     "IDENT": "alias($.identifier, $.word)",
@@ -113,12 +115,12 @@ def _grammar() -> str:
     return "".join([_HEADER.format(name=json.dumps(LANGUAGE), conflicts=conflicts), *lines, _name_rule(), _RAW, *_token_rules(used), "  }\n});\n"])
 
 
-# These have forms of their own here.
+# Rules with a form of their own here.
 _BY_HAND = {"name", "raw_value"}
 
 
 def _is_token(name: str, alternatives: Alternatives) -> bool:
-    """Whether a rule is its terminal of the same name: `int: INT`."""
+    """Returns whether a rule is just the terminal with the same name, such as `int: INT`."""
     return alternatives == ((Item(name.upper()),),)
 
 
@@ -151,7 +153,7 @@ def _item(item: Item) -> str:
 
 
 def _token(name: str) -> str:
-    """A terminal as a part of a rule: its text if it is a sign or a keyword."""
+    """Returns a terminal as a part of a rule: its text if it is a sign or a keyword."""
     if name in _OWN_FORMS:
         return _OWN_FORMS[name]
     if name.startswith("KEY_"):
@@ -168,7 +170,7 @@ def _name_rule() -> str:
 
 
 def _token_rules(used: set[str]) -> Iterator[str]:
-    """The rules of the tokens that are named nodes, and of the keys of each kind of value."""
+    """Yields the rules of tokens that are named nodes, and of the keys for each kind of value."""
     yield f"    comment: $ => token({_COMMENT}),\n"
     for name in sorted(used):
         if name.startswith("KEY_"):
@@ -184,7 +186,10 @@ def _token_rules(used: set[str]) -> Iterator[str]:
 
 
 def _highlights() -> str:
-    """One pattern for each token, so that the order of patterns does not matter."""
+    """Returns the highlighting queries.
+
+    There is one pattern for each token, so that the order of patterns does not matter.
+    """
     nodes: dict[str, list[str]] = {
         "comment": ["(comment)"],
         "attribute": ["(key)"],

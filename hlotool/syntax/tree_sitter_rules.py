@@ -1,4 +1,7 @@
-"""The rules of the grammar, as tree-sitter wants them: without helper rules for repetitions, and without rules that match nothing."""
+"""Converts the grammar's rules for tree-sitter.
+
+Removes helper rules for repetitions, and rules that match nothing.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from hlotool.text.parse.driver import shared_parser
 __all__ = ["Alternatives", "Item", "rules"]
 
 _STARTS = ("module", "headerless", "single_instruction")
-# Tokens of the fast path, which reads whole lines, and of literals that are read as text.
+# Tokens of the fast path, which reads whole lines, and of literals read as text.
 _LEFT_OUT = ("FAST_", "LITERAL_TEXT")
 
 
@@ -27,7 +30,9 @@ Alternatives = tuple[Expansion, ...]
 
 
 def rules() -> dict[str, Alternatives]:
-    """The alternatives of each rule, in the order of the grammar. An alternative with a name of its own is a rule of its own.
+    """Returns the alternatives of each rule, in the order of the grammar.
+
+    An alternative with its own name becomes a separate rule.
 
     >>> [[item.name for item in expansion] for expansion in rules()["name"]]
     [['IDENT'], ['PERCENT_NAME'], ['COLON_NAME']]
@@ -35,7 +40,7 @@ def rules() -> dict[str, Alternatives]:
     found: dict[str, list[Expansion]] = {}
     for rule in shared_parser().grammar.callbacks:
         names = [str(symbol.name) for symbol in rule.expansion]
-        # An opening brace is that of a layout only before a number or a colon.
+        # A brace opens a layout only before a number or a colon.
         if any(name.startswith(_LEFT_OUT) for name in names) or names[:2] == ["LAYOUT_OPEN", "RBRACE"]:
             continue
         origin, expansion = str(rule.origin.name), tuple(map(Item, names))
@@ -48,7 +53,7 @@ def rules() -> dict[str, Alternatives]:
 
 
 def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
-    """Alternatives of which one is the other without a part become one, with an optional part."""
+    """Merges two alternatives into one with an optional part if they differ only by that part."""
     kept = list(alternatives)
     merged = True
     while merged:
@@ -67,7 +72,7 @@ def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
 
 
 def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternatives]:
-    """Lark writes a repetition of `x` as a rule `h: x | h x`."""
+    """Replaces helper rules by repetitions: Lark writes a repetition of `x` as `h: x | h x`."""
     helpers = {
         name: _merged(expansion for expansion in alternatives if expansion[0].name != name)
         for name, alternatives in found.items()
@@ -75,7 +80,7 @@ def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternative
     }
 
     def resolved(expansion: Expansion) -> Expansion:
-        # What is repeated may have repetitions in it, one level deep.
+        # The repeated part may contain repetitions, one level deep.
         return tuple(
             item._replace(name="", repeated=tuple(map(resolved, helpers[item.name]))) if item.name in helpers else item for item in expansion
         )
@@ -84,7 +89,7 @@ def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternative
 
 
 def _without_empty(found: dict[str, Alternatives]) -> dict[str, Alternatives]:
-    """A rule that may match nothing never does; where it is used, it is optional."""
+    """Removes empty alternatives from rules, and makes the uses of these rules optional."""
     empty = {name for name, alternatives in found.items() if () in alternatives}
 
     def marked(expansion: Expansion) -> Expansion:

@@ -1,4 +1,4 @@
-"""Vim's files: the syntax, the file type, and what a buffer with HLO does. Neovim reads them, too."""
+"""Generates the syntax and file type files for Vim and Neovim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ set cpoptions&vim
 syntax case match
 """
 _FOOTER = r"""
-" A line that begins an instruction is in a body, one that begins a computation is not: so drawing can begin at any line.
+" Drawing can begin at any line: one that begins an instruction is in a body, one that begins a computation is not.
 syntax sync match hlo_sync_body grouphere {body} /^\s\+\%(ROOT\s\+\)\?%\?[A-Za-z_][A-Za-z0-9_.\-]*\s\+=\s/
 syntax sync match hlo_sync_file grouphere NONE /^\%(HloModule\|ENTRY\|[%A-Za-z_].*{{$\|}}\)/
 
@@ -32,7 +32,7 @@ unlet s:options
 
 
 def vim_syntax() -> str:
-    """The text of `syntax/hlo.vim`."""
+    """Returns the text of `syntax/hlo.vim`."""
     lines: list[str] = []
     for name, context in contexts().items():
         lines += ["", f'" {name}', *_context(name, context)]
@@ -42,7 +42,7 @@ def vim_syntax() -> str:
 
 
 def vim_filetype() -> str:
-    """The text of `ftdetect/hlo.vim`."""
+    """Returns the text of `ftdetect/hlo.vim`."""
     return f"""{_NOTE}autocmd BufRead,BufNewFile {",".join(FILE_NAMES)} set filetype={LANGUAGE}
 autocmd BufRead *.txt if getline(1) =~# '^{VIM.of(FIRST_LINE)}' | set filetype={LANGUAGE} | endif
 """
@@ -53,7 +53,7 @@ def _group(context: str, kind: str, number: int | str) -> str:
 
 
 def kind_of_group(name: str) -> str:
-    """The kind of token that a highlight group is for, or the empty string.
+    """Returns the kind of token of a highlight group, or the empty string.
 
     >>> kind_of_group("hlo_computation_list_opcode_12"), kind_of_group("hlo_body_region_1"), kind_of_group("")
     ('opcode', '', '')
@@ -63,12 +63,15 @@ def kind_of_group(name: str) -> str:
 
 
 def _region(context: str, number: int) -> str:
-    """The name of the text between brackets."""
+    """Returns the name of the region between brackets."""
     return _group(context, contexts()[contexts()[context].rules[number].inside].default or "region", number)
 
 
 def _context(name: str, context: Context) -> Iterator[str]:
-    """The items of a context, and the cluster of all of them. Of items that match at the same place, Vim takes the one that was defined last."""
+    """Yields the items of a context, and the cluster of all items.
+
+    If several items match at the same position, Vim takes the one defined last.
+    """
     cluster: list[str] = []
     for number, rule in reversed(list(enumerate(context.rules))):
         for item in _items(name, number, rule):
@@ -82,7 +85,10 @@ def _context(name: str, context: Context) -> Iterator[str]:
 
 
 class _Item(NamedTuple):
-    """A syntax item: its group, and the group that has the color, which differ for brackets. Only the first of a chain can begin anywhere."""
+    """A syntax item: its group, and the group with the color; for brackets, these differ.
+
+    In a chain, only the first item can begin anywhere.
+    """
 
     definition: str
     group: str
@@ -114,7 +120,7 @@ def _items(context: str, number: int, rule: Rule) -> Iterator[_Item]:
 
 
 def _chain(context: str, number: int, rule: Rule, following: str) -> Iterator[_Item]:
-    """An item for each group of a pattern; all but the last look ahead, and name the next."""
+    """Yields an item for each group of a pattern; all but the last look ahead and name the next."""
     (sequence,) = parse(rule.pattern)
     for at, (node, kind) in enumerate(zip(sequence, rule.kinds, strict=True)):
         assert isinstance(node, Group)

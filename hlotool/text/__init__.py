@@ -1,1 +1,1 @@
-"""Text to modules and back: files and places, parsing, printing, locating, formatting, each in a package of its own."""
+"""Conversion between text and modules: files, parsing, printing, locating parts, formatting."""

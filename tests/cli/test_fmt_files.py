@@ -248,4 +248,4 @@ def test_reports_of_a_dump_are_left_aside(cli, tmp_path):
 
 def test_the_report_of_memory_is_known(cli, file_of):
     result = cli("verify", file_of("usage.txt", REPORTS["gpu.memory-usage-report.txt"]))
-    assert "this is a memory report of XLA, not HLO text" in result.stdout
+    assert "this is an XLA memory report, not HLO text" in result.stdout

@@ -19,5 +19,5 @@ def test_long_modules_are_cut_and_names_are_escaped() -> None:
     module = hlotool.parse(f'HloModule m, frontend_attributes={{a="<b>"}}\nENTRY e {{ p = f32[] parameter(0)\n{lines}ROOT r = f32[] abs(p) }}')
     html = hlotool.to_html(module)
     assert "<b>" not in html
-    assert "more lines; hlotool.to_text(module) has all" in html
+    assert "more lines; hlotool.to_text(module) returns the whole text" in html
     assert html.count("negate") < 1000

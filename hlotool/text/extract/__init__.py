@@ -1,1 +1,1 @@
-"""Finds modules inside other texts: logs, pages, notebooks, source files, and pastes of all of these."""
+"""Finds modules inside other texts: logs, web pages, notebooks, source files, pastes of these."""

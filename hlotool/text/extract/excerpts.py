@@ -1,6 +1,7 @@
-"""Finds the modules inside a text by the shapes of lines; whether they parse is for the parser to say.
+"""Finds the modules inside a text by the forms of lines; only the parser decides if they are valid.
 
-A module is a line `HloModule name` and the computations after it, or computations without such a line if one of them is ENTRY.
+A module is a line `HloModule name` and the computations after it, or computations without such a
+line if one of them is ENTRY.
 """
 
 from __future__ import annotations
@@ -16,20 +17,23 @@ from hlotool.text.source.derived import DerivedSource, Piece
 __all__ = ["Excerpt", "excerpts"]
 
 _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
-# Begins with its first word, since such patterns are found much faster; what stands before it is looked at afterwards.
+# Begins with a literal word, because such patterns are found much faster; lookbehinds check the
+# text before the word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
-# The opening line of a computation: its brace may follow on a later line, if the signature is broken.
+# The opening line of a computation. Its brace may follow on a later line if the signature is
+# broken.
 _OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
 _TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$|[ \t]*+[0-9]++[ \t]++[\"{]")
 _COMMENT = re.compile(r"[ \t]*+(?://|/\*[^\n]*\*/[ \t]*+\r?+$)")
-# Layouts are read as a whole, so that the other braces of an opening line open the computation.
+# Layouts are read as a whole, so that any other brace on an opening line opens the computation.
 _TOKEN = re.compile(r'"(?:[^"\\\n]++|\\[^\n])*+"?+|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+(?:\*/)?+|(?<=\])\{[^{}\n]*+\}|[{}]')
-# Most lines of computations close the braces that they open; one match is much faster than counting.
+# Most lines of computations close the braces that they open. One match is much faster than
+# counting.
 _STRING = r'"(?:[^"\\\n]++|\\[^\n])*+"'
 _BALANCED = re.compile(rf'(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{(?:[^{{}}"/]++|/(?![/*])|{_STRING}|\{{[^{{}}"/]*+\}})*+\}})*+\Z')
 _THREAD = re.compile(r'[ \t]*+,[ \t]*+execution_thread="[^"\n]*+"')
-# Where a computation without a module's header may begin: it is followed by an instruction.
+# The possible start of a computation without a module header: an instruction must follow.
 _HEADERLESS = re.compile(
     rf"^(?P<prefix>[^A-Za-z%\n]*+)(?:ENTRY[ \t]++)?+{_NAME}[ \t]*+(?:\([^\n]*\)[ \t]*+->[^\n]*)?\{{[ \t]*+\r?+\n"
     rf"(?:[^A-Za-z%\n]*+\n)?[^A-Za-z%\n]*+(?:ROOT[ \t]++)?+{_NAME}[ \t]*+=[ \t]",
@@ -39,7 +43,10 @@ _LONGEST_SIGNATURE = 200
 
 
 class Excerpt(NamedTuple):
-    """A module in a text: its source, the offsets in the text from its start to its end, and whether it ends inside a computation."""
+    """A module in a text: its source, and its start and end offsets in the text.
+
+    `is_cut` is true if it ends inside a computation.
+    """
 
     source: DerivedSource
     start: int
@@ -49,7 +56,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpts(source: Source) -> list[Excerpt]:
-    """The modules in a text, in order.
+    """Returns the modules in a text, in order.
 
     >>> text = "A page about `HloModule a`\\n> HloModule b\\n> ENTRY e {\\n>   ROOT p = f32[] parameter(0)\\n> }\\n"
     >>> [excerpt.source.text for excerpt in excerpts(Source(text))]
@@ -70,12 +77,15 @@ def excerpts(source: Source) -> list[Excerpt]:
 
 
 def _ends_module(line: str) -> bool:
-    """Whether a line ends the module before it, even inside a computation or a header that is not complete."""
+    """Returns whether a line ends the module before it.
+
+    Such a line ends it even inside an incomplete computation or header.
+    """
     return ("HloModule" in line and _HEADER.search(line) is not None) or ("```" in line and line.lstrip().startswith("```"))
 
 
 def _headers(text: str) -> Iterator[re.Match[str]]:
-    """Where modules may begin: mentions of modules after which a line ends before the next one."""
+    """Yields possible starts of modules: mentions of modules with a line end before the next."""
     previous: re.Match[str] | None = None
     for header in _HEADER.finditer(text):
         if previous is not None and _LINE_END.search(text, previous.end(), header.start()):
@@ -86,7 +96,7 @@ def _headers(text: str) -> Iterator[re.Match[str]]:
 
 
 def _headerless(source: Source, start: int, end: int) -> Iterator[Excerpt]:
-    """Modules without a header between two offsets."""
+    """Yields the modules without a header between two offsets."""
     at = start
     while (opening := _HEADERLESS.search(source.text, at, end)) is not None:
         reader = _Reader(source, opening.end("prefix"), has_header=False)
@@ -99,7 +109,7 @@ def _headerless(source: Source, start: int, end: int) -> Iterator[Excerpt]:
 
 
 class _Reader:
-    """Reads lines of a module from its start until something follows that does not belong to it."""
+    """A reader of the lines of one module, up to the first line that does not belong to it."""
 
     def __init__(self, source: Source, start: int, *, has_header: bool) -> None:
         self.source = source
@@ -107,14 +117,14 @@ class _Reader:
         self.has_header = has_header
         self.has_entry = False
         self.pieces: list[Piece] = []
-        # How many pieces there were when a computation ended last.
+        # The number of pieces at the end of the last complete computation.
         self.whole = 0
         self.depth = 0
-        # The number of lines of a signature whose computation has not begun.
+        # The number of lines of a signature that no brace has followed yet.
         self.signature = 0
 
     def read(self) -> Excerpt | None:
-        """The module; None if not even one computation begins."""
+        """Returns the module, or None if no computation begins."""
         in_header, is_first = self.has_header, True
         for line in lines_from(self.source.text, self.start):
             if not is_first and (in_header or self.depth or self.signature) and _ends_module(line.text):
@@ -135,7 +145,7 @@ class _Reader:
         return Excerpt(DerivedSource(self.source, pieces), self.start, last.origin + len(last.text), is_cut, self.has_header)
 
     def _line(self, line: Line) -> bool:
-        """Takes a line outside the header; False if the module ends before or in it."""
+        """Takes a line outside the header; returns False if the module ends before or in it."""
         at, text = 0, line.text
         while at < len(text):
             if not (self.depth or self.signature):
@@ -160,7 +170,7 @@ class _Reader:
         return True
 
     def _count(self, text: str, start: int) -> int:
-        """Counts braces; returns the offset after the one that closes a computation, -1 if none does."""
+        """Counts braces; returns the offset after the one that closes a computation, or -1."""
         for token in _TOKEN.finditer(text, start):
             if token[0] == "{":
                 self.depth += 1

@@ -1,6 +1,7 @@
-"""The lines of a module inside another text, without what that text puts around them.
+"""Extracts the lines of a module from another text, without prefixes, quotes and escapes.
 
-A module may stand in the text as it is, behind a prefix on every line (that of a log, `> `, `# `), or in string literals with escapes.
+The module may be plain text, have a prefix on every line (a log prefix, `> `, `# `), or be written
+as string literals with escapes.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from hlotool.text.source.derived import Piece
 
 __all__ = ["Line", "lines_from"]
 
-# Lines of other threads between the lines of a module in a log.
+# The most lines of other threads accepted between two lines of a module in a log.
 _MOST_FOREIGN_LINES = 200
-# In logs, lines of other threads may also come right after the first line of a module.
+# Lines of other threads may also come right after the first line of a module.
 _MOST_TRIED_LINES = 20
-# How much of the line before a module is looked at.
+# The most characters before a module that count as its prefix.
 _LONGEST_PREFIX = 300
 _BLANK_LINE = "<BLANKLINE>"
 _NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")
@@ -28,7 +29,7 @@ _SURROGATES = r"u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9
 _CODE = r"x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})"
 _ESCAPED = re.compile(rf"(?P<plain>[^\\\"'\r\n]++)|\\(?:{_SURROGATES}|{_CODE}|(?P<simple>\r\n|[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)")
 _NEXT_LITERAL = re.compile(r"(?:\s*+\\)?+[\s,]*+[a-zA-Z]{0,2}(?P<quote>[\"'])")
-# Stands for half of a pair of surrogates, and for a number beyond Unicode.
+# Replaces an unpaired surrogate, and a code point beyond Unicode.
 _NO_CHARACTER = "\ufffd"
 _ESCAPES = {
     "n": "\n",
@@ -50,7 +51,10 @@ _ESCAPES = {
 
 
 class Line(NamedTuple):
-    """A line of HLO, with its line end if it has one, as pieces of the text around it; `end` is the offset after it there."""
+    """A line of HLO, with its line end if it has one, as pieces of the surrounding text.
+
+    `end` is the offset after the line in that text.
+    """
 
     text: str
     pieces: tuple[Piece, ...]
@@ -58,7 +62,7 @@ class Line(NamedTuple):
 
 
 def lines_from(text: str, start: int) -> Iterator[Line]:
-    """The lines of HLO from `start`, where a module begins; ends at the latest with the text.
+    """Yields the lines of HLO from `start`, where a module begins, at most to the end of the text.
 
     >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
     ['HloModule a\\n', 'b {\\n']
@@ -81,7 +85,7 @@ def _end_of_line(text: str, start: int) -> int:
 
 
 def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> bool:
-    """Whether the prefix is that of one of the next lines, too; empty lines do not count."""
+    """Returns whether one of the next `tries` nonblank lines has the prefix, too."""
     while start < len(text) and tries:
         end = _end_of_line(text, start)
         if pattern.match(text, start, end):
@@ -92,7 +96,7 @@ def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> boo
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:
-    """A pattern for prefixes like this one, with other numbers; None if it is only space."""
+    """Returns a pattern for this prefix with any numbers; None if it is only whitespace."""
     bare = prefix.rstrip()
     if not bare:
         return None
@@ -134,7 +138,10 @@ def _prefixed_lines(text: str, start: int, pattern: re.Pattern[str], *, is_log: 
 
 
 def _escaped_lines(text: str, start: int, quote: str) -> Iterator[Line]:
-    """Lines inside one or more string literals that begin with this quote; without a quote, up to the end of the line."""
+    """Yields lines inside one or more string literals that begin with this quote.
+
+    Without a quote, reads up to the end of the line.
+    """
     pieces: list[Piece] = []
     at = start
     while (match := _ESCAPED.match(text, at)) is not None:

@@ -1,1 +1,1 @@
-"""The formatter: XLA's spacing and order of attributes for a text, and a check that nothing else has changed."""
+"""Formatter: applies XLA's spacing and attribute order, and checks that nothing else changed."""

@@ -14,13 +14,15 @@ UNKNOWN = "?"
 """The key of `attribute_order` for attributes that the opcode does not have."""
 
 _ASYNC_SUFFIXES = ("-start", "-update", "-done")
-# XLA prints this attribute of the opcode among those that every instruction may have.
+# An attribute of some opcodes that XLA prints among the attributes common to all instructions.
 _LATE = "result_accuracy"
 
 
 @cache
 def attribute_order(opcode: str) -> dict[str, int]:
-    """The position of each attribute in XLA's print of an opcode, by name; UNKNOWN is the position of all other names.
+    """Returns the position of each attribute in XLA's output for an opcode, by name.
+
+    UNKNOWN gives the position of all other names.
 
     >>> order = attribute_order("dot")
     >>> order["lhs_contracting_dims"] < order["sharding"] < order[UNKNOWN] < order["metadata"]
@@ -46,4 +48,4 @@ def attribute_order(opcode: str) -> dict[str, int]:
 
 
 HEADER_ORDER: dict[str, int] = {name: position for position, name in enumerate([*MODULE_ATTRIBUTES, UNKNOWN])}
-"""The position of each attribute in XLA's print of a module's header."""
+"""The position of each attribute in a module header printed by XLA."""

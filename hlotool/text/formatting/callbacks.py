@@ -1,4 +1,8 @@
-"""Lark's callbacks for formatting: bottom-up, each grammar rule becomes one piece of text, and each line of the output an item of the writer."""
+"""Lark callbacks for formatting.
+
+Bottom-up, each grammar rule becomes one piece of text, and each line of the output becomes an item
+of the writer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ __all__ = ["formatting_callback"]
 Children = list[Any]
 Handler = Callable[[str, Children], Any]
 _HANDLERS: dict[str, Handler] = {}
-# Rules of values that contain computations written inline, not just their names.
+# Rules for values that contain inline computations, not only names of computations.
 _BODIES = frozenset({"inline_computation", "called_computations"})
 
 
@@ -30,7 +34,7 @@ def _rule(*names: str) -> Callable[[Handler], Handler]:
 
 
 def formatting_callback(rule: Any) -> Callable[[Children], Any]:
-    """The callback that Lark calls when it has recognized `rule`."""
+    """Returns the callback that Lark calls after recognizing `rule`."""
     name = str(rule.alias or rule.origin.name)
     # XLA separates axes by `, ` in shardings and by `,` in replica groups, so the parent rule joins them.
     if name.startswith("_") or name == "axis_list":
@@ -39,9 +43,10 @@ def formatting_callback(rule: Any) -> Callable[[Children], Any]:
 
 
 def _inline(children: Children) -> list[Piece]:
-    """The pieces of a helper rule, for its parent to inline.
+    """Returns the pieces of a helper rule, which its parent inlines.
 
-    Extends the list of the first child in place: the rule is reduced once for every element, and copying would take quadratic time.
+    Extends the list of the first child in place: the rule is reduced once for every element, so
+    copying would take quadratic time.
     """
     if children and isinstance(children[0], list):
         pieces: list[Piece] = children[0]
@@ -69,7 +74,10 @@ def _literal(name: str, children: Children) -> Piece | None:
 
 @_rule("constant_call")
 def _constant_call(name: str, children: Children) -> Piece:
-    """The literal of a constant as written; `_with_formatted_literal` formats it once the shape before it is known."""
+    """Returns the literal of a constant as written.
+
+    `_with_formatted_literal` formats it once the shape before it is known.
+    """
     pieces = flatten(children)
     start, end = pieces[0].start, pieces[-1].end
     session = current_session()
@@ -87,7 +95,7 @@ def _typed_array(name: str, children: Children) -> Piece:
 
 
 def _with_formatted_literal(pieces: list[Piece]) -> list[Piece]:
-    """Formats the literal if the last piece is a constant, by the shape before it."""
+    """Formats the literal according to the shape before it, if the last piece is a constant."""
     call = pieces[-1]
     if call.type != "constant_call":
         return pieces
@@ -144,7 +152,10 @@ def _call(name: str, children: Children) -> Piece:
 
 
 def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> Piece:
-    """`head, name=value, name=value`, sorted by `order`; a comment beside a comma stays with the attribute on its side of the comma."""
+    """Returns `head, name=value, name=value`, sorted by `order`.
+
+    A comment next to a comma stays with the attribute on its side of the comma.
+    """
     joiner, texts = current_session().joiner, []
     before, text, position, end, has_body = head, head.text, -1, head.end, False
     for piece in rest:
@@ -166,7 +177,11 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
 
 
 def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
-    """Texts sorted by position. Attributes with inline computations keep their order, since the parser numbers such computations in it."""
+    """Returns the texts sorted by position.
+
+    Attributes with inline computations keep their order, because the parser numbers these
+    computations in that order.
+    """
     bodies = iter([text for _, text, has_body in texts if has_body])
     return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda item: item[0])]
 
@@ -211,7 +226,7 @@ def _computation_close(name: str, children: Children) -> None:
 
 @_rule("computation", "module", "headerless", "single_instruction")
 def _skip(name: str, children: Children) -> None:
-    """Nothing is left to do: the items inside have been written."""
+    """Does nothing: the items inside have already been written."""
 
 
 @_rule("body_open")
@@ -272,7 +287,7 @@ def _stack_tables(name: str, children: Children) -> Piece:
 
 @_rule("recovery_table", "debug_attributes")
 def _table(name: str, children: Children) -> Piece:
-    """Puts each row on a line of its own, as XLA prints these tables."""
+    """Puts each row on its own line, as XLA prints these tables."""
     pieces = flatten(children)
     session = current_session()
     rows = []

@@ -1,6 +1,8 @@
-"""Checks that a formatted text is equivalent to the original: the same module, the same comments, and unchanged by a second run.
+"""Checks that a formatted text is equivalent to the original.
 
-The check shares nothing with the formatter: the parser reads both texts, and comments are found by an expression of their own.
+It must have the same module and the same comments, and a second run must not change it. The check
+shares no code with the formatter: the parser reads both texts, and a separate expression finds the
+comments.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["check_equivalent", "raise_internal_error"]
 
-# Also line ends, which separate the lines.
+# Line ends may change, too, but they separate the lines here.
 _CHANGEABLE = str.maketrans("", "", " \t\r,")
 
 
 def comment_counts(text: str) -> Counter[str]:
-    """The comments of a text with the number of times each occurs, without XLA's index marks.
+    """Counts how often each comment occurs in a text, without XLA's index marks.
 
     >>> comment_counts('a /* b */ // c "d //"')
     Counter({'/* b */': 1, '// c "d //"': 1})
@@ -38,7 +40,10 @@ def comment_counts(text: str) -> Counter[str]:
 
 
 def _same_characters(before: str, after: str) -> bool:
-    """Whether every character occurs equally often in both texts, except those that the formatter may add or drop."""
+    """Returns whether every character occurs equally often in both texts.
+
+    Ignores the characters that the formatter may add or drop.
+    """
     lines, new_lines = _bare_lines(before), _bare_lines(after)
     # Lines that occur in both texts need no counting.
     return Counter("".join((lines - new_lines).elements())) == Counter("".join((new_lines - lines).elements()))
@@ -57,7 +62,7 @@ def _error_codes(module: Module) -> Counter[str]:
 def check_equivalent(before: Source, module: Module, path: FastPath, after: str, format_again: Callable[[str, FastPath], str]) -> None:
     """Raises InternalError unless `after` is equivalent to `before`.
 
-    `module` and `path` are results of parsing `before`; `format_again` runs the formatter.
+    `module` and `path` are the results of parsing `before`; `format_again` runs the formatter.
     """
     if after == before.text:
         return
@@ -73,7 +78,8 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
     if comments != new_comments:
         changed = next(iter((comments - new_comments) or (new_comments - comments)))
         raise_internal_error(before.filename, f"formatting would change the comments: {changed[:80]}")
-    # Parts of a text are missing from its module, such as percent signs and the parameters of signatures.
+    # The module lacks some parts of the text, such as percent signs and the parameters of
+    # signatures.
     if not _same_characters(before.text, after):
         raise_internal_error(before.filename, "formatting would change more than whitespace and commas")
     assert new_path is not None

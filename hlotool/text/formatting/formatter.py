@@ -1,4 +1,4 @@
-"""`format_text`: formats a text and checks that only whitespace, commas and the order of attributes have changed."""
+"""Formats text, and checks that only whitespace, commas and the order of attributes changed."""
 
 from __future__ import annotations
 
@@ -40,13 +40,18 @@ def format_text(
     checked: bool = True,
     legacy: bool = False,
 ) -> str:
-    """Formats a text with the spacing, line breaks and order of attributes of XLA's printer, and keeps everything else as written.
+    """Formats text with the spacing, line breaks and attribute order of XLA's printer.
 
-    `lines` is the first and the last line to format, counted from 1; other lines stay as they are, and so do instructions that begin or end
-    on them. Raises ParseError if the syntax is wrong; undefined names, missing attributes and the like are errors of the verifier. With
-    `legacy`, spellings of earlier years are read, too, and written as today on all lines, so `lines` is a ValueError then. With `checked`,
-    the result is read again, and InternalError is raised if its module or its comments are not those of `text`, if other lines have changed,
-    or if formatting it once more would change it.
+    Keeps everything else as written. `lines` is the first and the last line to format, counted from
+    1; other lines do not change, nor do instructions that begin or end on them.
+
+    With `legacy`, accepts old spellings, too, and writes them in today's form on all lines; it
+    cannot be combined with `lines` (ValueError). With `checked`, parses the result, and raises
+    InternalError if its module or its comments differ from those of `text`, if lines outside
+    `lines` have changed, or if formatting it again would change it.
+
+    Raises ParseError if the syntax is wrong. Undefined names, missing attributes and similar errors
+    are left to the verifier.
 
     >>> print(format_text("ENTRY e{p = f32[ ] parameter( 0 )  // in\\nROOT r = f32[] add(p ,p)}"), end="")
     ENTRY e {
@@ -58,7 +63,7 @@ def format_text(
         raise ValueError("legacy=True changes old spellings on all lines; it cannot be combined with lines")
     source_text = decoded(text)
     if not source_text.strip():
-        # A file that has just been created has no module yet.
+        # A newly created file has no module yet.
         return ""
     parts = parts_of(source_text, filename)
     texts = [part.source.text if part.is_separator else format_source(part.source, style, lines, checked=checked, legacy=legacy) for part in parts]
@@ -70,7 +75,10 @@ def format_text(
 
 
 def _with_leading_empty_line(part: Part, text: str) -> str:
-    """The formatted text of one of several modules, after an empty line if the source has one there."""
+    """Returns the formatted text of one of several modules.
+
+    It starts with an empty line if the source does.
+    """
     empty = _EMPTY_LINE.match(part.source.text)
     return text if part.is_separator or empty is None or _EMPTY_LINE.match(text) else empty[1] + text
 
@@ -85,9 +93,9 @@ def _check_separators(parts: list[Part], texts: list[str], filename: str) -> Non
 def format_source(
     source: Source, style: FormatStyle = _DEFAULT, lines: tuple[int, int] | None = None, *, checked: bool = True, legacy: bool = False
 ) -> str:
-    """Like `format_text`, for a source that has one module."""
+    """Formats a source that has one module, like `format_text`."""
     if legacy:
-        # Imported on use: most texts are of today.
+        # Imported on use, because most texts have no old spellings.
         source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
     module, path = read_source(source, strict=False)
     assert path is not None, "the fast path is enabled"
@@ -106,7 +114,7 @@ def format_source(
     except (UnexpectedInput, InternalError):
         if not errors:
             raise
-        # An error that hides what the text means, such as a literal that is none.
+        # An error that leaves the meaning of the text unknown, such as an invalid literal.
         raise ParseError(errors) from None
     return after
 
@@ -115,7 +123,8 @@ def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[in
     try:
         return _format_once(text, path, style, selected, by_lines=True)
     except (UnexpectedInput, Violation, ValueError):
-        # A line that looks complete may continue on the next one, in the middle of a value, or has a value or a string that is not valid.
+        # A line that looks complete may continue on the next one, in the middle of a value, or may
+        # have an invalid value or string.
         return _format_once(text, path, style, selected, by_lines=False)
 
 
@@ -130,7 +139,10 @@ def _format_once(text: str, path: FastPath, style: FormatStyle, selected: tuple[
 
 
 def _marks(text: str) -> frozenset[str]:
-    """The kinds of lists that have index marks in the text; XLA's short form has them for shapes but not for operands."""
+    """Returns the kinds of lists that have index marks in the text, "operands" or "shapes".
+
+    XLA's short form has them for shapes but not for operands.
+    """
     kinds: set[str] = set()
     mark = _MARK.search(text)
     while mark is not None and len(kinds) < 2:
@@ -140,7 +152,10 @@ def _marks(text: str) -> frozenset[str]:
 
 
 def _is_bare_shape(text: str, start: int) -> bool:
-    """Whether a shape, or an element of a tuple sharding, starts here; not an operand, which may be a shape and a name."""
+    """Returns whether a shape, or an element of a tuple sharding, starts here.
+
+    Returns False for an operand, which may be a shape followed by a name.
+    """
     if text.startswith("{", start):
         return True
     if not _SHAPE.match(text, start):

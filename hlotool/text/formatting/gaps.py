@@ -1,4 +1,4 @@
-"""The gaps between two items of the output: comments and normalized empty lines, and text that is kept verbatim."""
+"""Gaps between two items of the output: comments, normalized empty lines, and verbatim text."""
 
 from __future__ import annotations
 
@@ -22,22 +22,26 @@ class _GapPart(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The parts of a gap, the number of line ends after the last, and whether the next item follows the last part without a line end."""
+    """The parts of a gap, and the number of line ends after the last part.
+
+    `joins_next` is true if the next item follows the last part without a line end.
+    """
 
     parts: list[_GapPart]
     newlines: int
     joins_next: bool
 
     def _line_counts(self) -> list[int]:
-        """The numbers of line ends before each part and after the last."""
+        """Returns the number of line ends before each part and after the last one."""
         return [*(part.newlines for part in self.parts), self.newlines]
 
     def text(self, newline: str, indent: str, *, at_start: bool, empty_first: int | None, empty_last: int | None) -> str:
-        """The formatted gap, up to and including the line end before the next item.
+        """Returns the formatted gap, up to and including the line end before the next item.
 
-        `empty_first` and `empty_last` are the numbers of empty lines before the first part and before the next item. None keeps one
-        empty line if the source has any. If `empty_first` lines are missing before the first part, but the source has an empty line after it,
-        they go there: a comment stays with the item that it follows.
+        `empty_first` and `empty_last` are the numbers of empty lines before the first part and
+        before the next item. None keeps one empty line if the source has any. If the source has no
+        empty line before the first part but has one after it, the `empty_first` lines go there: a
+        comment stays with the item that it follows.
         """
         out: list[str] = []
         on_new_line = at_start
@@ -65,14 +69,20 @@ class Gap(NamedTuple):
 
 
 def _empty_lines(newline: str, count: int, empty: int | None) -> str:
-    """`empty` empty lines; if None, one empty line where the source, with `count` line ends, has any."""
+    """Returns `empty` empty lines; if None, one empty line if the source has any.
+
+    `count` is the number of line ends in the source.
+    """
     return newline * (int(count > 1) if empty is None else empty)
 
 
 def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoisted: list[str], *, next_is_verbatim: bool) -> Gap:
-    """Reads the gap source[start:end]. The `hoisted` comments follow those of the gap, each on a line of its own."""
+    """Reads the gap source[start:end].
+
+    The `hoisted` comments follow the comments of the gap, each on its own line.
+    """
     parts: list[_GapPart] = []
-    # The start of the text is the start of a line.
+    # The start of the text counts as the start of a line.
     newlines = int(start == 0)
     ends_verbatim = next_is_verbatim and start == end
     for low, high, ends_verbatim in verbatim.split(start, end) if verbatim else ((start, end, False),):

@@ -1,4 +1,4 @@
-"""Formats literals: braces and spaces as XLA prints them, numbers as written."""
+"""Formats literals, with braces and spaces as XLA prints them and numbers as written."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _PART = re.compile(rf"{COMMENT}|[{{}}(),]|[^\s{{}}(),/]++")
 
 
 def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int) -> str:
-    """Formats the literal `text`, at offset `start` of the source, for an array or tuple of `shape`.
+    """Formats the literal `text`, at offset `start` in the source, as a value of `shape`.
 
-    The result has XLA's braces and index marks if they keep every number as written. Where XLA would replace a number, and for literals
-    with block comments, only the spaces change. Line comments move out of the literal first.
+    The result has XLA's braces and index marks if they keep every number as written. If XLA would
+    replace a number, or if the literal has block comments, only the spaces change. Line comments
+    move out of the literal first.
     """
     if "//" in text:
         text = _PART.sub(lambda part: _without_line_comment(part, joiner, start), text)
@@ -34,7 +35,7 @@ def formatted_literal(shape: Shape | None, text: str, joiner: Joiner, start: int
         except Violation:
             printed = None
         if printed is not None and (printed == text or _significant(printed) == _significant(text)):
-            # As in lists, index marks are rewritten where there are any and never added.
+            # As in lists, existing index marks are rewritten, but none are added.
             return printed if "/*" in text else _ROW_MARK.sub("", printed)
     return _with_normal_spaces(text)
 

@@ -1,4 +1,4 @@
-"""Pieces of formatted text and how to join them, with spaces by the table in `spacing` and comments where they were."""
+"""Pieces of formatted text, joined with the spaces in `spacing.SPACING` and with their comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ INDEX_MARK = re.compile(r"/\*i(?:ndex)?[0-9]*=[0-9]+\*/")
 
 
 class Piece:
-    """The formatted text of source[start:end]. `type` is its grammar rule or terminal; `key` is the name of an attribute or an opcode."""
+    """The formatted text of source[start:end].
+
+    `type` is its grammar rule or terminal; `key` is the name of an attribute, or an opcode.
+    """
 
     __slots__ = ("end", "key", "start", "text", "type")
 
@@ -32,7 +35,10 @@ class Piece:
 
 
 def flatten(children: Sequence[Any]) -> list[Piece]:
-    """The children of a rule as one list of pieces: tokens are converted, lists from helper rules inlined, and empty children dropped."""
+    """Returns the children of a rule as one list of pieces.
+
+    Converts tokens, inlines lists from helper rules, and drops empty children.
+    """
     pieces: list[Piece] = []
     for child in children:
         if isinstance(child, Piece):
@@ -46,16 +52,23 @@ def flatten(children: Sequence[Any]) -> list[Piece]:
 
 
 class Joiner:
-    """Joins pieces of one source. `marks` are the kinds of lists, "operands" or "shapes", that get index marks."""
+    """A joiner of the pieces of one source.
+
+    `marks` are the kinds of lists, "operands" or "shapes", that get index marks.
+    """
 
     def __init__(self, source: str, marks: frozenset[str]) -> None:
         self.source = source
         self.marks = marks
-        # Offsets and texts of line comments inside an item; they move before it, since nothing can follow them on a line.
+        # Offsets and texts of line comments inside an item. They move before the item, because
+        # nothing can follow them on a line.
         self.hoisted: list[tuple[int, str]] = []
 
     def comments(self, start: int, end: int) -> str:
-        """The block comments between two tokens, joined by spaces; line comments are added to `hoisted`."""
+        """Returns the block comments between two tokens, joined by spaces.
+
+        Adds line comments to `hoisted`.
+        """
         gap = self.source[start:end]
         if "/" not in gap:
             return ""
@@ -69,10 +82,10 @@ class Joiner:
         return " ".join(comments)
 
     def take_hoisted(self, end: int) -> list[str]:
-        """Removes and returns the hoisted comments before offset `end`, in the order of the source."""
+        """Removes and returns the hoisted comments before offset `end`, in source order."""
         if not self.hoisted:
             return []
-        # Attributes are joined in another order than that of the source.
+        # Attributes are not joined in source order.
         comments = sorted(self.hoisted)
         self.hoisted = [(offset, comment) for offset, comment in comments if offset >= end]
         return [comment for offset, comment in comments if offset < end]

@@ -1,4 +1,4 @@
-"""The state of one run of the formatter, which Lark's callbacks share: the writer, the joiner, and the memos of the parse."""
+"""State of one formatter run, shared by Lark's callbacks: writer, joiner, memos of the parse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ __all__ = ["FormatSession", "current_session"]
 
 
 class FormatSession(LexerSession):
-    """The state of one run. Lines take the grammar path until `fast_path` is set. `path` is the fast path of the parse before it."""
+    """The state of one run.
+
+    Lines take the grammar path until `fast_path` is set. `path` is the fast path of the preceding
+    parse.
+    """
 
     __slots__ = ("joiner", "path", "writer")
 
@@ -30,13 +34,13 @@ class FormatSession(LexerSession):
         self.path = path
 
     def hoist(self, start: int, end: int) -> None:
-        """Moves the comments between two tokens, including block comments, before the current item."""
+        """Moves all comments between two tokens, even block comments, before the current item."""
         comments = self.joiner.comments(start, end)
         if comments:
             self.joiner.hoisted.append((start, comments))
 
     def literal(self, shape_text: str, text: str, start: int) -> str:
-        """Formats the literal at offset `start` by the shape in `shape_text`, which may be empty."""
+        """Formats the literal at offset `start`; `shape_text` is its shape and may be empty."""
         shape: Shape | None = None
         if shape_text:
             try:
@@ -47,5 +51,5 @@ class FormatSession(LexerSession):
 
 
 def current_session() -> FormatSession:
-    """The session of the run in progress in this thread."""
+    """Returns the session of the run in progress in this thread."""
     return cast("FormatSession", ACTIVE.session)

@@ -1,4 +1,4 @@
-"""The spaces between the parts of each grammar rule, as XLA prints them.
+"""Spaces between the parts of each grammar rule, as XLA prints them.
 
 Rules that are not listed have no spaces between their parts.
 """
@@ -11,11 +11,12 @@ __all__ = ["CLOSERS", "NO_SPACES", "OPENERS", "SPACING", "Spacing"]
 
 
 class Spacing(Record):
-    """How the parts of a grammar rule are joined.
+    """The separators between the parts of a grammar rule.
 
-    `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between` separates two parts with no token between
-    them. `lead` is written before parts of the given types in any case. `marks` is "operands" or "shapes" for lists in which XLA puts
-    an index mark before every fifth element.
+    `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between`
+    separates two parts with no token between them. `lead` is always written before parts of the
+    given types. `marks` is "operands" or "shapes" for lists in which XLA writes an index mark
+    before every fifth element.
     """
 
     comma: str = ","
@@ -44,7 +45,7 @@ SPACING: dict[str, Spacing] = {
         ),
         _LIST,
     ),
-    # Fields are separated by spaces; XLA also reads commas between some of them but does not print these.
+    # Spaces separate fields. XLA also reads commas between some of them but does not print commas.
     **dict.fromkeys(
         (
             "file_location", "file_name", "function_name", "metadata", "operand", "origin_leaf", "signature_parameter", "sparsity_config",

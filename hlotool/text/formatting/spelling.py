@@ -1,4 +1,4 @@
-"""How a text spells its instructions, as options of the printer, for new lines that look like those around them."""
+"""Derives printer options from the style of a text, so that new lines look like their neighbors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["options_like"]
 
 
 def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) -> PrintOptions:
-    """Options for printing as the text spells `x`: with percent signs, layouts, shapes of operands and index marks, or without.
+    """Returns options to print instructions as the text writes `x`.
+
+    The options turn percent signs, layouts, operand shapes and index marks on or off.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { ROOT p = f32[2] parameter(0) }"

@@ -1,4 +1,4 @@
-"""The options of the formatter."""
+"""Formatter options."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ MIN_WIDTH = 40
 
 @dataclass(frozen=True)
 class FormatStyle:
-    """Options that change formatted text from XLA's own print.
+    """Options by which formatted text differs from XLA's own output.
 
-    `width` is the maximum line length in characters: longer instructions are broken after commas. With None, the default, every
-    instruction is one line, as XLA prints it. Raises ValueError if `width` is less than MIN_WIDTH.
+    `width` is the maximum line length in characters: longer instructions are broken after commas.
+    With None, the default, every instruction is on one line, as XLA prints it. Raises ValueError if
+    `width` is less than MIN_WIDTH.
 
     >>> FormatStyle(width=100).width
     100

@@ -1,4 +1,7 @@
-"""The parts of a text that the formatter keeps verbatim: between `fmt: off` and `fmt: on`, on `fmt: skip` lines, and outside selected lines."""
+"""Finds the parts of a text that the formatter keeps verbatim.
+
+These are the lines between `fmt: off` and `fmt: on`, lines with `fmt: skip`, and unselected lines.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ _DIRECTIVE = re.compile(
 
 
 class VerbatimRanges:
-    """Sorted, disjoint ranges of whole lines, as offsets. An item that overlaps a range stays verbatim, as does the whitespace around it.
+    """Sorted, disjoint ranges of whole lines, as offsets.
+
+    An item that overlaps a range stays verbatim, as does the whitespace around it.
 
     >>> verbatim = VerbatimRanges([(10, 20)])
     >>> verbatim.overlaps(15, 30), verbatim.overlaps(20, 30), verbatim.split(5, 25)
@@ -36,12 +41,12 @@ class VerbatimRanges:
         return bool(self.starts)
 
     def overlaps(self, start: int, end: int) -> bool:
-        """Whether text[start:end] has a verbatim character."""
+        """Returns whether text[start:end] has a verbatim character."""
         k = bisect_right(self.ends, start)
         return k < len(self.starts) and self.starts[k] < end
 
     def split(self, start: int, end: int) -> list[tuple[int, int, bool]]:
-        """Splits text[start:end] at the ends of the ranges: start, end, and whether the part is verbatim."""
+        """Splits text[start:end] at the bounds of the ranges: (start, end, is verbatim)."""
         parts, position = [], start
         k = bisect_right(self.ends, start)
         while k < len(self.starts) and self.starts[k] < end:
@@ -57,7 +62,10 @@ class VerbatimRanges:
 
 
 def verbatim_ranges(text: str, selected: tuple[int, int] | None) -> VerbatimRanges:
-    """The ranges between directives in the text, and everything outside the `selected` lines, given as their start and end offsets."""
+    """Returns the ranges between directives, and everything outside the `selected` lines.
+
+    `selected` is given as start and end offsets.
+    """
     ranges = []
     if "hlotool:" in text:
         ranges = _directive_ranges(text)
@@ -66,7 +74,7 @@ def verbatim_ranges(text: str, selected: tuple[int, int] | None) -> VerbatimRang
     verbatim = VerbatimRanges([(start, end) for start, end in ranges if start < end])
     if not verbatim or "/*" not in text:
         return verbatim
-    # Comments are kept or formatted as a whole.
+    # A comment is kept or formatted as a whole.
     return VerbatimRanges([*zip(verbatim.starts, verbatim.ends, strict=True), *(span for span in comment_spans(text) if verbatim.overlaps(*span))])
 
 

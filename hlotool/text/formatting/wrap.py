@@ -1,4 +1,7 @@
-"""Breaks long lines after commas: between attributes if possible, then between operands; never inside strings, comments or raw values."""
+"""Breaks long lines after commas: between attributes if possible, otherwise between operands.
+
+Never breaks inside strings, comments or raw values.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,11 @@ _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 
 
 def wrapped(text: str, indent: str, width: int, newline: str) -> str:
-    """Breaks an instruction into lines of at most `width` characters where its commas allow it.
+    """Breaks an instruction into lines of at most `width` characters, if its commas allow it.
 
-    `text` is the instruction and the result its lines, both without the first `indent`. Of the commas that fit on a line, it is
-    broken after the last one of those inside the fewest brackets. Lines that start inside brackets are indented further.
+    Both `text` and the result lack the first `indent`. Among the commas that fit on a line, the
+    break is after the one inside the fewest brackets, the last one if there are several. Lines that
+    start inside brackets are indented further.
 
     >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),
@@ -33,7 +37,7 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     """
     breaks, end = _breaks(text)
     if "\n" in text[:end]:
-        # Inline computations and comments of several lines have their own line breaks.
+        # Inline computations and multi-line comments have their own line breaks.
         return text
     lines: list[str] = []
     start, prefix = 0, indent
@@ -54,7 +58,10 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
 
 
 def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
-    """The commas after which a line may end, as offsets with the number of open brackets, and the end of the last token."""
+    """Returns the commas after which a line may end, and the end of the last token.
+
+    Each comma is given as its offset and the number of open brackets.
+    """
     breaks, depth, position, end = [], 0, 0, 0
     kinds, in_attributes = attribute_tokens(), False
     while (part := _PART.match(text, position)) is not None:
@@ -66,7 +73,8 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
         elif part["close"]:
             depth -= 1
         elif part["tight"] and depth > 0 and in_attributes:
-            # Between booleans, numbers and groups, which XLA prints without spaces. Shapes are not broken.
+            # A comma between booleans, numbers or groups, which XLA prints without spaces. Shapes
+            # are not broken.
             breaks.append((part.start(), depth))
         elif part["comma"]:
             breaks.append((part.start(), depth))

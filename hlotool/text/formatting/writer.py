@@ -1,7 +1,7 @@
-"""Writes formatted items on lines of their own, with indentation, empty lines, and the comments between items.
+"""Writes formatted items on separate lines, with indentation, empty lines and comments.
 
-An item is the header, the opening line of a computation, an instruction, or a closing brace. Items arrive in the order of the source, so
-the gap between two of them holds only whitespace and comments.
+An item is the header, the opening line of a computation, an instruction, or a closing brace. Items
+arrive in source order, so the gap between two of them contains only whitespace and comments.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hlotool.text.source.trivia import BLOCK_COMMENT
 __all__ = ["Writer"]
 
 INDENT = "  "
-# Up to the first line end outside comments and strings, which keep theirs.
+# Up to the first line end outside comments and strings, whose line ends stay as they are.
 _FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:
-    """The output so far of the whole text, or of a computation written inside an instruction."""
+    """The output so far of the whole text, or of a computation inside an instruction."""
 
     __slots__ = ("has_tables", "hoisted", "is_empty", "level", "parts", "written_end")
 
@@ -31,11 +31,12 @@ class _Block:
         # The end of the last written item in the source.
         self.written_end = written_end
         self.parts: list[str] = []
-        # Hoisted comments of the enclosing instruction, while a computation inside it is written.
+        # The hoisted comments of the enclosing instruction, while a computation inside it is
+        # written.
         self.hoisted: list[tuple[int, str]] = []
-        # Whether no item has been written yet, or none since the opening brace.
+        # True if no item has been written yet, or none since the opening brace.
         self.is_empty = True
-        # Whether the last item is the tables of stack frames.
+        # True if the last item is the tables of stack frames.
         self.has_tables = False
 
 
@@ -58,7 +59,10 @@ class Writer:
     # ---- items --------------------------------------------------------------------------------------------------------
 
     def item(self, start: int, end: int, text: str, *, empty_lines: int = 0) -> None:
-        """Writes the item source[start:end] as `text`, on a new line, after at least `empty_lines` empty lines."""
+        """Writes the item source[start:end] as `text`, after `empty_lines` empty lines.
+
+        With 0, keeps one empty line if the source has any.
+        """
         block = self.block
         is_verbatim = self.is_verbatim(start, end)
         if is_verbatim:
@@ -78,11 +82,14 @@ class Writer:
         self.block.has_tables = True
 
     def is_verbatim(self, start: int, end: int) -> bool:
-        """Whether the item source[start:end] is written as it is."""
+        """Returns whether the item source[start:end] is kept verbatim."""
         return bool(self.verbatim) and self.verbatim.overlaps(start, end)
 
     def write_gap(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False, is_verbatim: bool = False) -> bool:
-        """Writes the gap before the item source[start:end]; returns whether the item continues the line of a comment."""
+        """Writes the gap before the item source[start:end].
+
+        Returns whether the item continues the line of a comment.
+        """
         block, hoisted = self.block, self.joiner.take_hoisted(end)
         was_empty, block.is_empty = block.is_empty, False
         source, last = self.source, block.written_end
@@ -101,11 +108,14 @@ class Writer:
 
     @property
     def empty_before_computation(self) -> int:
-        """The number of empty lines before a computation: one as in XLA's print, two after the tables of stack frames."""
+        """The number of empty lines before a computation, as XLA prints them.
+
+        It is one, or two after the tables of stack frames.
+        """
         return 1 + self.block.has_tables
 
     def open(self) -> None:
-        """Begins a level of indentation: the last item ended with an opening brace."""
+        """Begins a level of indentation, after an item that ended with an opening brace."""
         self.block.level += 1
         self.block.is_empty = True
         self.block.has_tables = False
@@ -125,7 +135,7 @@ class Writer:
     # ---- computations inside instructions -----------------------------------------------------------------------------
 
     def begin_body(self, end: int) -> None:
-        """Begins a computation inside an instruction; `end` is the offset after its opening brace."""
+        """Begins a computation inside an instruction; its opening brace ends at `end`."""
         outer = self.block
         outer.hoisted, self.joiner.hoisted = self.joiner.hoisted, []
         block = _Block(outer.level + 1, end)
@@ -133,7 +143,10 @@ class Writer:
         self.blocks.append(block)
 
     def end_body(self, start: int, end: int) -> str:
-        """Ends the computation and returns its text, from the line of its opening brace to the closing brace."""
+        """Ends the computation and returns its text.
+
+        The text is from the line of the opening brace to the closing brace.
+        """
         self.close(start, end, "}")
         block = self.blocks.pop()
         self.joiner.hoisted, self.block.hoisted = self.block.hoisted, []
@@ -142,7 +155,10 @@ class Writer:
     # ---- the end ------------------------------------------------------------------------------------------------------
 
     def finish(self) -> str:
-        """Returns the whole text, up to the end of the source. An empty line at the end stays, since XLA's files have one."""
+        """Returns the whole text, up to the end of the source.
+
+        An empty line at the end stays, because XLA's files have one.
+        """
         block, end = self.block, len(self.source)
         gap = read_gap(self.source, block.written_end, end, self.verbatim, [], next_is_verbatim=self.is_verbatim(end - 1, end))
         if not gap.joins_next or not self.is_verbatim(end - 1, end):

@@ -1,1 +1,1 @@
-"""What XLA wrote in other years: old spellings, and how they are written today."""
+"""Old spellings of XLA's earlier versions, and their translation to today's."""

@@ -1,7 +1,8 @@
-"""Functions that rewrite instructions from an old form into today's, for the rows of `spellings.py`.
+"""Rewrites instructions from an old form into today's, for the rows of `spellings.py`.
 
-Each takes the text and an instruction. It returns None if the instruction does not have the old form, and an empty list if it has the old form but
-cannot be written today, for example because the text does not say which shape an operand has.
+Each function takes the text and an instruction. It returns None if the instruction does not have
+the old form, and an empty list if it has the old form but cannot be written today, for example
+because the text does not give the shape of an operand.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Rewriting = Callable[[Text, Statement], list[Edit] | None]
 
 
 class Instructions:
-    """New instructions before an old one, which is given today's operands."""
+    """New instructions to insert before an old one, which gets today's operands."""
 
     def __init__(self, text: Text, statement: Statement) -> None:
         self.text, self.statement = text, statement
@@ -61,7 +62,7 @@ def drop_attributes(statement: Statement, names: Iterable[str]) -> list[Edit]:
 
 
 def gone(text: Text, statement: Statement) -> list[Edit] | None:
-    """An instruction that has no equivalent today."""
+    """Returns no edits, for an instruction that has no equivalent today."""
     return []
 
 
@@ -74,7 +75,10 @@ def renamed(opcode: str, attributes: str = "") -> Rewriting:
 
 
 def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
-    """Renames an instruction whose name is a keyword or an element type today, and its uses up to the next one of this name."""
+    """Renames an instruction whose name is now a keyword or an element type.
+
+    Also renames its uses, up to the next instruction with this name.
+    """
     bare = statement.name.removeprefix("%")
     if bare not in text.new_names:
         return None
@@ -84,7 +88,7 @@ def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def _clean_shape(text: Text, statement: Statement) -> str:
-    """The shape of an instruction without old layouts."""
+    """Returns the shape of an instruction without old layouts."""
     return re.sub(r"(?:(?:invalid|sparse)\{[0-9]*+\}|(?<=\])\{[ ]*+\})", "", text.whole[slice(*statement.shape)])
 
 
@@ -130,7 +134,10 @@ def iota(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def _new_name(text: Text, statement: Statement, suffix: str) -> str:
-    """A name for another instruction that an instruction becomes: with a percent sign if it has one, and unused in the text."""
+    """Returns an unused name for an additional instruction derived from `statement`.
+
+    It has a percent sign if the original name has one.
+    """
     name = f"{statement.name}.{suffix}"
     while name.removeprefix("%") in text.words:
         name += "_"
@@ -141,7 +148,7 @@ _DEEPEST_INDENT = 200
 
 
 def _indent(text: Text, statement: Statement) -> str:
-    """What separates an instruction from the one before it: the line end and the space before it."""
+    """Returns the separator before an instruction: a line end and the indentation, or a space."""
     start = statement.start
     line = text.whole.rfind("\n", max(0, start - _DEEPEST_INDENT), start) + 1
     space = text.whole[line:start]
@@ -149,7 +156,10 @@ def _indent(text: Text, statement: Statement) -> str:
 
 
 def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
-    """The definition of a token and its name, if the instruction has `wanted` operands, that is, none for the token."""
+    """Returns the definition and the name of a token for an instruction without a token operand.
+
+    Returns None unless the instruction has `wanted` operands, none of which is then a token.
+    """
     if len(operands_of(text.masked, statement)) != wanted:
         return None
     token = _new_name(text, statement, "token")
@@ -181,7 +191,10 @@ def infeed(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
-    """An instruction that gave an empty tuple and gives a token today. As the root, it is followed by the empty tuple."""
+    """Rewrites an instruction that once returned an empty tuple and now returns a token.
+
+    If it is the root, adds the empty tuple after it.
+    """
     if not statement.root:
         return [_head(text, statement, definition, text.new_name(statement.name), "token[]")]
     name = _new_name(text, statement, "done")
@@ -202,7 +215,7 @@ def send_or_recv(operands: int) -> Rewriting:
         if token is None:
             return None
         if not shape.startswith("("):
-            # At first, the shape of `send` and `recv` was that of the data.
+            # At first, the shape of `send` and `recv` was the shape of the data.
             shape = f"({shape}, u32[], token[])" if shape else ""
         elif "token[]" not in shape:
             shape = f"{shape[:-1]}, token[])"
@@ -215,7 +228,7 @@ def send_or_recv(operands: int) -> Rewriting:
 
 
 def _operand_with_token(text: Text, statement: Statement) -> list[Edit]:
-    """Adds a token to the shape that is written before the operand, if there is one."""
+    """Adds a token to the shape written before the operand, if there is one."""
     for start, end in operands_of(text.masked, statement):
         operand = text.masked[start:end]
         close = operand.rfind(")")
@@ -243,7 +256,7 @@ def send_done(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def dot(text: Text, statement: Statement) -> list[Edit] | None:
-    """`dot` of vectors or matrices without dimension numbers."""
+    """Adds dimension numbers to a `dot` of vectors or matrices that has none."""
     if any(name.endswith("_contracting_dims") or name == "sparsity" for name in statement.attributes):
         return None
     arrays = [text.operand_array(operand) for operand in operands_of(text.masked, statement)]
@@ -257,7 +270,7 @@ def dot(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Edit] | None:
-    """`broadcast-dim-one`, which repeated an operand along its dimensions of size 1."""
+    """Rewrites `broadcast-dim-one`, which repeated an operand along its dimensions of size 1."""
     operands, result = operands_of(text.masked, statement), text.array(statement.shape)
     operand = text.operand_array(operands[0]) if len(operands) == 1 else None
     if operand is None or result is None or len(operand.dimensions) != len(result.dimensions):
@@ -274,7 +287,7 @@ def broadcast_degenerate_dimensions(text: Text, statement: Statement) -> list[Ed
 
 
 def bernoulli(text: Text, statement: Statement) -> list[Edit] | None:
-    """Random truth values that are true with the probability given."""
+    """Rewrites the generation of random booleans that are true with a given probability."""
     low, high = statement.attributes.get("distribution", (0, 0))
     if text.masked[low:high].partition("=")[2].strip() != "rng_bernoulli":
         return None
@@ -304,7 +317,7 @@ def host_compute(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def device_id(text: Text, statement: Statement) -> list[Edit] | None:
-    """A device number as a signed number."""
+    """Rewrites an instruction that returned the number of a device as a signed integer."""
     array = text.array(statement.shape)
     if array is None or array == Array("u32", ()):
         return None
@@ -315,7 +328,7 @@ def device_id(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def scan(text: Text, statement: Statement) -> list[Edit] | None:
-    """At first, half of the operands of a scan were carries."""
+    """Adds num_carries to a scan: at first, half of the operands of a scan were carries."""
     if "num_carries" in statement.attributes:
         return None
     count = len(operands_of(text.masked, statement))
@@ -329,15 +342,18 @@ _COMMON = frozenset(
 
 
 def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
-    """The attributes of the wrapped instruction, and the wrapped computation, which are only written at the start today."""
-    # `send-done` and the like are opcodes of their own, with attributes.
+    """Drops the attributes of the wrapped instruction, and the wrapped computation.
+
+    Today, they are written only at the start.
+    """
+    # `send-done` and similar opcodes are not sugar and have their own attributes.
     known = OPS[statement.opcode].attributes if statement.opcode in OPS and not statement.opcode.startswith("async-") else {}
     extra = [name for name in statement.attributes if name not in _COMMON and name not in known]
     return None if "channel_id" in extra or not extra else drop_attributes(statement, extra)
 
 
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
-    """The shape of an asynchronous operation whose operands are not a tuple inside it."""
+    """Finds an asynchronous operation whose shape does not have the operands in a tuple."""
     if statement.opcode in OPS and statement.opcode != "async-start":
         return None
     shape = text.masked[slice(*statement.shape)]
@@ -350,7 +366,10 @@ def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
-    """A tuple whose written shape has more or fewer elements than operands; the operands counted."""
+    """Drops the shape of a tuple with more or fewer elements than operands.
+
+    XLA used the operands, not the shape.
+    """
     low, high = statement.shape
     shape = text.masked[low:high]
     if not shape.strip():
@@ -361,7 +380,7 @@ def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def topk(text: Text, statement: Statement) -> list[Edit] | None:
-    """At first, topk compared elements by a function."""
+    """Rewrites a topk that compares elements with a function, as it did at first."""
     span = statement.attributes.get("to_apply")
     if span is None:
         return None

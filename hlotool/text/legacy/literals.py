@@ -1,4 +1,4 @@
-"""Old forms of literals, and their forms today."""
+"""Translates old forms of literals to today's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["dense_literal", "plain_literal", "spaced_bits"]
 
-# The most elements that a sparse literal may have when it is written as a dense one.
+# The most elements of a sparse literal that is rewritten as a dense one.
 _MOST_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
 _ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
@@ -19,7 +19,7 @@ _ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
 _OF_PRED = re.compile(rf"(?<![A-Za-z0-9_.\-%])pred\[[0-9, ]++\](?:invalid)?+(?:[^()A-Za-z/]++|{COMMENT})*+")
 _BITS = re.compile(rf"{COMMENT}|\[[^\]]*+\](?:(?:invalid)?+\{{[^{{}}]*+\}})?+|(?P<bits>[01]{{2,}})")
 _EMPTY = re.compile(r"\([\s,\0]*+\)")
-# No more digits than a number of 64 bits may have.
+# At most as many digits as fit into 64 bits.
 _INDICES = r"[0-9]{1,18}+(?:[ ]*+,[ ]*+[0-9]{1,18}+)*+"
 _DIMENSIONS = re.compile(rf"[ ]*+{_INDICES}[ ]*+")
 _INDEX = rf"\[[ ]*+(?P<list>{_INDICES})[ ]*+\]|(?P<index>[0-9]{{1,18}}+)"
@@ -27,13 +27,13 @@ _ENTRY = re.compile(rf"\s*+(?:{_INDEX})\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\
 
 
 def plain_literal(text: str) -> str:
-    """A literal without the shapes that used to stand before its parts, and with commas between digits of pred.
+    """Removes the shapes before the parts of a literal, and adds commas between digits of pred.
 
     >>> plain_literal("(pred[2], s32[]) ( pred[2] {10}, s32[] 11 )")
     '( {1, 0}, 11 )'
     """
     text = _OF_PRED.sub(lambda match: spaced_bits(match[0]), text)
-    # Where only shapes were inside parentheses, the parentheses are part of a tuple's shape.
+    # Parentheses with only shapes inside are part of a tuple's shape.
     plain = _ARRAY.sub("\0", _ARRAY_ALONE.sub("\0", text))
     while _EMPTY.search(plain):
         plain = _EMPTY.sub("\0", plain)
@@ -41,7 +41,7 @@ def plain_literal(text: str) -> str:
 
 
 def spaced_bits(text: str) -> str:
-    """A literal of pred with its digits separated by commas.
+    """Separates the digits of a pred literal with commas.
 
     >>> spaced_bits("{ { 10 }, { /*i0=1*/ 01 } }")
     '{ { 1, 0 }, { /*i0=1*/ 0, 1 } }'
@@ -50,7 +50,9 @@ def spaced_bits(text: str) -> str:
 
 
 def dense_literal(dimensions: str, text: str) -> str | None:
-    """The dense form of a sparse literal; None if it is not one of these dimensions, or too large.
+    """Returns the dense form of a sparse literal.
+
+    Returns None if the literal does not have these dimensions, or is too large.
 
     >>> dense_literal("2,3", "{[0, 1]: 5, [1, 2]: -1}")
     '{{0, 5, 0}, {0, 0, -1}}'
@@ -72,7 +74,7 @@ def dense_literal(dimensions: str, text: str) -> str | None:
         values[index] = entry["value"]
         at = entry.end()
     zero = "(0, 0)" if any(value.startswith("(") for value in values.values()) else "0"
-    # A dimension of size 0 is written as {}, whatever the dimensions inside it are.
+    # A dimension of size 0 is written as {}, regardless of the dimensions inside it.
     outer = sizes[: sizes.index(0)] if 0 in sizes else sizes
     rows = ["{}"] * prod(outer) if 0 in sizes else [values.get(index, zero) for index in product(*map(range, sizes))]
     for size in reversed(outer):

@@ -1,4 +1,4 @@
-"""Rewrites the old spellings of a text, or names them for a hint."""
+"""Rewrites the old spellings in a text, or names them for a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_le
 LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
 _EXPLAINED = frozenset({"M023", "S046"})
-# How many characters before and after an error are searched, and how many for the end of the last line among them.
+# The most characters searched before and after an error, and the most searched for the end of the
+# last line among them.
 _SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
@@ -29,7 +30,10 @@ for _row in INSTRUCTIONS:
 
 
 class OldSpelling(NamedTuple):
-    """An old spelling in a text, from `start` to `end`; without edits, it has no equivalent today."""
+    """An old spelling in a text, from `start` to `end`.
+
+    If it has no edits, there is no equivalent today.
+    """
 
     start: int
     end: int
@@ -44,7 +48,7 @@ class OldSpelling(NamedTuple):
 
 
 def old_spellings(text: str) -> list[OldSpelling]:
-    """The old spellings of a text, in order.
+    """Returns the old spellings in a text, in order.
 
     >>> [found.message for found in old_spellings("r = pred[] less-than(a, b)")]
     ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
@@ -61,7 +65,7 @@ def old_spellings(text: str) -> list[OldSpelling]:
             if replaced is not None:
                 found.append(OldSpelling(*match.span(), pattern.old, pattern.today, pattern.until, tuple(replaced)))
         apart = _Spans(taken)
-        # What another edit replaces, it has cleaned.
+        # An edit that replaces text also translates the old spellings in it.
         found = [spelling for spelling in found if not any(map(apart.has, spelling.edits))]
         spellings += found
         taken += [edit for spelling in found for edit in spelling.edits]
@@ -77,7 +81,10 @@ def _of_instruction(text: Text, statement: Statement) -> Iterator[OldSpelling]:
 
 
 def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
-    """Yields the names that cannot be names today. Edits that replace such a name together with other text have written the new name."""
+    """Yields the names that cannot be names today.
+
+    Edits that replace such a name together with other text already write the new name.
+    """
     for statement in text.statements if text.new_names else ():
         for row in _ROWS[""]:
             edits = row.rewrite(text, statement)
@@ -87,7 +94,7 @@ def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
 
 
 def _apart(spellings: list[OldSpelling]) -> list[OldSpelling]:
-    """Returns the spellings without those inside of text that the edits of another one replace."""
+    """Removes the spellings inside text that the edits of another spelling replace."""
     edits = sorted((edit.start, -edit.end, k) for k, spelling in enumerate(spellings) for edit in spelling.edits)
     inside, covered, owner = set(), 0, -1
     for start, negative_end, k in edits:
@@ -99,7 +106,7 @@ def _apart(spellings: list[OldSpelling]) -> list[OldSpelling]:
 
 
 class _Spans:
-    """The spans that edits replace, for quick questions."""
+    """The spans that edits replace, for fast lookups."""
 
     def __init__(self, edits: Sequence[Edit]) -> None:
         spans = sorted((edit.start, edit.end) for edit in edits if edit.end > edit.start)
@@ -112,7 +119,10 @@ class _Spans:
 
 
 def modernized(source: Source) -> tuple[Source, list[Diagnostic]]:
-    """The source in today's spelling, and a warning for each old one. Positions stay those of the given source."""
+    """Returns the source in today's spelling, and a warning for each old spelling.
+
+    Positions refer to the given source.
+    """
     spellings = old_spellings(source.text)
     edits = sorted(edit for spelling in spellings for edit in spelling.edits)
     if not edits:
@@ -130,10 +140,11 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
 
 
 def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """The errors of a text that does not parse, with hints about old spellings on their lines.
+    """Adds hints about old spellings to the errors on their lines.
 
-    The first error also gets a hint about an old spelling elsewhere, since what follows from it may be on other lines. Of a large text, only
-    the part around the first error is searched.
+    The first error also gets a hint about an old spelling on another line, because an old spelling
+    may cause errors on other lines. In a large text, only the part around the first error is
+    searched.
     """
     low, high = _around(source, diagnostics[0]) if diagnostics else (0, 0)
     spellings = old_spellings(source.text[low:high])
@@ -150,7 +161,10 @@ def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Dia
 
 
 def _around(source: Source, error: Diagnostic) -> tuple[int, int]:
-    """The offsets of whole lines around an error; of an empty part if the error is far inside a line, whose strings cannot be told then."""
+    """Returns the offsets of the whole lines around an error.
+
+    If the error is far inside a line, the range is empty: it is then unknown where strings begin.
+    """
     text = source.text
     if len(text) <= _SEARCHED:
         return 0, len(text)

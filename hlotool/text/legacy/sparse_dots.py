@@ -1,7 +1,8 @@
-"""Dot products with structured sparsity, which XLA had from 2024 to 2025, as plain instructions.
+"""Rewrites dots with structured sparsity, which XLA had from 2024 to 2025, as plain instructions.
 
-`sparsity=L.1@2:4` says that dimension 1 of the left operand has only 2 of every 4 elements, and that all others are zero. A further operand has
-the positions of these elements in their groups of four: two bits for each element, from the least significant bits of each number upwards.
+`sparsity=L.1@2:4` means that dimension 1 of the left operand stores only 2 of every 4 elements, and
+that all others are zero. An additional operand has the positions of these elements in their groups
+of four: two bits for each element, from the least significant bits of each number upwards.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ __all__ = ["sparse_dot"]
 
 _DESCRIPTOR = re.compile(r"([LR])\.([0-9]{1,9})@([0-9]{1,9}):([0-9]{1,9})")
 _WIDTHS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
-# The most elements that the dense operand may have with a copy for each element of a group.
+# The most elements of the dense operand, counting a copy for each element of a group.
 _MOST_ELEMENTS = 1 << 40
 
 
@@ -43,7 +44,10 @@ def sparse_dot(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 class _Packing(NamedTuple):
-    """How the elements of an array and their positions are packed along a dimension: `kept` elements of each `group`."""
+    """The packing of an array's elements and their positions along a dimension.
+
+    `kept` elements of each `group` are stored.
+    """
 
     values: Array
     positions: Array
@@ -58,17 +62,17 @@ class _Packing(NamedTuple):
 
     @property
     def per_number(self) -> int:
-        """How many positions there are in a number."""
+        """The number of positions in one number."""
         return _WIDTHS[self.positions.dtype] // self.bits
 
     def shape(self, dtype: str, *sizes: int) -> str:
-        """The shape of the operand with other sizes in the place of the packed dimension."""
+        """Returns the shape of the operand with other sizes in place of the packed dimension."""
         dimensions = self.values.dimensions
         return Array(dtype, (*dimensions[: self.dimension], *sizes, *dimensions[self.dimension + 1 :])).text
 
 
 def _packing(text: Text, descriptor: re.Match[str], operand: tuple[int, int], positions: tuple[int, int]) -> _Packing | None:
-    """Returns how an operand is packed; None if the text does not say it, or if the sizes do not fit."""
+    """Returns the packing of an operand; None if it is unknown or the sizes do not fit."""
     values, numbers = text.operand_array(operand), text.operand_array(positions)
     dimension, count, group = (int(number) for number in descriptor.groups()[1:])
     if values is None or numbers is None or numbers.dtype not in _WIDTHS or not 1 <= count < group or dimension >= len(values.dimensions):
@@ -83,7 +87,7 @@ def _packing(text: Text, descriptor: re.Match[str], operand: tuple[int, int], po
 
 
 def _dense(before: Instructions, packing: _Packing, values: str, positions: str) -> str:
-    """Adds the instructions that make an operand dense; returns the name of the last one."""
+    """Adds the instructions that make an operand dense, and returns the name of the last one."""
     at, word, dtype = packing.dimension, packing.positions.dtype, packing.values.dtype
     size = packing.values.dimensions[at]
     numbers = packing.positions.dimensions[at]

@@ -1,6 +1,8 @@
-"""The table of old spellings: how XLA or a fork of it wrote something, until when, how XLA writes it today, and the function that rewrites it.
+"""Table of old spellings of XLA and its forks.
 
-A row either has a pattern, whose matches a function replaces, or belongs to an opcode, whose instructions a function rewrites.
+A row has the old spelling, today's spelling, the last year of the old one, and a function that
+rewrites it. It either has a pattern, whose matches the function replaces, or belongs to an opcode,
+whose instructions the function rewrites.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ Replacement = Callable[[Text, re.Match[str]], list[Edit] | None]
 
 
 class PatternSpelling(NamedTuple):
-    """An old spelling that a regular expression finds in masked text which has the keyword; its group 0 is underlined.
+    """An old spelling that a regular expression finds in masked text with the keyword.
 
-    `replace` gives the edits: an empty list if there is no equivalent today, None if the match is no old spelling after all.
+    Messages underline the whole match. `replace` returns the edits: an empty list if there is no
+    equivalent today, None if the match is not an old spelling after all.
     """
 
     old: str
@@ -38,9 +41,11 @@ class PatternSpelling(NamedTuple):
 
 
 class OpcodeSpelling(NamedTuple):
-    """An old form of the instructions of an opcode, of all whose opcode ends with `-start`, `-update` or `-done`, or, without an opcode, of all.
+    """An old form of instructions with some opcode.
 
-    `rewrite` gives the edits: an empty list if there is no equivalent today, None if an instruction does not have the old form.
+    The opcode `-start`, `-update` or `-done` means all opcodes with this suffix; an empty one means
+    all instructions. `rewrite` returns the edits: an empty list if there is no equivalent today,
+    None if an instruction does not have the old form.
     """
 
     opcode: str
@@ -65,17 +70,17 @@ def _write(words: str, group: int | str = 0) -> Replacement:
 
 
 def _attribute(old: str, today: str, until: int) -> PatternSpelling:
-    """A renamed attribute."""
+    """Returns the row for a renamed attribute."""
     return PatternSpelling(f"{old}=", f"{today}=", until, f"{old}=", re.compile(rf"(?<=[\s,]){old}(?==)"), _write(today))
 
 
 def _dropped(old: str, value: str, until: int) -> PatternSpelling:
-    """An attribute that is gone, with the comma before it."""
+    """Returns the row for a removed attribute; deletes the comma before it, too."""
     return PatternSpelling(f"{old}=", "left out", until, f"{old}=", re.compile(rf",\s*+{old}={value}"), _delete())
 
 
 def _dropped_field(old: str, value: str, until: int) -> PatternSpelling:
-    """A field of the metadata that is gone."""
+    """Returns the row for a removed metadata field."""
     pattern = re.compile(rf"(?<=[{{ ,]){old}={value}[ ,]?+")
     return PatternSpelling(f"{old}= in metadata", "left out", until, f"{old}=", pattern, _delete())
 
@@ -89,7 +94,7 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
 
 
 _ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
-# How far before an empty layout its shape may begin.
+# The most characters from the start of a shape to its empty layout.
 _LONGEST_SHAPE = 300
 
 
@@ -117,7 +122,7 @@ def _bits(text: Text, match: re.Match[str]) -> list[Edit] | None:
 
 
 def _inside(pattern: str, template: str) -> Replacement:
-    """Replaces the group 1 of every match of a pattern inside what the row's own pattern matches."""
+    """Replaces group 1 of every match of `pattern` inside the match of the row's own pattern."""
 
     def replace(text: Text, match: re.Match[str]) -> list[Edit] | None:
         inner = re.compile(pattern).finditer(text.masked, *match.span())
@@ -134,7 +139,10 @@ _LAYOUT_PART = re.compile(r"D\([A-Z,+~]*+\)|#\([a-z0-9]*+\)|\*\([a-z0-9]*+\)|P\(
 
 
 def _sparse_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
-    """Deletes what only sparse arrays had in their layouts: kinds of dimensions, types of indices, and the physical shape."""
+    """Deletes the parts that only layouts of sparse arrays had.
+
+    These are the kinds of dimensions, the types of indices, and the physical shape.
+    """
     at, edits = match.start("sparse"), []
     while (part := _LAYOUT_PART.match(text.masked, at)) is not None:
         if part[0][0] in "D#*P":
@@ -167,7 +175,8 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         ),
         _sparse,
     ),
-    # The patterns of these rows, whose keywords are in every text, begin with their keywords: such patterns are found much faster.
+    # The keywords of these rows are in every text, so their patterns begin with the keyword: such
+    # patterns are found much faster.
     PatternSpelling("f32[]{}", "f32[]", 2019, "]{", re.compile(r"\](?P<layout>\{[ ]*+\})(?=\s*+[a-z%A-Z,)}])"), _empty_layout),
     PatternSpelling(
         "constant(f32[2] {1, 2})", "constant({1, 2})", 2019, "constant(", re.compile(rf"constant\((?={_LITERAL}\))"), _literal_with_shapes
@@ -230,7 +239,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
     ),
     PatternSpelling(
         "{f32[2] devices=...}",
-        "{devices=...} without the shape of a tile",
+        "{devices=...} without the tile's shape",
         2018,
         "devices=[",
         re.compile(rf"(?<=\{{)\s*+(?P<tile>{_SHAPE}\s++)(?=devices=\[)"),
@@ -256,7 +265,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         _unquoted,
     ),
 )
-"""Rows that are found by their own pattern. Of matches that overlap, the first row wins."""
+"""Rows that are found by their own pattern. If matches overlap, the first row wins."""
 
 INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("equal-to", "equal-to(a, b)", "compare(a, b), direction=EQ", 2019, compare("EQ")),
@@ -265,22 +274,22 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("greater-than", "greater-than(a, b)", "compare(a, b), direction=GT", 2019, compare("GT")),
     OpcodeSpelling("less-than-or-equal-to", "less-than-or-equal-to(a, b)", "compare(a, b), direction=LE", 2019, compare("LE")),
     OpcodeSpelling("less-than", "less-than(a, b)", "compare(a, b), direction=LT", 2019, compare("LT")),
-    OpcodeSpelling("tuple-select", "tuple-select(p, a, b)", "a conditional whose branches give their parameters", 2022, instructions.tuple_select),
+    OpcodeSpelling("tuple-select", "tuple-select(p, a, b)", "a conditional whose branches return their parameters", 2022, instructions.tuple_select),
     OpcodeSpelling("all-reduce-scatter", "all-reduce-scatter", "reduce-scatter", 2021, renamed("reduce-scatter")),
     OpcodeSpelling("cross-replica-sum", "cross-replica-sum", "all-reduce", 2019, instructions.cross_replica_sum),
     OpcodeSpelling("generate-token", "generate-token", "after-all", 2018, renamed("after-all")),
     OpcodeSpelling("trace", "trace", "a custom-call", 2022, renamed("custom-call", ', custom_call_target="trace", custom_call_has_side_effect=true')),
-    OpcodeSpelling("infeed", "infeed()", "infeed(token), which gives a pair", 2018, instructions.infeed),
+    OpcodeSpelling("infeed", "infeed()", "infeed(token), which returns a pair", 2018, instructions.infeed),
     OpcodeSpelling("outfeed", "outfeed(x)", "outfeed(x, token)", 2018, instructions.outfeed),
     OpcodeSpelling("send", "send(x)", "send(x, token)", 2018, instructions.send_or_recv(1)),
     OpcodeSpelling("send-done", "() send-done", "token[] send-done", 2018, instructions.send_done),
     OpcodeSpelling("recv", "recv()", "recv(token)", 2018, instructions.send_or_recv(0)),
-    OpcodeSpelling("recv-done", "recv-done without a token", "recv-done, which gives a pair", 2018, instructions.recv_done),
+    OpcodeSpelling("recv-done", "recv-done without a token", "recv-done, which returns a pair", 2018, instructions.recv_done),
     OpcodeSpelling("sort", "sort without a comparator", "sort(...), to_apply=...", 2019, instructions.sort),
     OpcodeSpelling("iota", "iota()", "iota(), iota_dimension=0", 2018, instructions.iota),
     OpcodeSpelling("dot", "dot(a, b)", "dot(a, b), lhs_contracting_dims={...}, rhs_contracting_dims={...}", 2018, instructions.dot),
-    OpcodeSpelling("", "names that are keywords or element types today", "another name, such as token_", 2024, instructions.renamed_instruction),
-    OpcodeSpelling("rng", "distribution=rng_bernoulli", "compare of random numbers", 2018, instructions.bernoulli),
+    OpcodeSpelling("", "names that are now keywords or element types", "another name, such as token_", 2024, instructions.renamed_instruction),
+    OpcodeSpelling("rng", "distribution=rng_bernoulli", "a comparison of random numbers", 2018, instructions.bernoulli),
     OpcodeSpelling("logical-and", "logical-and", "and", 2017, renamed("and")),
     OpcodeSpelling("logical-or", "logical-or", "or", 2017, renamed("or")),
     OpcodeSpelling("logical-not", "logical-not", "not", 2017, renamed("not")),
@@ -289,18 +298,22 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("broadcast-dim-one", "broadcast-dim-one", "a reshape and a broadcast", 2018, instructions.broadcast_degenerate_dimensions),
     OpcodeSpelling("host-compute", "host-compute", "a custom-call", 2018, instructions.host_compute),
     OpcodeSpelling(
-        "tuple", "tuple(a, b) with a shape of other than two elements", "tuple with a shape for each operand", 2021, instructions.tuple_of_other_size
+        "tuple",
+        "tuple(a, b) with a shape that does not have two elements",
+        "tuple with a shape for each operand",
+        2021,
+        instructions.tuple_of_other_size,
     ),
     OpcodeSpelling("partition-id", "s32[] partition-id()", "u32[] partition-id()", 2024, instructions.device_id),
     OpcodeSpelling("replica-id", "s32[] replica-id()", "u32[] replica-id()", 2024, instructions.device_id),
     OpcodeSpelling("-start", "async-start with operands outside of a tuple", "((operands...), result, ...)", 2022, instructions.flat_async_shape),
-    OpcodeSpelling("-update", "the attributes of the start again", "left out", 2023, instructions.extra_async_attributes),
-    OpcodeSpelling("-done", "the attributes of the start again", "left out", 2023, instructions.extra_async_attributes),
+    OpcodeSpelling("-update", "the attributes of the start once more", "left out", 2023, instructions.extra_async_attributes),
+    OpcodeSpelling("-done", "the attributes of the start once more", "left out", 2023, instructions.extra_async_attributes),
     OpcodeSpelling(
-        "dot", "dot(lhs, rhs, positions), sparsity=..., from 2024", "dot of a dense operand (structured sparsity has gone)", 2025, sparse_dot
+        "dot", "dot(lhs, rhs, positions), sparsity=..., from 2024", "dot of a dense operand (structured sparsity was removed)", 2025, sparse_dot
     ),
-    OpcodeSpelling("dot", "operand_precision={packed_nibble}", "convert of arrays of s4 or u4", 2025, instructions.packed_nibbles),
-    OpcodeSpelling("convolution", "operand_precision={packed_nibble}", "convert of arrays of s4 or u4", 2025, instructions.packed_nibbles),
+    OpcodeSpelling("dot", "operand_precision={packed_nibble}", "a convert of s4 or u4 arrays", 2025, instructions.packed_nibbles),
+    OpcodeSpelling("convolution", "operand_precision={packed_nibble}", "a convert of s4 or u4 arrays", 2025, instructions.packed_nibbles),
     OpcodeSpelling("topk", "topk(x), to_apply=...", "topk(x), largest=...", 2023, instructions.topk),
     OpcodeSpelling("scan", "scan without num_carries", "scan(...), num_carries=...", 2026, instructions.scan),
 )

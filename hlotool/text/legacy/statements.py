@@ -1,7 +1,7 @@
-"""The instructions of a text, found by regular expressions, for texts that the grammar does not accept.
+"""Finds the instructions of a text with regular expressions, for text that the grammar rejects.
 
-Strings and comments are masked first, so that nothing in them is taken for HLO. All patterns are possessive or bounded by what they exclude,
-so that the search is linear.
+Strings and comments are masked first, so that nothing in them is mistaken for HLO. All patterns are
+possessive or bounded by the characters that they exclude, so that the search takes linear time.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _STATEMENT = re.compile(
     r"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+=\s*+"
     rf"(?P<shape>{_TUPLE}|{ARRAY})?+\s*+(?P<opcode>[a-z][a-z0-9\-]*+)[ \t]*+\("
 )
-# Comments and strings that are not closed are hidden, too: otherwise each of them would be searched for its end.
+# Unclosed comments and strings are hidden, too: otherwise each would cause a search for its end.
 _HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
-# Dimensions and layouts, which are most of the brackets, are read as a whole.
+# Dimensions and layouts, which have most of the brackets, are read as a whole.
 _BRACKET = re.compile(r"(?<=[a-z0-9\]])(?:\[[0-9,]*+\]|\{[0-9,]*+\})|[()\[\]{}]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _PIECE = re.compile(r"[()\[\]{},]")
 
 
 def masked(text: str) -> str:
-    """The text with strings and comments overwritten; all offsets stay the same, and so do line ends.
+    """Overwrites the strings and comments in a text; keeps all offsets and line ends.
 
     >>> masked('a /* b */ "c{"')
     'a         "__"'
@@ -53,10 +53,10 @@ def _mask(match: re.Match[str]) -> str:
 
 
 class Statement(NamedTuple):
-    """An instruction: offsets of its parts in the masked text.
+    """An instruction, as the offsets of its parts in the masked text.
 
-    `operands` is the span between the parentheses. `attributes` has the span of each attribute, including the comma before it. `end` is after
-    the last attribute.
+    `operands` is the span between the parentheses. `attributes` has the span of each attribute,
+    including the comma before it. `end` is the offset after the last attribute.
     """
 
     start: int
@@ -76,7 +76,7 @@ class Statement(NamedTuple):
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """The instructions of a masked text in order.
+    """Yields the instructions of a masked text in order.
 
     >>> [(s.name, s.opcode) for s in statements("ENTRY e { p = f32[] parameter(0) ROOT %n = pred[] less-than(p, p) }")]
     [('p', 'parameter'), ('%n', 'less-than')]
@@ -101,7 +101,10 @@ def statements(text: str) -> Iterator[Statement]:
 
 
 def _partners(text: str) -> dict[int, int]:
-    """The offset of the closing bracket of every opening one, except those that are not closed and those of dimensions and layouts."""
+    """Returns the offset of the closing bracket for each opening one.
+
+    Excludes unclosed brackets and the brackets of dimensions and layouts.
+    """
     partners: dict[int, int] = {}
     opened: list[int] = []
     for bracket in _BRACKET.finditer(text):
@@ -135,7 +138,7 @@ def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[s
 
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
-    """Start and end of each operand of an instruction, without the space around it."""
+    """Returns the start and end of each operand of an instruction, without surrounding space."""
     low, high = statement.operands
     cuts, depth = [low - 1], 0
     for piece in _PIECE.finditer(text, low, high):
@@ -171,7 +174,8 @@ class Array(NamedTuple):
         return Array(self.dtype, dimensions)
 
 
-# Words that were names before they were keywords. With a percent sign, they still are, other than element types.
+# Words that were names before they became keywords. With a percent sign, unlike element types, they
+# still are.
 _KEYWORDS = {
     "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
     "FileNames", "FunctionNames", "FileLocations", "StackFrames",
@@ -190,7 +194,7 @@ def _name_span(text: str, operand: tuple[int, int]) -> tuple[int, int] | None:
 
 
 class Text:
-    """The text with old spellings, the same text with strings and comments masked, and what is found in it."""
+    """A text with old spellings, its copy with masked strings and comments, and lookups in it."""
 
     def __init__(self, whole: str) -> None:
         self.whole = whole
@@ -206,7 +210,10 @@ class Text:
 
     @cached_property
     def new_names(self) -> dict[str, str]:
-        """New names for instructions whose names are keywords or element types today, all without percent signs."""
+        """New names for instructions whose names are now keywords or element types.
+
+        Neither the old nor the new names have percent signs.
+        """
         names = {}
         for name in {statement.name for statement in self.statements}:
             bare = name.removeprefix("%")
@@ -217,13 +224,16 @@ class Text:
         return names
 
     def new_name(self, name: str) -> str:
-        """Returns the name of an instruction today."""
+        """Returns today's name for an instruction."""
         bare = name.removeprefix("%")
         return name.replace(bare, self.new_names[bare]) if bare in self.new_names else name
 
     @cached_property
     def uses(self) -> dict[str, list[tuple[int, int]]]:
-        """The spans of the names in `new_names`, with percent signs, where they are operands or control predecessors."""
+        """The spans of operands and control predecessors by name; empty if no name must change.
+
+        The spans include percent signs, the names do not.
+        """
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for statement in self.statements if self.new_names else ():
             for operand in operands_of(self.masked, statement):
@@ -251,7 +261,7 @@ class Text:
         return self.new_name(name)
 
     def definition(self, operand: tuple[int, int]) -> Statement | None:
-        """Returns the instruction that an operand names: the last one of this name before it."""
+        """Returns the instruction that an operand names: the last one with this name before it."""
         span = _name_span(self.masked, operand)
         name = "" if span is None else self.masked[slice(*span)].removeprefix("%")
         starts, defined = self._definitions.get(name, ([], []))
@@ -259,18 +269,24 @@ class Text:
         return defined[index] if index >= 0 else None
 
     def scope_of_name(self, statement: Statement) -> tuple[int, int]:
-        """Returns the part of the text where the name of an instruction means it: up to the next instruction of this name."""
+        """Returns the range of text in which an instruction's name refers to it.
+
+        The range ends at the next instruction with this name.
+        """
         starts, _ = self._definitions[statement.name.removeprefix("%")]
         index = bisect_left(starts, statement.start) + 1
         return statement.start, starts[index] if index < len(starts) else len(self.masked)
 
     def array(self, span: tuple[int, int]) -> Array | None:
-        """Returns the array whose shape begins at the start of a span; None if it is a tuple or has dynamic dimensions."""
+        """Returns the array whose shape begins at the start of a span.
+
+        Returns None if the shape is a tuple or has dynamic dimensions.
+        """
         match = _PLAIN_ARRAY.match(self.masked, *span)
         return None if match is None else Array(match[1], tuple(map(int, re.findall("[0-9]+", match[2]))))
 
     def operand_array(self, operand: tuple[int, int]) -> Array | None:
-        """Returns the array that an operand is, by the shape that is written before it or by its definition."""
+        """Returns the array type of an operand, by the shape before its name or its definition."""
         inline = self.array(operand)
         if inline is not None:
             return inline

@@ -1,1 +1,1 @@
-"""Finds the parts of a parsed module in its text, for diagnostics and for rules about spelling."""
+"""Locates the parts of a parsed module in its text, for diagnostics and style rules."""

@@ -1,6 +1,7 @@
-"""Properties of a module's text that the module does not record: ROOT and ENTRY, percent signs, signatures, attributes that XLA drops.
+"""Properties of a module's text that the module does not record, for style rules.
 
-For rules about spelling. Comments and strings are read as the lexer and the grammar read them.
+These are ROOT and ENTRY, percent signs, signatures, and attributes that XLA drops. Comments and
+strings are read as the lexer and the grammar read them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ _OPCODE = Place("opcode")
 
 
 def has_header(text: str, computation: Computation) -> bool:
-    """Whether the computation has a header in the text; False for inline computations and those not in the text.
+    """Returns whether the computation has a header in the text.
+
+    Inline computations, and computations that are not in the text, have none.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply={ q = f32[] parameter(0) ROOT r = f32[] abs(q) } }"
@@ -42,7 +45,7 @@ def _has_mark(text: str, start: int, mark: str) -> bool:
 
 
 def is_marked_root(text: str, x: Instruction) -> bool:
-    """Whether the instruction's line begins with ROOT.
+    """Returns whether the instruction's line begins with ROOT.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) // ROOT\\n }"
@@ -53,7 +56,7 @@ def is_marked_root(text: str, x: Instruction) -> bool:
 
 
 def is_marked_entry(text: str, computation: Computation) -> bool:
-    """Whether the computation's header begins with ENTRY.
+    """Returns whether the computation's header begins with ENTRY.
 
     >>> from hlotool.text.parse.parser import parse
     >>> is_marked_entry("ENTRY e { ROOT p = f32[] parameter(0) }", parse("ENTRY e { ROOT p = f32[] parameter(0) }").entry)
@@ -63,7 +66,9 @@ def is_marked_entry(text: str, computation: Computation) -> bool:
 
 
 def computation_name_span(text: str, computation: Computation) -> tuple[int, int] | None:
-    """The offsets of a computation's name in its header, without the percent sign; None if it has none in the text.
+    """Returns the offsets of a computation's name in its header, without the percent sign.
+
+    Returns None if the text has no header for it.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY /* the */ %e { ROOT p = f32[] parameter(0) }"
@@ -82,7 +87,9 @@ def computation_name_span(text: str, computation: Computation) -> tuple[int, int
 
 
 def has_percent_sign(text: str, x: Instruction) -> bool | None:
-    """Whether an instruction's name is written with a percent sign; None if its name is not in the text.
+    """Returns whether an instruction's name is written with a percent sign.
+
+    Returns None if its name is not in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { ROOT /* the */ %p = f32[] parameter(0) }"
@@ -100,7 +107,7 @@ def has_percent_sign(text: str, x: Instruction) -> bool | None:
 
 
 def has_attribute(text: str, x: Instruction, name: str) -> bool:
-    """Whether the instruction is written with the attribute, even one that XLA drops.
+    """Returns whether the instruction is written with the attribute, even one that XLA drops.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="sharding={}"} }'
@@ -109,12 +116,14 @@ def has_attribute(text: str, x: Instruction, name: str) -> bool:
     """
     if x.start < 0:
         return False
-    # `locate` gives the span of the opcode for parts that the text leaves out.
+    # `locate` returns the span of the opcode for parts that the text omits.
     return locate(text, x.start, x.end, Place(name)) != locate(text, x.start, x.end, _OPCODE)
 
 
 def signature_parameters(text: str, computation: Computation) -> list[tuple[int, str, str]] | None:
-    """Offset, name and shape, as written, of each parameter in the signature of a computation; None if it has no signature.
+    """Returns offset, name, and shape as written of each parameter in a computation's signature.
+
+    Returns None if the computation has no signature.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e (x: f32[3] /* or 4 */) -> f32[4] { ROOT p = f32[4] parameter(0) }"

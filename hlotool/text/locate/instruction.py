@@ -1,6 +1,7 @@
-"""Finds the parts of an instruction or of a module's header by reading its text once more with the grammar.
+"""Locates the parts of an instruction or of a module's header by parsing its text again.
 
-Instructions store two offsets only, to keep parsing fast; the offsets of their parts are computed when a diagnostic needs them.
+Instructions store only two offsets, to keep parsing fast. The offsets of their parts are computed
+when a diagnostic needs them.
 """
 
 from __future__ import annotations
@@ -23,18 +24,19 @@ from hlotool.text.source.trivia import comment_spans, skip_trivia
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
-# Longer texts are constants; reading one again would take seconds. Diagnostics then point to the first word.
+# Longer texts are constants, which would take seconds to parse again. Diagnostics then point to the
+# first word.
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
 # Rules that do not count as a level of a path.
 _WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
-# Operands that are bare names, with XLA's index marks between them.
+# An operand that is a bare name, and the separator after it, with XLA's index mark if there is one.
 _PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
 
 
 class SyntaxNode:
-    """A node of the syntax tree: the name of its grammar rule, and its parts, which are nodes and tokens."""
+    """A node of the syntax tree: the name of its grammar rule, and its parts (nodes and tokens)."""
 
     __slots__ = ("_entries", "end_pos", "parts", "rule", "start_pos")
 
@@ -46,22 +48,26 @@ class SyntaxNode:
         self.end_pos: int = self.parts[-1].end_pos if self.parts else -1
 
     def find(self, *rules: str) -> SyntaxNode | None:
-        """The first direct part that is a node of one of these rules."""
+        """Returns the first direct part that is a node of one of these rules, or None."""
         return next((part for part in self.parts if isinstance(part, SyntaxNode) and part.rule in rules), None)
 
     def entries(self) -> list[Any]:
-        """The parts without brackets, commas and the like."""
+        """Returns the parts without brackets, commas and other punctuation."""
         if self._entries is None:
             self._entries = [part for part in self.parts if isinstance(part, SyntaxNode) or str(part) not in _PUNCTUATION]
         return self._entries
 
 
 def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
-    """The callback that makes a node for a grammar rule; helper rules, which begin with an underscore, are inlined in their parent."""
+    """Returns the callback that makes a node for a grammar rule.
+
+    Helper rules, which begin with an underscore, are inlined into their parent.
+    """
     name = str(rule.alias or rule.origin.name)
 
     def make(parts: list[Any]) -> Any:
-        # A repeated rule gets the list of its earlier parts first; extending it keeps long lists linear.
+        # A repeated rule gets the list of its earlier parts first. Extending it in place keeps the
+        # time for long lists linear.
         flat: list[Any] = parts[0] if parts and isinstance(parts[0], list) else parts[:1]
         for part in parts[1:]:
             if isinstance(part, list):
@@ -75,7 +81,10 @@ def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
 
 @lru_cache(maxsize=64)
 def _syntax_tree(text: str) -> SyntaxNode | None:
-    """The syntax tree of an instruction; None if the text is no instruction by itself, such as one nested in operands."""
+    """Returns the syntax tree of an instruction.
+
+    Returns None if the text is not an instruction by itself, such as one nested in operands.
+    """
     session = ParseSession(ModuleBuilder(Source(text)), None, text)
     try:
         tree = parse_with_callbacks(session, "single_instruction", node_callback)
@@ -85,9 +94,10 @@ def _syntax_tree(text: str) -> SyntaxNode | None:
 
 
 def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
-    """Start and end offsets of a part of the instruction text[start:end], which may begin with whitespace and comments.
+    """Returns the start and end offsets of a part of the instruction text[start:end].
 
-    For a part that the text leaves out, the span of the opcode; if the instruction cannot be read, the span of its first word.
+    The text may begin with whitespace and comments. Returns the span of the opcode for a part that
+    the text omits, and the span of the first word if the instruction cannot be parsed.
 
     >>> from hlotool.text.source.places import parse_place
     >>> line = "  r = f32[2] slice(x), metadata={op_name=\\"slice={\\"}, slice={[0:2]}"
@@ -100,7 +110,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
         return span
     first = skip_trivia(text, start)
     if place.word == "instruction" and not place.path:
-        # Read without the grammar: each of many instructions inside each other may be meant.
+        # Does not use the grammar: this may be called for each of many nested instructions.
         return first, max(first + 1, first + _end_of_last_token(text[first:end]))
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
@@ -110,7 +120,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
 
 
 def _end_of_last_token(text: str) -> int:
-    """The end of the text without whitespace and comments after it.
+    """Returns the end of the text without trailing whitespace and comments.
 
     >>> _end_of_last_token("r = f32[] negate(x)  /* one */  // two")
     19
@@ -124,7 +134,7 @@ def _end_of_last_token(text: str) -> int:
 
 
 def first_word(text: str, start: int) -> tuple[int, int]:
-    """Start and end offsets of the first word at or after `start`.
+    """Returns the start and end offsets of the first word at or after `start`.
 
     >>> first_word("  r = f32[] negate(p)", 0)
     (2, 3)
@@ -135,11 +145,12 @@ def first_word(text: str, start: int) -> tuple[int, int]:
 
 
 def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
-    """The span in a line as XLA prints it, by the regular expression of the fast path; None if the grammar is needed.
+    """Returns the span in a line as XLA prints it, or None if the grammar is needed.
 
-    Twenty times faster than the grammar, which matters for thousands of diagnostics.
+    Uses the regular expression of the parser's fast path, which is twenty times faster than the
+    grammar. That matters for thousands of diagnostics.
     """
-    # Matching one of many instructions in a line would read to the end of the line each time.
+    # If many instructions share a line, each match would read to the end of the line.
     ends_line = end >= len(text) or "\n" in text[max(end - 2, 0) : end + 1]
     line = patterns().line.match(text, start) if ends_line else None
     if line is None or place.path or not end - 1 <= line.end() <= end + 1:
@@ -235,9 +246,10 @@ def _attribute(right: SyntaxNode, place: Place) -> Any:
 
 
 def _entry(value: Any, path: tuple[str, ...]) -> Any:
-    """The entry of a value at a path, each step by its number, its grammar rule or the key that it begins with.
+    """Returns the entry of a value at a path.
 
-    If an entry is missing, the last one on the path that exists.
+    Each step of the path is a number, a grammar rule or the key that an entry begins with. If an
+    entry is missing, returns the last one on the path that exists.
     """
     for entry in path:
         while isinstance(value, SyntaxNode) and value.rule in _WRAPPERS and len(value.parts) == 1:
@@ -253,7 +265,7 @@ def _entry(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _in_parentheses(value: SyntaxNode) -> SyntaxNode:
-    """The first parenthesized part of a value, with its parentheses; the value itself if it has none."""
+    """Returns the first parenthesized part, with its parentheses; the value itself if none."""
     words = [str(part) if not isinstance(part, SyntaxNode) else "" for part in value.parts]
     if "(" not in words or ")" not in words:
         return value
@@ -261,13 +273,16 @@ def _in_parentheses(value: SyntaxNode) -> SyntaxNode:
 
 
 def _has_key(part: Any, name: str) -> bool:
-    """Whether a part has this grammar rule, or begins with this word or key."""
+    """Returns whether a part has this grammar rule, or begins with this word or key."""
     return isinstance(part, SyntaxNode) and (part.rule == name or str(part.parts[0]) in (name, f"{name}="))
 
 
 @lru_cache(maxsize=16)
 def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | None]:
-    """The end and the syntax tree of the value in braces at `start`. Cached, since a header may name thousands of buffers."""
+    """Returns the end and the syntax tree of the value in braces at `start`.
+
+    Cached, because a header may name thousands of buffers.
+    """
     depth, end = 0, start
     for brace in _BRACE.finditer(text, start):
         depth += 1 if brace[0] == "{" else -1
@@ -283,7 +298,9 @@ def _header_value(text: str, start: int, rule: str) -> tuple[int, SyntaxNode | N
 
 
 def locate_in_header(text: str, start: int, rule: str, place: Place) -> tuple[int, int]:
-    """Start and end offsets of the attribute at `start` in a module's header, or of a part of its value, which `rule` reads.
+    """Returns the start and end offsets of a header attribute, or of a part of its value.
+
+    The attribute begins at `start`; `rule` is the grammar rule of its value.
 
     >>> from hlotool.text.source.places import parse_place
     >>> line = "HloModule m, buffer_donor={ (0, {}), (1, {}) }"

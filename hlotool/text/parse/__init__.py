@@ -1,1 +1,1 @@
-"""The parser: the grammar, its lexer, the fast path for whole lines, and the construction of modules."""
+"""Parser: the grammar, its lexer, the fast path for whole lines, and the building of modules."""

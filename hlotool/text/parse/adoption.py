@@ -1,8 +1,9 @@
-"""Takes over computations from the parse of another version of a text, so that an edit makes only what it changes be read again.
+"""Incremental parsing: reuses computations from the parse of another version of a text.
 
-A computation is taken over if the fast path has read it in one piece, its text is the same, and what it calls has the same signature. At the same
-offset, the two modules share it; elsewhere, it is copied with other offsets. The printer writes it instruction by instruction, since how the text
-spells attributes is not noted again.
+After an edit, only the parts that changed are read again. A computation is reused if the fast path
+has read it in one piece, its text is the same, and its callees have the same signatures. At the
+same offset, the two modules share it; at another offset, it is copied with new offsets. The printer
+writes it instruction by instruction, because the spelling of its attributes is not recorded again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ __all__ = ["Adoption", "WholeComputation"]
 
 
 class WholeComputation(NamedTuple):
-    """A computation that has been read in one piece and without errors, the offset of its closing brace, and the thread in its text."""
+    """A computation that has been read in one piece and without errors.
+
+    Also holds the offset of its closing brace, and the execution thread in its text.
+    """
 
     computation: Computation
     brace: int
@@ -28,22 +32,26 @@ class WholeComputation(NamedTuple):
 
 
 class Adoption:
-    """The computations of another parse. `taken` are those of this parse that come from there, by the original."""
+    """The computations of another parse, for reuse in this one.
+
+    `taken` maps each computation of the other parse to its counterpart in this one.
+    """
 
     def __init__(self, known: ModuleBuilder, whole: Mapping[str, WholeComputation], builder: ModuleBuilder) -> None:
         self.builder = builder
         self.text = known.source.text
         self.notes = known.module.notes
-        # Names that clash have been changed when the whole module had been read.
+        # Clashing names were changed after the whole module had been read.
         self.whole: Mapping[str, WholeComputation] = {} if known.has_clashes else whole
         self.taken: dict[Computation, Computation] = {}
-        # A start changes the computation that it calls, which must not be that of another module then.
+        # A start changes the computation that it calls, which must then not belong to another
+        # module.
         self._may_share = "-start" not in builder.source.text
-        # By id of the originals, which live as long as the other parse.
+        # Keyed by the id of the original sets, which live as long as the other parse.
         self._attribute_sets: dict[int, AttributeSet] = {}
 
     def candidate(self, name: str, start: int) -> WholeComputation | None:
-        """The computation of that name, if it has the text that begins at `start`."""
+        """Returns the computation with this name if the text at `start` is the same, else None."""
         known = self.whole.get(name)
         if known is None:
             return None
@@ -54,7 +62,7 @@ class Adoption:
         return known if self.builder.source.text.startswith(self.text[computation.start : computation.end], start) else None
 
     def take(self, known: Computation, start: int) -> Computation | None:
-        """The computation at the offset `start`; None if what it calls is not the same."""
+        """Returns the computation for offset `start`, or None if its callees are not the same."""
         for x in known.instructions:
             if x.op.calls and not all(map(self._is_called_here, x.called)):
                 return None
@@ -64,7 +72,7 @@ class Adoption:
         return computation
 
     def _is_called_here(self, called: Computation) -> bool:
-        """Whether the module has a computation of this name and signature."""
+        """Returns whether the module has a computation with this name and signature."""
         if called in self.taken:
             return True
         here = self.builder.computations.get(called.name)
@@ -96,17 +104,17 @@ class Adoption:
         return computation
 
     def _attributes(self, x: Instruction, copies: Mapping[Instruction, Instruction]) -> AttributeSet:
-        """The attributes of an instruction, with its computations and control predecessors replaced."""
+        """Returns an instruction's attributes with callees and control predecessors replaced."""
         key = id(x.attributes)
         attributes = self._attribute_sets.get(key)
         if attributes is None:
             values = {name: with_nodes_replaced(value, Node, partial(self._here, copies)) for name, value in x.attributes.items()}
             attributes = AttributeSet(values)
             if "control-predecessors" not in attributes:
-                # Those of other computations are other instructions.
+                # Control predecessors differ between computations.
                 self._attribute_sets[key] = attributes
         return attributes
 
     def _here(self, copies: Mapping[Instruction, Instruction], node: Computation | Instruction) -> Computation | Instruction:
-        """What a computation, or an instruction of the one that is being copied, is in this module."""
+        """Returns the counterpart in this module of a computation or a copied instruction."""
         return self.taken[node] if isinstance(node, Computation) else copies[node]

@@ -1,4 +1,4 @@
-"""Asynchronous operations: the sugar `negate-start`, and what an update or done takes over from its start."""
+"""Asynchronous operations: syntactic sugar (`negate-start`), attributes inherited from a start."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _COPIED = ("frontend_attributes", "statistics", "origin")
 
 
 def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
-    """The async opcode and the wrapped opcode that `X-start`, `X-update` or `X-done` stands for. Raises Violation for other opcodes."""
+    """Returns the async and the wrapped opcode of `X-start`, `X-update` or `X-done`.
+
+    Raises Violation for other opcodes.
+    """
     prefix, _, suffix = opcode.rpartition("-")
     wrapped, name = OPS.get(prefix), ASYNC_OPCODES.get(suffix)
     if wrapped is None or name is None or f"{prefix}-start" in OPS or f"{prefix}-done" in OPS:
@@ -50,10 +53,11 @@ def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
 def wrapped_start(
     builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int
 ) -> tuple[AttributeSet, Computation]:
-    """Makes the hidden computation of `X-start` with result `shape`, and the attributes of the async-start that calls it.
+    """Makes the hidden computation of `X-start`, and the attributes of its async-start.
 
-    The computation is not in the module yet, and its root has no metadata and no checked shape. Operands and parts of the result that are bound
-    by updates are those of the computation that X calls, or follow from the updates.
+    `shape` is the result of the start. The computation is not in the module yet, and its root has
+    no metadata and no checked shape. Operands and result parts that are bound by updates come from
+    the computation that X calls, or are added when the updates are parsed.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -88,7 +92,10 @@ def wrapped_start(
 def annotate_wrapped(
     notes: SourceNotes[Computation, Instruction], attributes: AttributeSet, metadata: str | None, backend_config: str | None
 ) -> None:
-    """For a start with `calls=`: moves the computation to the start's thread, and copies the start's annotations to its root."""
+    """Moves the computation of a start with `calls=` to the start's thread.
+
+    Also copies the start's annotations to the root of the computation.
+    """
     called: Computation = attributes["calls"]
     move_to_thread(called, attributes.get("async_execution_thread", "main"))
     annotate_root(notes, called, attributes, metadata, backend_config)
@@ -97,7 +104,7 @@ def annotate_wrapped(
 def annotate_root(
     notes: SourceNotes[Computation, Instruction], called: Computation, attributes: AttributeSet, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Copies the annotations of a start, update or done to the root of its computation, as XLA does."""
+    """Copies annotations of a start, update or done to the root of its computation, as XLA does."""
     root = called.root
     copied = {name: attributes[name] for name in _COPIED if name in attributes}
     if not (copied or metadata or backend_config):
@@ -106,7 +113,8 @@ def annotate_root(
     written = Annotations(root.attributes, root.metadata_text, root.backend_config)
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
-    # The print must have the original ones: a parse would copy the others again, and in a chain to more roots.
+    # The printer must write the original annotations: parsing the output would copy the others
+    # again, and, in a chain, to more roots.
     notes.set_written(root, written, annotated)
 
 
@@ -118,7 +126,7 @@ def set_annotations(x: Instruction, annotations: Annotations) -> None:
 
 
 def move_to_thread(called: Computation, thread: str) -> None:
-    """Sets the execution thread of a computation and of all that it calls."""
+    """Sets the execution thread of a computation and of all its direct and indirect callees."""
     stack, seen = [called], {called}
     while stack:
         computation = stack.pop()
@@ -131,9 +139,10 @@ def move_to_thread(called: Computation, thread: str) -> None:
 
 
 def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
-    """The attributes of an update or done, which has the computation of its start. Raises Violation if the two disagree.
+    """Returns the attributes of an update or done, including the computation of its start.
 
-    In a loop, the start may come later in the text; then the computation follows when the whole module has been read.
+    In a loop, the start may come later in the text; the computation is then added after the whole
+    module has been read. Raises Violation if the attributes contradict those of the start.
     """
     if not operands:
         raise Violation("S013", position, f"'{opcode}' needs an async-start or async-update as its first operand")
@@ -157,11 +166,14 @@ def continuation_attributes(opcode: str, operands: list[Instruction], attributes
 
 
 def _callee(wrapped: OpDef, attributes: AttributeSet) -> Computation | None:
-    """The computation that a wrapped call or fusion runs, which has all operands and the whole result; None for other opcodes."""
+    """Returns the callee of a wrapped call or fusion, or None for other opcodes.
+
+    The callee has all operands and the whole result.
+    """
     return attributes[wrapped.calls[0]] if wrapped.traits >= {RETURNS, ANY_SIGNATURE} else None
 
 
 def _operands_of(wrapped: OpDef, passed: Sequence[Shape], callee: Computation | None) -> list[Shape]:
-    """The shapes of all operands of a wrapped instruction, of which `passed` are bound by the start."""
+    """Returns the shapes of all operands of a wrapped instruction; the start binds `passed`."""
     needed = [p.shape for p in callee.parameters] if callee is not None else [UNBOUND] * wrapped.arity
     return [*passed, *needed[len(passed) :]]

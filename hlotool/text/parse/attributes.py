@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Attribute:
-    """An attribute in the text: its name, the value that its grammar rule built, and the offset of the name."""
+    """An attribute in the text: its name, the value built by its grammar rule, and its offset."""
 
     __slots__ = ("name", "position", "value")
 
@@ -40,7 +40,8 @@ class Attribute:
         self.position = position
 
 
-# Codes for attributes that the opcode does not take, or that it lacks, where they differ from S015 and S014.
+# Codes for attributes that an opcode does not take, or that are missing, if they are not S015 or
+# S014.
 _MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
 _MISSING = {"kind": "C019", "custom_call_target": "C044"}
 
@@ -49,9 +50,10 @@ _PENDING = frozenset({"control-predecessors", "sharding", "parameter_replication
 
 
 def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attribute], position: int) -> AttributeSet:
-    """The attribute set of an instruction. Raises Violation for an unknown, duplicate or missing attribute, or a bad value.
+    """Returns the attribute set of an instruction.
 
     Control predecessors and values that depend on the instruction's shape are left to `resolve_pending`.
+    Raises Violation for an unknown, duplicate or missing attribute, or an invalid value.
     """
     values: dict[str, Any] = {}
     for attribute in attributes:
@@ -72,7 +74,7 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
         if name not in values:
             raise Violation(_MISSING.get(name, "S014"), position, f"'{op.name}' needs the attribute '{name}'", f"add {name}=...")
     if "to_apply" in values and "called_computations" in op.attributes:
-        # Both spellings of a custom call's computations end up in one list.
+        # Both ways to write a custom call's computations end up in one list.
         values["called_computations"] = (values.pop("to_apply"),)
     if "operand_layout_constraints" in values:
         # XLA drops the called computations of a custom call with layout constraints.
@@ -82,12 +84,12 @@ def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attr
 
 
 def has_pending(attributes: AttributeSet) -> bool:
-    """Whether an instruction with these attributes needs `resolve_pending`."""
+    """Returns whether an instruction with these attributes needs `resolve_pending`."""
     return not _PENDING.isdisjoint(attributes)
 
 
 def converted_value(spec: AttributeSpec, attribute: Attribute) -> Any:
-    """The value of an attribute, converted by its codec. Raises Violation."""
+    """Returns the value of an attribute, converted by its codec. Raises Violation."""
     convert = CODECS[spec.kind].convert
     if convert is None:
         return attribute.value
@@ -100,7 +102,7 @@ def converted_value(spec: AttributeSpec, attribute: Attribute) -> Any:
 
 
 def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
-    """The Violation for an attribute that the opcode does not take, with a hint."""
+    """Returns the Violation, with a hint, for an attribute that the opcode does not take."""
     allowed = [*op.attributes, *COMMON_ATTRIBUTES]
     meant = nearest(attribute.name, allowed)
     hint = f"did you mean '{meant}'?" if meant else f"'{op.name}' takes: {', '.join(sorted(allowed))}"
@@ -109,14 +111,15 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
 
 
 def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
-    """The attributes with control predecessors resolved and the sharding of a tuple expanded. Raises Violation.
+    """Returns the attributes with control predecessors resolved and a tuple's sharding expanded.
 
-    `positions` holds the offsets of the attributes by name, for messages.
+    `positions` has the offsets of the attributes by name, for messages. Raises Violation for an
+    invalid value.
     """
     changed: dict[str, Any] = {}
     names = attributes.get("control-predecessors")
     if names is not None:
-        # Without duplicates.
+        # Removes duplicates.
         changed["control-predecessors"] = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
     sharding = attributes.get("sharding")
     if sharding is not None:
@@ -144,14 +147,17 @@ def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], p
 
 
 def backend_config_text(value: str) -> str | None:
-    """The canonical text of a backend configuration: unquoted if it is one dictionary, else quoted; None if it is empty."""
+    """Returns the canonical text of a backend configuration, or None if it is empty.
+
+    The text is unquoted if it is one dictionary, otherwise quoted.
+    """
     if not value:
         return None
     return value if is_raw_dict(value) else quote(value)
 
 
 def split_annotations(attributes: list[Attribute]) -> tuple[str | None, str | None, list[Attribute]]:
-    """Splits attributes into metadata and backend configuration, both as canonical text, and the others."""
+    """Splits off metadata and backend configuration, both as canonical text, from attributes."""
     metadata: str | None = None
     backend_config: str | None = None
     rest = []

@@ -1,7 +1,9 @@
 """Builds a module while its text is parsed: scopes, names, computations and diagnostics.
 
-Both paths of the parser call it: the grammar path from Lark's callbacks, the fast path from its line loop. `text.parse.instructions`
-builds and checks the instructions.
+Both paths of the parser call it: the grammar path from Lark's callbacks, and the fast path from its
+loop over lines. `text.parse.instructions` builds and checks the instructions. With `strict`,
+everything that XLA rejects is an error; otherwise unknown opcodes and attributes are kept as raw
+text.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "wrong_alias"]
 
 # The word that a message underlines.
 _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
-# Codes of errors in the value of an attribute, where the message underlines the attribute's name, too.
+# Codes of errors in the value of an attribute, for which the message also underlines its name.
 _ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
 _ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
 _LONGEST_ATTRIBUTE = 80
@@ -40,13 +42,16 @@ _DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \
 # The beginning of a computation.
 _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[({]", re.MULTILINE)
 
-# Names that a misspelled one is compared with, and comparisons in one text: each takes about 20 microseconds.
+# The most names that a misspelled one is compared with, and the most comparisons in one text. A
+# comparison takes about 20 microseconds.
 _MOST_COMPARED = 1000
 _MOST_COMPARISONS = 10_000
 
-# Leaves of inferred tuples that a short text may have; a long one may have one more for each character.
+# The most leaves of inferred tuples in a short text; a long one may have one more for each
+# character.
 _MIN_INFERRED = 1 << 17
-# Tuples and leaves of inferred tuples, in any text.
+# The most tuples and leaves of inferred tuples in any text: 40 nested tuples can have 2^40
+# elements.
 _MAX_NESTED = 5_000_000
 
 MAX_DIAGNOSTICS = 100
@@ -83,50 +88,51 @@ class Scope:
         # Parameters by number, to find duplicates and gaps.
         self.numbers: dict[int, Instruction] = {}
         self.root_position = -1
-        # Names whose definition has an error; their uses are not reported as well.
+        # Names whose definition has an error. Uses of them are not reported.
         self.broken: set[str] = set()
-        # Whether an error was reported in it; then missing parts are not reported as well.
+        # True if an error was reported in it. Missing parts are then not reported.
         self.is_faulty = False
-        # Offsets of the definitions after the first use of an unknown name; None until there is one.
+        # Offsets of the definitions after the first use of an unknown name; None if there is none
+        # yet.
         self.definitions: dict[str, int] | None = None
-        # Whether a name is legal only with its percent sign, like %true.
+        # True if some name is legal only with its percent sign, like %true.
         self.odd_names = False
 
 
 class ModuleBuilder:
-    """Builds one module. With `strict`, errors are what XLA refuses; otherwise unknown opcodes and attributes are kept as raw text."""
+    """The builder of one module; without `strict`, it keeps unknown opcodes and attributes."""
 
     def __init__(self, source: Source, *, strict: bool = True) -> None:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
-        # Those that can be referred to, by their names, and all, also inline bodies, by the names that they get.
+        # Computations by name: those that the text can refer to, and all, including inline bodies.
         self.computations: dict[str, Computation] = {}
         self.named: dict[str, Computation] = {}
         self.inline_bodies: list[Computation] = []
-        # Whether a computation has the name that an inline body has got.
+        # True if a computation has the name that an inline body was given.
         self.has_clashes = False
         self.counters: dict[str, int] = {}
-        # Names of computations with errors; calls of them are not reported as well.
+        # Names of computations with errors. Calls of them are not reported.
         self.broken: set[str] = set()
         self.scopes: list[Scope] = []
         self.diagnostics: list[Diagnostic] = []
         self.entry_position = -1
         self.single_instruction = False
-        # Whether the grammar has refused a part of the text.
+        # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # Updates and dones whose start was not found in their computation, with the offsets of their opcodes.
+        # Updates and dones whose start is not in their computation, with the opcodes' offsets.
         self.unbound: dict[Instruction, int] = {}
         # Errors about names that have been reported: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
-        # Some computation that defines a name, for the first computations of the module.
+        # The first computation that defines each name, among the first `_owners_of` computations.
         self._owners: dict[str, Computation] = {}
         self._owners_of = 0
         self._comparisons = 0
-        # The names of computations below the first one that is missing.
+        # The names of the computations after the first reference to a missing one.
         self._headers: frozenset[str] | None = None
-        # Of the tuples whose shapes were inferred: leaves, and tuples and leaves.
+        # Total leaves of the tuples with inferred shapes, and total tuples and leaves.
         self._leaves = 0
         self._nested = 0
         # While a segment is parsed for the fast path, Violations propagate instead of being reported.
@@ -141,7 +147,7 @@ class ModuleBuilder:
     def report(
         self, code: str, position: int, message: str, hint: str | None = None, end: int = -1, notes: tuple[str, ...] = (), severity: str = "error"
     ) -> None:
-        """Adds a diagnostic about the text between two offsets; without `end`, about one character."""
+        """Adds a diagnostic for the text between two offsets; without `end`, for one character."""
         line, column = self.source.line_column(position)
         end_line, end_column = self.source.line_column(end) if end > position else (line, column + 1)
         computation = None
@@ -154,7 +160,7 @@ class ModuleBuilder:
         )
 
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
-        """Reports a Violation at its own offset, or at `position` if it has none; `end` is by default the end of the word there."""
+        """Reports a Violation at its own offset or `position`; `end` defaults to the word's end."""
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
@@ -165,22 +171,22 @@ class ModuleBuilder:
         self.report(violation.code, start, violation.message, violation.hint, end=end)
 
     def location(self, position: int) -> str:
-        """Line and column of an offset, as in `12:3`, for messages."""
+        """Returns the line and column of an offset for messages, such as `12:3`."""
         line, column = self.source.line_column(position)
         return f"{line}:{column}"
 
     # ---- shapes -------------------------------------------------------------------------------------------------------
 
     def count_inferred(self, shape: Shape) -> None:
-        """Counts the elements of an inferred tuple. Raises Violation if there are too many: 40 tuples of tuples can have 2^40 elements."""
+        """Counts the elements of an inferred tuple. Raises Violation if there are too many."""
         self._leaves += shape.leaf_count
         self._nested += shape.tree_size
         limit = _MIN_INFERRED + len(self.source.text)
         if self._leaves > limit or self._nested > _MAX_NESTED:
-            message = f"the tuples whose shapes are inferred have more than {limit if self._leaves > limit else _MAX_NESTED:,} elements in all"
+            message = f"the tuples with inferred shapes have more than {limit if self._leaves > limit else _MAX_NESTED:,} elements in total"
             self._leaves -= shape.leaf_count
             self._nested -= shape.tree_size
-            raise Violation("S037", "shape", f"{message}, counting those of nested tuples", "write the result shapes of tuples, or nest fewer tuples")
+            raise Violation("S037", "shape", f"{message}, including nested tuples", "write the result shapes of tuples, or nest fewer tuples")
 
     # ---- computations -------------------------------------------------------------------------------------------------
 
@@ -194,7 +200,7 @@ class ModuleBuilder:
     ) -> Scope:
         """Opens a computation; `result` is the result shape of its signature, at `result_position`.
 
-        One without a name in the text, such as an inline body, is called `_`, as in XLA, but not in diagnostics.
+        An unnamed one, such as an inline body, is called `_`, as in XLA, but not in diagnostics.
         """
         if is_entry:
             if self.entry_position >= 0:
@@ -209,7 +215,7 @@ class ModuleBuilder:
         return scope
 
     def close_computation(self, position: int, end: int, thread: str = "main", *, inline: bool = False) -> Computation:
-        """Closes the innermost computation, whose closing brace is at `position`, and adds it to the module."""
+        """Adds the innermost computation, whose closing brace is at `position`, to the module."""
         scope = self.scope
         computation = scope.computation
         computation.end = end
@@ -235,13 +241,13 @@ class ModuleBuilder:
         return computation
 
     def adopt_computation(self, computation: Computation, *, is_entry: bool) -> None:
-        """Adds a computation that another parse has read and checked."""
+        """Adds a computation that another parse has already read and checked."""
         scope = self.open_computation(computation.name, computation.start, is_entry=is_entry)
         scope.computation = computation
         self._add_computation(scope, inline=False)
 
     def _add_computation(self, scope: Scope, *, inline: bool) -> None:
-        """Adds the innermost computation, which is complete, to the module."""
+        """Adds the innermost computation to the module; it must be complete."""
         computation = scope.computation
         self.scopes.pop()
         if inline:
@@ -252,7 +258,7 @@ class ModuleBuilder:
             note = f"the first definition is at {self.location(first.start)}"
             self.report("S005", computation.start, f"computation '{computation.name}' is defined twice", notes=(note,))
         if scope.is_faulty or scope.broken:
-            # Its parameters and its result are not known for certain.
+            # Its parameters and its result are uncertain.
             self.broken.add(computation.name)
         else:
             if not inline:
@@ -274,7 +280,7 @@ class ModuleBuilder:
             self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
 
     def text_start(self, start: int) -> int:
-        """The first offset from `start` that is not whitespace: instructions of the fast path start at the beginning of their line."""
+        """Skips whitespace: instructions of the fast path start at the beginning of their line."""
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1
@@ -283,7 +289,7 @@ class ModuleBuilder:
     # ---- references ---------------------------------------------------------------------------------------------------
 
     def computation(self, name: str, position: int) -> Computation:
-        """The computation of that name. Raises Violation when it is not defined before."""
+        """Returns the computation with this name. Raises Violation if it is not defined yet."""
         computation = self.computations.get(name)
         if computation is not None:
             return computation
@@ -294,7 +300,7 @@ class ModuleBuilder:
         raise Violation("S006", position, *_missing_computation(self, name, position))
 
     def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
-        """The instruction of that name in the open computation. Raises Violation, with this code, when there is none."""
+        """Returns the instruction with this name in the open computation. Raises Violation."""
         scope = self.scope
         instruction = scope.names.get(name)
         if instruction is not None:
@@ -302,20 +308,20 @@ class ModuleBuilder:
         if name in scope.broken:
             raise Violation("", position, "")
         if code == "S002":
-            # XLA has one error for all of these; separate messages save the reader a search.
+            # XLA has one error for all these cases; specific messages save the user a search.
             self._raise_if_defined_elsewhere(name, position)
         meant = self._nearest(name, scope.names)
         hint = f"did you mean '{meant}'?" if meant else None
         raise Violation(code, position, f"no instruction named '{name}' in computation '{scope.computation.name}'", hint)
 
     def _raise_if_defined_elsewhere(self, name: str, position: int) -> None:
-        """Raises Violation if the instruction is defined later in the open computation, or in another one."""
+        """Raises Violation if the instruction is defined later, or in another computation."""
         if self.scope.definitions is None:
             self.scope.definitions = self._definitions_after(position)
         below = self.scope.definitions.get(name, -1)
         if below >= position:
             message = f"'{name}' is used before it is defined at {self.location(below)}"
-            # In a scheduled module, the order of the lines is the schedule, so the schedule is wrong.
+            # In a scheduled module, the order of lines is the schedule, so the schedule is wrong.
             code = "A028" if self.module.is_scheduled else "S027"
             raise Violation(code, position, message, "move its definition up; HLO text defines instructions before they are used")
         owner = self._owner(name)
@@ -324,7 +330,7 @@ class ModuleBuilder:
             raise Violation("S026", position, message, "values pass between computations only as parameters and results")
 
     def _definitions_after(self, position: int) -> dict[str, int]:
-        """Offsets of the names that lines below define, up to the end of the computation."""
+        """Returns the offsets of the names defined on later lines of the computation."""
         definitions: dict[str, int] = {}
         for line in _DEFINITION.finditer(self.source.text, position):
             if line[1] is None:
@@ -333,7 +339,7 @@ class ModuleBuilder:
         return definitions
 
     def _owner(self, name: str) -> Computation | None:
-        """The first computation that defines an instruction of that name, among those that are complete."""
+        """Returns the first complete computation that defines an instruction with this name."""
         computations = self.module.computations
         for computation in computations[self._owners_of :]:
             for x in computation.instructions:
@@ -342,7 +348,7 @@ class ModuleBuilder:
         return self._owners.get(name)
 
     def _nearest(self, name: str, names: dict[str, Any]) -> str | None:
-        """The name that was probably meant. The last ones are considered, and none after too many errors."""
+        """Returns the name probably meant, among the last ones; None after too many errors."""
         candidates = list(islice(reversed(names), _MOST_COMPARED))
         self._comparisons += len(candidates)
         return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None
@@ -350,7 +356,7 @@ class ModuleBuilder:
     # ---- the module ---------------------------------------------------------------------------------------------------
 
     def set_header(self, name: str, attributes: list[tuple[Any, str, Any]]) -> None:
-        """Sets the module's name and the attributes of its header, given as (position, name, value)."""
+        """Sets the module's name and its header attributes, given as (position, name, value)."""
         self.module.name = name
         for position, key, value in attributes:
             spec = MODULE_ATTRIBUTES.get(key)
@@ -378,7 +384,7 @@ class ModuleBuilder:
         if not module.computations:
             if not self.has_errors:
                 self.report("S001", position, "expected a computation, found the end of the text")
-            # With `strict=False`, every text gives a module that can be walked and printed.
+            # With `strict=False`, every text yields a module that can be walked and printed.
             module.computations.append(_empty_computation())
         if module.entry is None:
             module.entry = module.computations[-1]
@@ -396,7 +402,7 @@ class ModuleBuilder:
 
 
 def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
-    """Reports a root whose shape is not the result of the signature."""
+    """Reports a root whose shape differs from the result of the signature."""
     computation = scope.computation
     if scope.result is None or compatible(scope.result, computation.root.shape):
         return
@@ -406,26 +412,29 @@ def _check_result(builder: ModuleBuilder, scope: Scope) -> None:
 
 
 def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tuple[str, str]:
-    """The message and the hint about a computation that has not been defined."""
+    """Returns the message and the hint for an undefined computation."""
     if builder._headers is None:
         builder._headers = frozenset(_HEADER.findall(builder.source.text, position))
     if name in builder._headers:
         message = f"no computation named '{name}' is defined before this point"
         return message, "move its definition up; computations are defined before they are used"
     meant = builder._nearest(name, builder.computations)
-    hint = f"did you mean '{meant}'?" if meant else "add it from where the text comes from; without it, the instruction has no meaning"
+    hint = f"did you mean '{meant}'?" if meant else "add its definition from the original text; the instruction is meaningless without it"
     return f"the text has no computation named '{name}'", hint
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
-    """Gives asynchronous operations that go on in loops the computation of their start, and reports those that name another one."""
+    """Gives asynchronous operations that continue in loops the computation of their start.
+
+    Reports operations that name another computation.
+    """
     for x, called in bind_continuations(builder.module, builder.unbound):
         message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
         builder.report("S017", builder.unbound[x], message)
 
 
 def _check_aliases(builder: ModuleBuilder) -> None:
-    """Reports aliases that lead from or to what the entry does not have."""
+    """Reports aliases of outputs or parameters that the entry does not have."""
     start = builder.module.attribute_starts.get("input_output_alias", 0)
     written = _ALIAS_PAIR.finditer(builder.source.text, start)
     for pair in builder.module.attributes.get("input_output_alias", ()):
@@ -435,7 +444,10 @@ def _check_aliases(builder: ModuleBuilder) -> None:
 
 
 def _empty_computation() -> Computation:
-    """The entry of a module whose text has no computation that can be read: no parameters, and an empty tuple as the result."""
+    """Returns the entry of a module without any readable computation.
+
+    It has no parameters and returns an empty tuple.
+    """
     computation = Computation("main")
     computation.root = make_instruction("nothing", "tuple")
     computation.instructions = [computation.root]
@@ -443,7 +455,7 @@ def _empty_computation() -> Computation:
 
 
 def wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str, str]]:
-    """The code and the message for a pair of input_output_alias whose output or parameter does not exist.
+    """Yields the code and the message for an alias whose output or parameter does not exist.
 
     >>> list(wrong_alias(AliasPair((), -1, ()), None))
     [('M005', 'input_output_alias names parameter -1, which cannot exist')]
@@ -456,18 +468,21 @@ def wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str
 
 
 def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
-    """Names all computations as XLA does, in their order, inline bodies `_`: a computation may be called as an inline body before it."""
+    """Renames all computations in order, as XLA does; inline bodies are called `_` at first.
+
+    A computation may have the name that an earlier inline body was given.
+    """
     for computation in inline_bodies:
         computation.name = "_"
     _, names = unique_names(module)
     for computation, name in names.items():
         computation.name = name
-    # Lines are not printed as they are spelled.
+    # The printer cannot copy the source lines any more.
     module.notes = SourceNotes()
 
 
 def _propagate_origins(module: Module) -> None:
-    """Gives an element of a tuple instruction the origin of the operand, as XLA's parser does."""
+    """Gives each get-tuple-element of a tuple the origin of the operand, as XLA's parser does."""
     for computation in module.computations:
         for x in computation.instructions:
             if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":

@@ -1,4 +1,7 @@
-"""The callbacks of grammar rules: the codecs' builders make values, the functions here build the structure of the module."""
+"""Callbacks of the grammar rules.
+
+The codecs' builders make values; the functions in this module build the structure of the module.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ class _Sentinel:
 
 
 def _current() -> ParseSession:
-    """The parse of this thread."""
+    """Returns the session of the parse in this thread."""
     return cast("ParseSession", ACTIVE.session)
 
 
@@ -46,7 +49,7 @@ BROKEN = _Sentinel("broken")
 """The value of a rule whose error has been reported."""
 
 OPENED = _Sentinel("opened")
-"""The value of the opening of a computation; recovery counts these on the stack."""
+"""The value of a computation's opening line; error recovery counts these on the stack."""
 
 Children = list[Any]
 _STRUCTURE: dict[str, Callable[[Children], Any]] = {}
@@ -64,7 +67,7 @@ def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Childr
 
 
 def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
-    """The function with error handling: it reports a Violation and returns BROKEN, so that the parse continues."""
+    """Wraps a function to report a Violation and return BROKEN, so that the parse continues."""
 
     def call(children: Children) -> Any:
         if BROKEN in children:
@@ -83,7 +86,7 @@ def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
 
 
 def callbacks() -> SimpleNamespace:
-    """The functions for Lark's `transformer`, by rule name."""
+    """Returns the functions for Lark's `transformer`, by rule name."""
     values = {name: _guarded(function) for name, function in BUILDERS.items()}
     return SimpleNamespace(**values, **_STRUCTURE)
 
@@ -146,7 +149,7 @@ def _constant_call(children: Children) -> InstructionParts:
     return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
 
 
-# ---- literals: the grammar finds where they end, the literal parser reads them by their declared shape -----------------
+# ---- literals: the grammar finds their end; the literal parser reads them for their declared shape ---------------------
 
 
 @_rule("literal", "loose_literal", "loose_tuple", "dense", "complex")
@@ -328,7 +331,8 @@ def _module_header(children: Children) -> None:
 
 
 def _module_header_with_faults(children: Children) -> None:
-    # With a broken attribute, the module still has its name, for later messages and for the printer.
+    # Even with a broken attribute, the module gets its name, for later messages and for the
+    # printer.
     guarded = _guarded(_module_header)
     if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
         _current().builder.module.name = children[1].name or ""

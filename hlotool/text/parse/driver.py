@@ -24,14 +24,17 @@ from hlotool.text.parse.session import LexerSession, ParseSession
 
 __all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser", "tokens_with_callbacks"]
 
-# Gives the function to call with the children of a rule.
+# Returns, for a rule, the function to call with its children.
 CallbackFactory = Callable[[Any], Callable[[list[Any]], Any]]
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
 
 
 class HloParser:
-    """The grammar, its lexer and the automaton; shared by all parses of a process, since creating it takes longer than most parses."""
+    """The grammar, its lexer and the automaton.
+
+    All parses of a process share it, because creating it takes longer than most parses.
+    """
 
     def __init__(self) -> None:
         self.grammar = load_grammar(callbacks())
@@ -40,12 +43,15 @@ class HloParser:
         self._automata: dict[CallbackFactory, _Parser] = {}
 
     def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
-        """Lark's interactive parser, before the first token of `text`; pass an automaton for other callbacks than the usual ones."""
+        """Returns Lark's interactive parser, before the first token of `text`.
+
+        Pass an automaton to use other callbacks than the usual ones.
+        """
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
 
     def with_callbacks(self, factory: CallbackFactory) -> _Parser:
-        """The same automaton with other callbacks: `factory(rule)` is called with the children of each rule."""
+        """Returns the automaton with other callbacks; `factory(rule)` is the one for a rule."""
         automaton = self._automata.get(factory)
         if automaton is None:
             automaton = self._automata[factory] = _Parser(self.grammar.table, {rule: factory(rule) for rule in self.grammar.callbacks})
@@ -53,7 +59,7 @@ class HloParser:
 
 
 def shared_parser() -> HloParser:
-    """The parser of this process, created on first use."""
+    """Returns the parser of this process; creates it on first use."""
     global _PARSER
     if _PARSER is None:
         with _LOCK:
@@ -63,20 +69,26 @@ def shared_parser() -> HloParser:
 
 
 def _feed(interactive: Any, seen: list[tuple[int, int, str]] | None = None) -> Any:
-    """Feeds all tokens of the text, also into the list `seen`, and returns the value of the start rule."""
+    """Feeds all tokens of the text to the parser and returns the value of the start rule.
+
+    Also appends the tokens to the list `seen`.
+    """
     state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
         if seen is not None:
             seen.append((token.start_pos, token.end_pos, token.type))
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
-    # As before every token, `previous_end` is the end of the token before: here, of the last one.
+    # Here, too, `previous_end` must be the end of the token before: the last one of the text.
     ACTIVE.session.previous_end = ACTIVE.session.token_end
     return state.feed_token(end, True)
 
 
 def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
-    """Parses a piece of text by a start rule and returns its value; raises UnexpectedInput or Violation for an error."""
+    """Parses a piece of text by a start rule and returns its value.
+
+    Raises UnexpectedInput or Violation for an error.
+    """
     builder = session.builder
     inner = ParseSession(builder, None, text)
     outer, ACTIVE.session, builder.in_segment = ACTIVE.session, inner, True
@@ -87,7 +99,10 @@ def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
 
 
 def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> Any:
-    """Parses the session's text by a start rule with other callbacks, and builds no module. Raises UnexpectedInput."""
+    """Parses the session's text by a start rule with other callbacks; builds no module.
+
+    Raises UnexpectedInput for a syntax error.
+    """
     parser = shared_parser()
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
@@ -101,9 +116,10 @@ def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> A
 
 
 def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
-    """All tokens of the session's text: start, end and terminal. `factory` gives the callbacks, which see the same tokens.
+    """Returns all tokens of the session's text: start, end and terminal.
 
-    After an error, reading continues at the next line that can begin an instruction or a computation; what is between is left out.
+    `factory` returns the callbacks, which see the same tokens. After an error, skips to the next
+    line that can begin an instruction or a computation.
     """
     parser, text = shared_parser(), session.text
     previous = getattr(ACTIVE, "session", None)
@@ -115,7 +131,7 @@ def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFac
             try:
                 _feed(interactive, tokens)
             except UnexpectedInput as error:
-                # The token that the parser does not accept is left out, too.
+                # The token that the parser does not accept is skipped, too.
                 position = len(text) if error.pos_in_stream is None else error.pos_in_stream
                 if tokens and tokens[-1][0] >= position:
                     tokens.pop()
@@ -135,7 +151,10 @@ def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFac
 
 
 def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
-    """The next line that can begin an instruction or a computation; the stack is cut back to a state that accepts it, if there is one."""
+    """Returns the next line that can begin an instruction or a computation.
+
+    Cuts the stack back to a state that accepts the line, if there is one.
+    """
     inside = _last_state(state, state.parse_conf.states, "FAST_RUN")
     start = text.find("\n", position) + 1
     for line in _RESUME_LINE.finditer(text, start) if start else ():
@@ -149,7 +168,10 @@ def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
 
 
 def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> None:
-    """Parses the session's text by a start rule; its builder gets the module and all errors, up to `max_errors` diagnostics."""
+    """Parses the session's text by a start rule.
+
+    The session's builder gets the module and all errors, up to `max_errors` diagnostics.
+    """
     previous = getattr(ACTIVE, "session", None)
     ACTIVE.session = session
     try:
@@ -166,11 +188,11 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
                 body = _last_state(state, state.parse_conf.states, "FAST_RUN")
                 position = _report(session, error, accepts, in_body=body >= 0, begins=body == len(state.state_stack) - 1)
                 if session.builder.named and body < 0 and session.text.startswith("HloModule", position):
-                    # A second module begins here; its errors are not errors of this one.
+                    # A second module begins here; its errors do not belong to this one.
                     return
                 resumed = _recover(session, state, thread, position, resumed)
                 if resumed < 0 and not session.builder.named and not session.builder.scopes and rule == "module":
-                    # The header is broken: the rest is parsed as a text without one.
+                    # The header is broken: parse the rest as text without one.
                     rule = "headerless"
                     match = next((m for m in _RESUME_LINE.finditer(session.text, position) if m["header"]), None)
                     if match is not None:
@@ -187,7 +209,10 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
 
 
 def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[str], *, in_body: bool, begins: bool) -> int:
-    """Reports a syntax error and returns the offset of the unexpected token; `begins` means that an instruction could begin there."""
+    """Reports a syntax error and returns the offset of the unexpected token.
+
+    `begins` is true if an instruction could begin there.
+    """
     text = session.text
     session.builder.has_syntax_errors = True
     if isinstance(error, UnexpectedToken):
@@ -220,7 +245,7 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
     return position
 
 
-# A line that parsing can continue at: an instruction, the header of a computation or its end.
+# A line at which parsing can continue: an instruction, the header of a computation or its end.
 _RESUME_LINE = re.compile(
     r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
     r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
@@ -228,7 +253,8 @@ _RESUME_LINE = re.compile(
 )
 # The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes of errors right after a word, where the message points to the word: a module without a name, a key without a valid value.
+# Codes of errors right after a word, for which the message points to the word: for example, a
+# module without a name, or a key without a valid value.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
@@ -236,7 +262,7 @@ _TOKEN_START = re.compile(r"[A-Za-z0-9_%{}()\[\],=:*+~?\"'-]|<=|\.\.\.")
 
 
 def _reduce_completed(state: Any) -> None:
-    """Reduces what is complete before the error, so that a finished instruction or computation is kept."""
+    """Reduces a complete instruction or computation before the error, so that it is kept."""
     for kind in ("FAST_RUN", "FAST_COMPUTATIONS"):
         if would_shift(state, kind):
             state.feed_token(Token(kind, ""))
@@ -246,7 +272,7 @@ def _reduce_completed(state: Any) -> None:
 
 
 def _mark_broken(session: ParseSession, state: Any, inside: int, line_start: int, line: re.Match[str] | None) -> None:
-    """Marks the broken instruction or computation, so that its uses are not reported as well."""
+    """Marks the broken instruction or computation, so that its uses are not reported."""
     builder = session.builder
     if inside < 0:
         if line and line["opened"]:
@@ -265,15 +291,17 @@ def _offset_of_value(value: Any) -> int:
 
 
 def _recover(session: ParseSession, state: Any, thread: Any, position: int, resumed: int) -> int:
-    """Moves parser and lexer to the next line that parsing can continue at; returns its offset, or -1 when there is none.
+    """Moves parser and lexer to the next line at which parsing can continue.
 
-    `resumed` is the result of the last recovery, -1 if there was none.
+    Returns the offset of that line, or -1 if there is none. `resumed` is the result of the last
+    recovery, or -1.
     """
     text, states = session.text, state.parse_conf.states
     builder = session.builder
     inside = _last_state(state, states, "FAST_RUN")
     while len(builder.scopes) > 1 and inside >= 0 and _is_inline_here(text, builder.scope.computation.start, position):
-        # An inline body that begins on the broken line ends with the line; the next lines belong to the enclosing body.
+        # An inline body that begins on the broken line ends with the line. The next lines belong to
+        # the enclosing body.
         builder.scopes.pop()
         opened = max(index for index, value in enumerate(state.value_stack[:inside]) if value is OPENED)
         inside = _last_state(state, states, "FAST_RUN", opened + 1)
@@ -283,7 +311,8 @@ def _recover(session: ParseSession, state: Any, thread: Any, position: int, resu
         # Inside a body, the next computation begins here; otherwise the error is in this header.
         again = inside >= 0
     else:
-        # The error is at the start of the line, which was read as a continuation of the previous one: read it again.
+        # The error is at the start of the line, which was read as a continuation of the previous
+        # line: read it again.
         again = line is not None and not text[line_start:position].strip() and inside < len(state.state_stack) - 1
     _mark_broken(session, state, inside, line_start, line)
     start = line_start if again else text.find("\n", position) + 1
@@ -300,7 +329,7 @@ def _recover(session: ParseSession, state: Any, thread: Any, position: int, resu
             return -1
     del state.state_stack[target + 1 :]
     del state.value_stack[target:]
-    # A single instruction is in a computation that no token opened.
+    # A single instruction is in a computation that was not opened by a token.
     open_computations = sum(1 for value in state.value_stack if value is OPENED) + builder.single_instruction
     while len(builder.scopes) > open_computations:
         scope = builder.scopes.pop()
@@ -311,12 +340,15 @@ def _recover(session: ParseSession, state: Any, thread: Any, position: int, resu
 
 
 def _is_inline_here(text: str, start: int, position: int) -> bool:
-    """Whether the computation that starts at `start` is an inline body that begins on the line of `position`."""
+    """Returns whether the computation at `start` is an inline body on the line of `position`."""
     return text[max(0, start - 1) : start] == "{" and "\n" not in text[start:position]
 
 
 def _last_state(state: Any, states: dict[Any, dict[str, Any]], token: str, below: int | None = None) -> int:
-    """Index on the state stack of the last state that shifts `token`, or -1; with `below`, only indices less than it count."""
+    """Returns the index on the state stack of the last state that shifts `token`, or -1.
+
+    With `below`, considers only smaller indices.
+    """
     for index in range((len(state.state_stack) if below is None else below) - 1, -1, -1):
         action = states[state.state_stack[index]].get(token)
         if action is not None and action[0] is Shift:

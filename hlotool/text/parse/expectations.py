@@ -1,4 +1,4 @@
-"""Messages of syntax errors: what the parser expected, what it found, and a hint about common mistakes."""
+"""Messages for syntax errors: what the parser expected and found, and hints for common mistakes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TERMINALS = {
     "may-alias or must-alias": "ALIAS_KIND",
     "a dimension level": "DIM_LEVEL",
 }
-# Descriptions by terminal.
+# The description of each terminal.
 _WORDS = {terminal: word for word, terminals in _TERMINALS.items() for terminal in terminals.split()}
 _FIELDS = {
     "a metadata field": (
@@ -83,7 +83,8 @@ _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?
 # The word before an error, and the equals sign after it, if any.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
 _CONTEXT = 80
-# A word and the bracket after it, which the error follows or is; before an opcode stands the end of a shape, or an equals sign.
+# A word and its opening bracket; the error is at the bracket or after it. Before an opcode is the
+# end of a shape, or an equals sign.
 _OPENED = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*)(?P<bracket>[\[(])[ \t]*\Z")
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
@@ -103,7 +104,10 @@ def _word_for(terminal: str) -> str | None:
 
 
 class SyntaxMistake(NamedTuple):
-    """The code, message and hint of a syntax error, and the offset of the word that is wrong if it stands before the error."""
+    """The code, message and hint of a syntax error.
+
+    `at` is the offset of the wrong word if it is before the position of the error.
+    """
 
     code: str
     message: str
@@ -112,12 +116,12 @@ class SyntaxMistake(NamedTuple):
 
 
 def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> SyntaxMistake:
-    """What is wrong at `position`, in a parser state that accepts the tokens `accepts`."""
+    """Describes the error at `position`, in a parser state that accepts the tokens `accepts`."""
     return _misspelled(text, position) or SyntaxMistake(*_described(text, position, accepts))
 
 
 def _misspelled(text: str, position: int) -> SyntaxMistake | None:
-    """An unknown opcode or element type before the bracket that does not fit it."""
+    """Finds an unknown opcode or element type before the bracket at which the parser failed."""
     start = max(0, position - _LONGEST_KEY)
     array = _OPENED.search(text, start, position + 1)
     if array is not None and array["bracket"] == "[" and array["word"] not in ELEMENT_TYPES and meant_type(array["word"]) is not None:
@@ -175,17 +179,17 @@ def _joined(words: list[str]) -> str:
 
 
 def _is_attribute(word: str) -> bool:
-    """Whether there is an attribute of that name, of modules or of instructions."""
+    """Returns whether modules or instructions have an attribute with this name."""
     return word in MODULE_ATTRIBUTES or word in COMMON_ATTRIBUTES or any(word in op.attributes for op in OPS.values())
 
 
 def _is_defined(text: str, end: int) -> bool:
-    """Whether an equals sign follows the word that ends at `end`, as after the name of an instruction."""
+    """Returns whether `=` follows the word that ends at `end`, as for an instruction's name."""
     return text[end : end + _CONTEXT].lstrip(" \t").startswith("=")
 
 
 def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str]) -> tuple[str, str | None]:
-    """Code and hint for a common mistake; S001 and None for all others."""
+    """Returns the code and the hint for a common mistake, or S001 and None."""
     word = seen.rstrip("=").lstrip("%")
     if seen == "/" and text.startswith("/*", position):
         return "S001", "close the comment with */"
@@ -206,7 +210,7 @@ def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str])
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
         return "S001", f"write a space before '=': {word} = ..."
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):
-        return "S034", "separate modules in one file by a line `// -----`" if seen == "HloModule" else None
+        return "S034", "separate the modules of a file with lines `// -----`" if seen == "HloModule" else None
     if "ELEMENT_TYPE" in accepts and text.startswith("[", position + len(seen)):
         return "S036", _type_hint(word)
     return "S001", None

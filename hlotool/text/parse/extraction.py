@@ -1,4 +1,4 @@
-"""`extract`: the modules inside a log, a page, a notebook, a source file or a paste."""
+"""`extract`: finds the modules inside a log, a web page, a notebook, a source file or a paste."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ __all__ = ["excerpts_of", "extract"]
 
 
 def extract(text: str | bytes) -> list[str]:
-    """The texts of the modules inside another text, in order.
+    """Returns the texts of the modules inside another text, in order.
 
-    The text may be a log with a prefix on every line, Markdown, a notebook, the source of a program or a test, a concatenation of dumps, or
-    HLO itself. What does not parse as a whole, such as a module with a hole, is left out. Spellings of earlier years count as HLO.
+    The text may be a log with a prefix on every line, Markdown, a notebook, the source of a program
+    or a test, a concatenation of dumps, or HLO itself. Modules that do not parse as a whole, such
+    as one with lines missing, are skipped. Old spellings count as HLO.
 
     >>> extract("Before:\\n```\\nHloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }\\n```\\n")
     ['HloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }']
@@ -32,5 +33,8 @@ def _is_module(source: Source) -> bool:
 
 
 def excerpts_of(text: str | bytes, filename: str = "<string>") -> list[Excerpt]:
-    """What looks like a module inside a text, whether it parses or not; positions are those of the text."""
+    """Returns all parts of a text that look like modules, even if they do not parse.
+
+    Their positions refer to the whole text.
+    """
     return excerpts(Source(as_text(text), filename))

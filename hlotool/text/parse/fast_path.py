@@ -1,6 +1,6 @@
-"""The fast path: builds instructions from whole lines that are spelled the way XLA prints them.
+"""Fast path: builds instructions from whole lines that are spelled the way XLA prints them.
 
-It never reports an error: at the first line that it cannot read, the grammar path continues.
+It never reports errors: at the first line that it cannot read, the grammar path takes over.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _CARRIAGE_RETURN = re.compile(r"[^\n]*\r\n")
 class FastPath(RunReader):
     """The fast path over one text; `count` is the number of instructions that it has built.
 
-    `formatted_runs` are runs of lines that are spelled as the formatter leaves them, except perhaps for attributes, and end with `newline`: the
-    ends of the runs by their starts.
+    `formatted_runs` maps the starts to the ends of runs of lines that are already formatted, except
+    perhaps for their attributes, and that end with `newline`.
     """
 
     def __init__(self, builder: ModuleBuilder) -> None:
@@ -40,19 +40,26 @@ class FastPath(RunReader):
         self.formatted_runs: dict[int, int] = {}
         self.newline = "\r\n" if _CARRIAGE_RETURN.match(builder.source.text) else "\n"
         self.parts: LineParts = None  # type: ignore[assignment]  # set by `attach`
-        # The computations that were read in one piece, by name, and what takes over those of another parse.
+        # The computations that were read in one piece, by name; and the computations of another
+        # parse that can be reused.
         self.whole: dict[str, WholeComputation] = {}
         self.adoption: Adoption | None = None
         self._header: tuple[str, list[tuple[int, str, Any]], str | None, int] | None = None
 
     def attach(self, session: ParseSession, known: FastPath | None = None) -> None:
-        """Connects the fast path to its session. What `known`, the path of another parse, has read is not read again."""
+        """Connects the fast path to its session.
+
+        Reuses everything that `known`, the path of another parse, has already read.
+        """
         self.parts = LineParts(self.builder, session, known.parts if known is not None else None)
         if known is not None:
             self.adoption = Adoption(known.builder, known.whole, self.builder)
 
     def close(self) -> None:
-        """Ends the work of the path, which other parses can still use: it and its module are freed as soon as nothing refers to them."""
+        """Ends the work of the path: it and its module are freed as soon as they are unused.
+
+        Other parses can still use its values.
+        """
         self.parts.close()
 
     # ---- header -------------------------------------------------------------------------------------------------------
@@ -109,14 +116,14 @@ class FastPath(RunReader):
             position = end.end()
 
     def _adopt(self, header: Any, position: int) -> int:
-        """Takes over a computation from another parse, and returns the offset after it; -1 if it must be read."""
+        """Reuses a computation of another parse; returns the offset after it, or -1."""
         if self.adoption is None:
             return -1
         known = self.adoption.candidate(header[3], position)
         if known is None:
             return -1
         shift = position - known.computation.start
-        # What comes after the computation may belong to it now.
+        # The text after the computation may belong to it now.
         end = self.patterns.close.match(self.builder.source.text, known.brace + shift)
         if end is None or end.end() != known.computation.end + shift:
             return -1
@@ -143,7 +150,7 @@ class FastPath(RunReader):
         return True
 
     def _check_parameters(self, text: str) -> None:
-        """Checks the syntax of a signature's parameters; like XLA, ignores their names and shapes."""
+        """Checks the syntax of a signature's parameters; ignores names and shapes, as XLA does."""
         at, match, shapes = 0, self.patterns.parameter.match, self.parts.segments.shapes
         while at < len(text):
             parameter = match(text, at)
@@ -157,13 +164,13 @@ class FastPath(RunReader):
     def _run(self, text: str, position: int) -> int:
         scope = self.builder.scope
         end = self._build(text, position)
-        # After an error, many lines may need the broken instruction.
+        # After an error, many lines may depend on the broken instruction.
         while scope.broken and (position := self._skip_users_of_broken(text, end)) > end:
             end = self._build(text, position)
         return end
 
     def _skip_users_of_broken(self, text: str, position: int) -> int:
-        """Skips lines with nothing wrong but an operand that is broken; their instructions are broken, too."""
+        """Skips lines whose only fault is a broken operand; their instructions are broken, too."""
         match, scope = self.patterns.line.match, self.builder.scope
         while (line := match(text, position)) is not None and not (line[2] and scope.root_position >= 0):
             if not self.parts.mark_user_of_broken(line, scope):
@@ -174,15 +181,15 @@ class FastPath(RunReader):
         return position
 
     def _build(self, text: str, position: int) -> int:
-        """Builds instructions line by line and returns the offset of the first line that it cannot read."""
-        # A parse spends most of its time in this loop: hence local names, and no helper calls for common lines.
+        """Builds instructions line by line; returns the offset of the first line it cannot read."""
+        # The hottest loop of a parse: hence local names, and no helper calls for common lines.
         scope = self.builder.scope
         match, parts, heads, configs = self.patterns.line.match, self.parts, self.parts.heads, self.parts.configs
         names, reserved, odd_names, computation = scope.names, self.reserved, scope.odd_names, scope.computation
         append, get, unmarked, ending = computation.instructions.append, names.__getitem__, parts.unmarked, self.newline[:-1]
         make_fields, final_class = cast("type[Instruction]", InstructionFields), Instruction
         started, first = len(computation.instructions), position
-        # The spelling of all lines so far, and where the current run of formatted lines starts.
+        # The spelling common to all lines so far, and the start of the current formatted run.
         common_spelling, run_start = OTHERWISE if started or ending else PRINTED, position
         while True:
             line = match(text, position)
@@ -235,7 +242,7 @@ class FastPath(RunReader):
         return position
 
     def _line_after_space(self, text: str, position: int, spelling: int) -> tuple[re.Match[str] | None, int]:
-        """The next line after spaces and comments, and the spelling of the lines so far together with these.
+        """Returns the next line after spaces and comments, and the common spelling including these.
 
         The line is None if there are no spaces or comments, or if the fast path cannot read it.
         """
@@ -244,13 +251,16 @@ class FastPath(RunReader):
         return line, spelling if line is None else OTHERWISE
 
     def _note_run(self, start: int, end: int, next_start: int) -> int:
-        """Notes a run of formatted lines, which may be empty, and returns the start of the next one."""
+        """Records a run of formatted lines, which may be empty; returns the next run's start."""
         if start < end:
             self.formatted_runs[start] = end
         return next_start
 
     def _note_span(self, scope: Scope, start: int, end: int) -> None:
-        """Notes that the source of a computation's instructions is spelled as printed; `end` is -1 if it is not."""
+        """Records that the source of a computation's instructions is spelled as printed.
+
+        `end` is -1 if it is not.
+        """
         computation, spans = scope.computation, self.builder.module.notes.spans
         if end >= 0 and scope.root_position >= 0:
             parameters = [scope.numbers[number] for number in sorted(scope.numbers)]

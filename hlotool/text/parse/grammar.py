@@ -1,7 +1,7 @@
 """Loads the grammar file and the LALR tables that Lark generates from it.
 
-The tables are generated when the package is built. If they are missing, or belong to another grammar or version of Lark, they are
-generated in memory.
+The tables are generated when the package is built. If they are missing, or belong to another
+grammar or version of Lark, they are generated in memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ START_RULES = (
 
 
 class Grammar:
-    """The parse table, the terminals in the order in which the lexer tries them, and the callback of each rule."""
+    """The parse table, the terminals in the order of the lexer, and the callback of each rule."""
 
     def __init__(self, data: dict[str, Any], callbacks: SimpleNamespace) -> None:
         rules = data["rules"]
@@ -45,12 +45,12 @@ class Grammar:
         self.callbacks = ParseTreeBuilder(rules, Tree).create_callback(callbacks)
 
     def pattern(self, name: str) -> str:
-        """The regular expression of a terminal, as a non-capturing group."""
+        """Returns the regular expression of a terminal, as a non-capturing group."""
         return f"(?:{self.terminals[name]})"
 
 
 def grammar_text() -> str:
-    """The text of the grammar file, from the installed package or from a checkout."""
+    """Returns the text of the grammar file, from the installed package or from a checkout."""
     for folder in (_HERE.parents[1] / "grammar", _HERE.parents[2] / "grammar"):
         path = folder / "hlo.lark"
         if path.exists():
@@ -63,7 +63,10 @@ def _stamp(text: str) -> str:
 
 
 def _build(text: str) -> dict[str, Any]:
-    """Lark's parse table, terminals and rules. A shift is encoded as the next state, a reduction as the complement of the rule's index."""
+    """Builds Lark's parse table, terminals and rules.
+
+    A shift is encoded as the next state, a reduction as the bitwise complement of the rule's index.
+    """
     parser = lark.Lark(text, parser="lalr", lexer="contextual", start=START_RULES, maybe_placeholders=False)
     # The order of Lark's own lexer, in which the first match wins.
     order = sorted(parser.terminals, key=lambda t: (-t.priority, -t.pattern.max_width, -len(t.pattern.value), t.name))
@@ -82,11 +85,12 @@ def _build(text: str) -> dict[str, Any]:
 
 
 def load_grammar(callbacks: SimpleNamespace) -> Grammar:
-    """Loads the grammar; each rule calls the function of its name in `callbacks`."""
+    """Loads the grammar; each rule calls the function with its name in `callbacks`."""
     text = grammar_text()
     try:
         with _TABLES.open("rb") as file:
-            # The file is part of the package, and the stamp is compared first: no foreign data is unpickled.
+            # The file is part of the package, and its stamp is checked first: no foreign data is
+            # unpickled.
             if file.readline().decode().strip() == _stamp(text):
                 return Grammar(pickle.load(file), callbacks)
     except (OSError, pickle.PickleError, EOFError, AttributeError):
@@ -95,7 +99,10 @@ def load_grammar(callbacks: SimpleNamespace) -> Grammar:
 
 
 def write_tables(path: Path = _TABLES) -> Path:
-    """Writes the parse tables to a file, next to this module by default; called when the package is built."""
+    """Writes the parse tables to a file, by default next to this module.
+
+    Called when the package is built.
+    """
     text = grammar_text()
     path.write_bytes(_stamp(text).encode() + b"\n" + pickle.dumps(_build(text), protocol=5))
     return path

@@ -1,6 +1,6 @@
-"""Hints for texts that do not parse: what they may be instead of one module in today's spelling.
+"""Hints for text that does not parse: it may not be one module in today's spelling.
 
-They look at the whole text, so they are made only after an error.
+The hints need the whole text, so they are computed only after an error.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ _EXTRACT = "read it with --extract (in Python, hlotool.extract)"
 
 
 def with_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction: bool) -> list[Diagnostic]:
-    """The diagnostics of a text with errors, with hints about old spellings, and with one at the first error about the text as a whole.
+    """Returns the diagnostics of a text with additional hints.
 
-    `is_instruction` says that the text begins neither like a module nor like a computation, and was read as a single instruction.
+    Adds hints about old spellings, and, at the first error, a hint about the text as a whole.
+    `is_instruction` is true if the text was read as a single instruction, because it begins neither
+    like a module nor like a computation.
     """
     diagnostics = with_legacy_hints(source, diagnostics)
     first = next((k for k, d in enumerate(diagnostics) if d.severity == "error"), None)
@@ -38,7 +40,7 @@ def with_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction:
 
 
 def _about_whole(source: Source, error: Diagnostic) -> str | None:
-    """A hint for a text that is more or less than one module, if the error shows it."""
+    """Returns a hint for a text that is more or less than one module, if the error shows that."""
     text, offset = source.text, source.offset(error.line, error.column)
     if skip_trivia(text, 0) < len(text) and error.message.endswith("found the end of the text"):
         if error.computation is None:
@@ -55,12 +57,15 @@ def _about_whole(source: Source, error: Diagnostic) -> str | None:
         modules = "a module" if len(found) == 1 else f"{len(found)} modules"
         return f"the text holds {modules} inside other text ({places}); {_EXTRACT}"
     if len(found) == 1:
-        return f"a module is on {places}; if what follows does not belong to it, {_EXTRACT}"
+        return f"there is a module on {places}; if the text after it does not belong to it, {_EXTRACT}"
     return f"the text holds {len(found)} modules ({places}); separate them with lines `// -----`, or {_EXTRACT}"
 
 
 def _is_in_first_module(text: str, offset: int) -> bool:
-    """Whether an error inside a computation is in the module that the text begins with: then the error is not about what is around that module."""
+    """Returns whether an error inside a computation is in the module at the start of the text.
+
+    Such an error is not caused by the text around that module.
+    """
     begin = _MODULE.match(text)
     return begin is not None and text.find("HloModule", begin.end(), offset + len("HloModule")) < 0 and text.find("```", begin.end(), offset) < 0
 
@@ -71,7 +76,7 @@ def _lines(source: Source, excerpt: Excerpt) -> str:
 
 
 def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic, *, is_instruction: bool) -> str | None:
-    """A hint for a text from which something is missing, or to which a page has added something."""
+    """Returns a hint for an incomplete text, or for one with Markdown from a web page."""
     text = source.text
     offset = source.offset(error.line, error.column)
     if error.code in _UNDEFINED:
@@ -80,14 +85,14 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
             return "define it above; if this is an excerpt, complete it"
         return f"{missing} names are not defined; if this is an excerpt, complete it"
     if error.code == "M004" and not _ENTRY.search(text):
-        return "no computation is ENTRY, so the last one was taken; the text may be cut off before its ENTRY computation"
+        return "no computation is marked ENTRY, so the last one was used; the text may be cut off before its ENTRY computation"
     if error.code == "M004":
-        return "an output index leads from the result of the entry computation to one of its elements"
+        return "an output index selects an element of the entry computation's result"
     if _EMPHASIS.match(text, offset) or _EMPHASIS.match(text, max(0, offset - 1)):
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1
     if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None and not is_instruction)):
-        return "instructions stand inside a computation: `ENTRY name {` before them, `}` after them; is there a brace too many or too few above?"
+        return "instructions must be inside a computation, between `ENTRY name {` and `}`; check for an extra or missing brace above"
     if error.line == 1 and error.code == "S001" and is_instruction and not _OUTSIDE.match(text):
         return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     return None

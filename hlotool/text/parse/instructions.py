@@ -1,6 +1,7 @@
-"""Builds an instruction from its parsed parts: resolves operands, applies the checks of XLA's parser, and infers the shape.
+"""Builds an instruction from its parsed parts.
 
-The fast path calls the same functions, once for each distinct text.
+This includes resolving operands, applying the checks of XLA's parser, and inferring the shape. The
+fast path calls the same functions, but only once for each distinct text.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", 
 
 
 class Reference:
-    """An operand given by name, with an optional shape before the name and an optional `#` path after it."""
+    """An operand given by name, with an optional shape before and an optional `#` path after it."""
 
     __slots__ = ("name", "path", "position", "shape")
 
@@ -88,14 +89,17 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
 
 
 def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
-    """The operands without shapes that no name follows, which XLA skips in modules; in a single instruction, these are operands."""
+    """Returns the operands without those that are only a shape.
+
+    XLA skips shapes without a name in modules; in a single instruction, they are operands.
+    """
     if builder.single_instruction and len(builder.scopes) == 1:
         return operands
     named = []
     for operand in operands:
         if isinstance(operand, Reference) and operand.name is None:
             builder.report(
-                "S001", operand.position, "no operand's name follows the shape, so this is not an operand", "remove it", severity="warning"
+                "S001", operand.position, "the shape has no operand name after it, so this is not an operand", "remove it", severity="warning"
             )
         else:
             named.append(operand)
@@ -109,7 +113,7 @@ def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruct
         return builder.instruction(name, reference.position)
     if reference.shape is None:
         message = f"operand '{name}' has no shape; the operands of a single instruction need shapes"
-        raise Violation("S002", reference.position, message, f"write f32[...] {name}, or a whole module")
+        raise Violation("S002", reference.position, message, f"write f32[...] {name}, or write a whole module")
     scope = builder.scope
     number = len(scope.numbers)
     parameter = Instruction(name or f"_{number}", OPS["parameter"], reference.shape, (), immediate=number)
@@ -119,7 +123,7 @@ def _resolve_reference(builder: ModuleBuilder, reference: Reference) -> Instruct
 
 
 def _tuple_element(builder: ModuleBuilder, of: Instruction, k: int, position: int) -> Instruction:
-    """Adds the get-tuple-element that `name#k` stands for."""
+    """Adds the get-tuple-element that `name#k` denotes."""
     if not of.shape.is_tuple or not 0 <= k < len(of.shape.elements):
         raise Violation("S002", position, f"'{of.name}' is {of.shape.text_without_layout}, which has no element {k}")
     name = _free_name(builder, f"{of.name}_{k}")
@@ -137,9 +141,10 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
 
 
 def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
-    """The shape of an instruction: the written one, or the inferred one if none is written or XLA ignores it.
+    """Returns the shape of an instruction.
 
-    Raises Violation for what XLA's parser refuses.
+    This is the written shape, or the inferred shape if none is written or XLA ignores it. Raises
+    Violation for everything that XLA's parser rejects.
     """
     operand_shapes = tuple([x.shape for x in operands])
     require_operand_count(op, len(operands))
@@ -158,7 +163,10 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
 def add_instruction(
     builder: ModuleBuilder, name: str, position: int, parts: InstructionParts, start: int, end: int, *, nested: bool = False
 ) -> Instruction | None:
-    """Adds an instruction to the open computation and returns it. Reports an error, and then returns None."""
+    """Adds an instruction to the open computation and returns it.
+
+    If it has an error, reports the error and returns None.
+    """
     scope = builder.scope
     try:
         if nested:
@@ -178,12 +186,12 @@ def add_instruction(
     return instruction
 
 
-# Codes about a name, which are reported once and not for each use.
+# Codes of errors about a name, which are reported once, not for each use.
 _ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
 
 
 def _is_known(builder: ModuleBuilder, violation: Violation) -> bool:
-    """Whether the same error about a name has been reported in this computation."""
+    """Returns whether the same error about a name was already reported in this computation."""
     if violation.code not in _ABOUT_NAMES:
         return False
     error = violation.code, violation.message, builder.scope.computation.name
@@ -197,7 +205,10 @@ _TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
 
 
 def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
-    """The offset of a violation's `at`: an attribute or an operand (also if its definition is to blame), otherwise the opcode."""
+    """Returns the offset of a violation's `at`.
+
+    This is an attribute or an operand (even if its definition is to blame), otherwise the opcode.
+    """
     if isinstance(at, int):
         return at
     place = parse_place(at)
@@ -233,7 +244,7 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
     operands = [_resolve_operand(builder, operand) for operand in _named_operands(builder, parts.operands)]
     if not op.variadic:
-        # XLA counts the others when it knows their attributes.
+        # XLA counts the operands of the others after it has read their attributes.
         require_operand_count(op, len(operands))
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
@@ -255,7 +266,8 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
         builder.count_inferred(shape)
     if op.name == "constant":
         immediate = literal_at(shape, *parts.immediate)
-        # The shape of a literal is static, and so is the constant's, even if a dynamic one is written.
+        # The shape of a literal is static, and so is the shape of the constant, even if it is
+        # written as dynamic.
         shape = immediate.shape
     attributes = resolve_pending(builder, op, shape, attributes, {a.name: a.position for a in rest})
     if hidden is not None:
@@ -273,7 +285,10 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
 
 
 def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
-    """The definition of an opcode outside the table, and the wrapped one of async sugar. Raises Violation if strict."""
+    """Returns the definition of an opcode that is not in the table, and the opcode it wraps if any.
+
+    Only async sugar wraps an opcode. If strict, raises Violation for an unknown opcode.
+    """
     try:
         return desugared_op(parts.opcode, parts.position)
     except Violation as violation:
@@ -284,17 +299,17 @@ def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tu
 
 
 def needs_operands(op: OpDef) -> bool:
-    """Whether the checks of an opcode use more of its operands than the shapes."""
+    """Returns whether the checks of an opcode use more of its operands than their shapes."""
     return "async-start" in (op.name, op.update_of, op.done_of) or _ends_transfer(op)
 
 
 def _ends_transfer(op: OpDef) -> bool:
-    """Whether the opcode completes a transfer, and so must have the channel of its operand."""
+    """Returns whether the opcode completes a transfer, and must have the channel of its operand."""
     return op.done_of is not None and "channel_id" in op.attributes
 
 
 def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> None:
-    """Checks that the end of a transfer has the channel of its operand. Raises Violation."""
+    """Raises Violation unless the end of a transfer has the channel of its operand."""
     if "channel_id" not in before.op.attributes:
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
@@ -307,7 +322,7 @@ def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> 
 def _add_hidden_computation(
     builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Completes the computation that `wrapped_start` made, and adds it to the module."""
+    """Completes the computation made by `wrapped_start`, and adds it to the module."""
     root = hidden.root
     shape = _wrapped_shape(root)
     set_field(root, "shape", shape)
@@ -317,7 +332,11 @@ def _add_hidden_computation(
 
 
 def _wrapped_shape(root: Instruction) -> Shape:
-    """The result shape of a wrapped instruction, of which the start may have only the first parts. Raises Violation for what the parser refuses."""
+    """Returns the result shape of a wrapped instruction.
+
+    The start may have only its first parts. Raises Violation for everything that XLA's parser
+    rejects.
+    """
     if any(operand.shape is UNBOUND for operand in root.operands):
         return root.shape
     if root.op.infers and root.shape.is_tuple:
@@ -334,7 +353,10 @@ def _wrapped_shape(root: Instruction) -> Shape:
 
 
 def literal_at(shape: Shape, text: str, at: int) -> Any:
-    """Parses the literal in `text`, which starts at offset `at` of the source. Raises Violation."""
+    """Parses the literal in `text`, which starts at offset `at` in the source.
+
+    Raises Violation if it is invalid.
+    """
     try:
         return parse_literal(shape, text)
     except Violation as violation:

@@ -1,7 +1,8 @@
-"""The lexer that feeds Lark's automaton: contextual, with extra tokens that no terminal of the grammar can describe.
+"""Contextual lexer for Lark's automaton, with extra tokens that no terminal can describe.
 
-If the parser accepts a FAST_ token and the fast path recognizes the next lines, the lexer emits that one token for all of them. After
-the parser has shifted it, and so has reduced everything before it, the fast path builds the lines, and the lexer continues after them.
+If the parser accepts a FAST_ token and the fast path recognizes the next lines, the lexer emits
+this one token for all of them. Shifting the token makes the parser reduce everything before it.
+Then the fast path builds the lines, and the lexer continues after them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ __all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before",
 
 
 class Active(threading.local):
-    """The parse of this thread. Lark's lexer and callbacks are shared by all parses and find their state here."""
+    """The parse in this thread.
+
+    All parses share Lark's lexer and callbacks, which find their state here.
+    """
 
     session: LexerSession
 
@@ -41,10 +45,10 @@ _RAW_PIECE = re.compile(rf'"(?:[^"\\]++|\\.)*+"|(?P<comment>{COMMENT})|(?:[^\s{{
 
 
 class HloLexer(Lexer):
-    """A contextual lexer: in each parser state, only the terminals that the state accepts are tried, in Lark's order.
+    """A contextual lexer: in each parser state, it tries only accepted terminals, in Lark's order.
 
-    Lark's contextual lexer compiles an alternation for each set of accepted terminals, which takes longer than most parses. Here, each
-    terminal is compiled once, on first use.
+    Lark's own contextual lexer compiles an alternation for each set of accepted terminals, which
+    takes longer than most parses. This one compiles each terminal once, on first use.
     """
 
     def __init__(self, grammar: Grammar) -> None:
@@ -66,7 +70,8 @@ class HloLexer(Lexer):
                 ):
                     yield self._make_token(lexer_state, session, kind, counter.char_pos, counter.char_pos)
                     counter.char_pos, reopened = session.fast_path.consume(kind, text, counter.char_pos)
-                    # A message about something missing after these lines points to their end, not to the whitespace after it.
+                    # A message about something missing after these lines points to their end, not
+                    # to the whitespace after them.
                     session.token_end = _before_whitespace(text, counter.char_pos)
                     if reopened:
                         opening = self._make_token(lexer_state, session, "FAST_OPEN", counter.char_pos, counter.char_pos)
@@ -88,14 +93,20 @@ class HloLexer(Lexer):
             yield token
 
     def _fast_token_kind(self, fast_path: LineReader, text: str, position: int, special: frozenset[str], parser_state: Any) -> str | None:
-        """The FAST_ token for the next lines, if there is one and the parser shifts it: LALR states also list impossible lookaheads."""
+        """Returns the FAST_ token for the next lines, or None if the parser would not shift it.
+
+        The check is needed because LALR states also list impossible lookaheads.
+        """
         if len(special & _RUNS) > 1:
             special = frozenset(name for name in special if would_shift(parser_state, name))
         kind = fast_path.announce(text, position, special)
         return kind if kind is not None and would_shift(parser_state, kind) else None
 
     def _next_token(self, lexer_state: LexerState, position: int) -> Token | None:
-        """The next token in this parser state, None at the end of the text; raises UnexpectedCharacters if no accepted terminal matches."""
+        """Returns the next token in this parser state, or None at the end of the text.
+
+        Raises UnexpectedCharacters if no accepted terminal matches.
+        """
         counter, text = lexer_state.line_ctr, lexer_state.text.text
         start = skip_trivia(text, counter.char_pos)
         candidates = self.candidates.get(position)
@@ -114,7 +125,7 @@ class HloLexer(Lexer):
         raise UnexpectedCharacters(text, start, 1, start + 1, allowed=set(self.accepts[position]))
 
     def _candidates(self, position: int) -> list[tuple[str, Any]]:
-        """The terminals that a parser state accepts, with their compiled patterns."""
+        """Returns the terminals that a parser state accepts, with their compiled patterns."""
         candidates = []
         accepted = self.accepts[position]
         for name, pattern in self.terminals.items():
@@ -125,7 +136,7 @@ class HloLexer(Lexer):
         return candidates
 
     def _make_token(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
-        """Makes a token of text[start:end] and moves the lexer to its end."""
+        """Makes a token from text[start:end] and moves the lexer to its end."""
         counter = lexer_state.line_ctr
         token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
         token.end_pos = counter.char_pos = end
@@ -134,7 +145,10 @@ class HloLexer(Lexer):
         return token
 
     def _free_form_token(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
-        """A token of free text, if the parser shifts one here: a state may also list one as an impossible lookahead."""
+        """Returns a token of free text if the parser shifts one here, else None.
+
+        A state may also list such a token as an impossible lookahead.
+        """
         actions = parser_state.parse_conf.states[parser_state.position]
         kind = next((name for name in _FREE_FORM if name in special and actions[name][0] is Shift), None)
         if kind is None or (kind == "LITERAL_TEXT" and session.fast_path is None):
@@ -146,9 +160,10 @@ class HloLexer(Lexer):
 
 
 def would_shift(parser_state: Any, name: str) -> bool:
-    """Whether the parser would shift a token, after the reductions that come before."""
+    """Returns whether the parser would shift a token, after the reductions before it."""
     states, stack = parser_state.parse_conf.states, parser_state.state_stack
-    # The stack may be deep, so it is not copied: after the reductions it is its first `kept` states, then `pushed`.
+    # The stack may be deep, so it is not copied. After the reductions, it consists of its first
+    # `kept` states and `pushed`.
     kept = len(stack)
     pushed: list[int] = []
     while True:
@@ -165,14 +180,16 @@ def would_shift(parser_state: Any, name: str) -> bool:
 
 
 def _before_whitespace(text: str, end: int) -> int:
-    """`end` moved back over whitespace."""
+    """Returns `end`, moved back over whitespace."""
     while end > 0 and text[end - 1] in " \t\r\n":
         end -= 1
     return end
 
 
 def raw_value_end(text: str, start: int) -> int:
-    """The end of the value of an unknown attribute: the first comma, closing bracket, space or comment outside brackets.
+    """Returns the end of the value of an unknown attribute.
+
+    This is the first comma, closing bracket, space or comment outside brackets.
 
     >>> raw_value_end("{1, 2}, x=3", 0)
     6
@@ -205,7 +222,7 @@ _FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALU
 
 
 def shape_before(text: str, at: int) -> int:
-    """The start of the shape that ends at `at`; spaces between are skipped.
+    """Returns the start of the shape that ends at `at`, not counting spaces before `at`.
 
     >>> shape_before("add(f32[2,3]{1,0} p)", 18)
     4
@@ -228,7 +245,7 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """The start of an entry, by number, of the first list in braces after `at`; `at` itself when there is none.
+    """Returns the start of entry `number` of the first list in braces after `at`, or `at`.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28

@@ -1,4 +1,4 @@
-"""The parts of lines that the fast path reads, with how they are spelled; each distinct text is read once."""
+"""Reads the parts of lines for the fast path, and their spelling; each distinct text only once."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_
 
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
-# How a part of a line is spelled, as sets of bits: in another way, as the formatter leaves it, or, in addition, as the printer writes it.
+# The spelling of a part of a line, as a set of bits: neither of the following, already formatted,
+# or both formatted and as the printer writes it.
 OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
-# Shape, opcode, arity, attribute sets by text and whether each is pending, extra work, and how the text is spelled.
+# Shape, opcode, arity, attribute sets by text (and whether each is pending), extra work, spelling.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
 
 
 class LineParts:
-    """Reads parts of lines. Methods raise KeyError, NeedsGrammar, Violation or ValueError when the fast path cannot read a part.
+    """A reader of the parts of lines.
 
-    Values of parts that `known`, the parts of another text, has read are not read again.
+    Methods raise KeyError, NeedsGrammar, Violation or ValueError if the fast path cannot read a
+    part. Reuses the values of `known`, the parts of another text.
     """
 
     def __init__(self, builder: ModuleBuilder, session: ParseSession, known: LineParts | None = None) -> None:
         self.builder = builder
         self.patterns = patterns()
         self.segments = SegmentCache(session)
-        # In a text with index marks, they belong in long lists.
+        # In a text with index marks, long lists must have them to count as formatted.
         self.unmarked = OTHERWISE if INDEX_MARK in builder.source.text else FORMATTED
         self.heads: Memo[str, Head] = Memo(self._head)
         self.shape_spellings: Memo[str, int] = Memo(self._shape_spelling)
@@ -59,7 +61,10 @@ class LineParts:
             self.configs.update(known.configs)
 
     def close(self) -> None:
-        """Keeps the values that another parse can use, and nothing that refers to instructions or computations."""
+        """Drops everything that refers to instructions or computations.
+
+        Keeps the values that another parse can use.
+        """
         self.segments.close()
         self.heads.clear()
         self.attribute_memos.clear()
@@ -96,19 +101,22 @@ class LineParts:
         return attributes, has_pending(attributes) or not op.operand_defaults.keys().isdisjoint(attributes)
 
     def _marked_operands(self, references: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
-        """Operands with index marks between them, and how they are spelled."""
+        """Returns operands with index marks between them, and their spelling."""
         operand_names = self.patterns.index_mark.sub("", references).split(", %")
         operands = tuple([scope.names[name] for name in operand_names])
         return operands, PRINTED if marked_operands(operand_names) == f"%{references}" else OTHERWISE
 
     def resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet, spelling: int) -> tuple[AttributeSet, int]:
-        """The attributes with values that depend on the instruction, which may be printed in another way than the line spells them."""
+        """Resolves values that depend on the instruction; returns the attributes and the spelling.
+
+        The printer may write such values differently from the line.
+        """
         resolved = resolve_pending(self.builder, op, shape, attributes, {})
         is_same = resolved is attributes and op.operand_defaults.keys().isdisjoint(attributes)
         return resolved, spelling if is_same else spelling & FORMATTED
 
     def _operands(self, text: str, scope: Scope) -> tuple[tuple[Instruction, ...], int]:
-        """Operands that are written without percent signs or with their shapes, and how they are spelled."""
+        """Returns operands written without percent signs or with shapes, and their spelling."""
         if not scope.odd_names:
             try:
                 plain = tuple([scope.names[name] for name in text.split(", ")])
@@ -138,9 +146,10 @@ class LineParts:
         return tuple(operands), spelling
 
     def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
-        """Marks the instruction of a line as broken and returns True, if all that is wrong with it is an operand that is broken.
+        """Marks the instruction of a line as broken if its only fault is a broken operand.
 
-        The error of that operand has been reported, so this instruction needs no report.
+        Returns True in that case. The error in that operand has been reported, so this instruction
+        needs no report.
         """
         _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()
         if name in scope.names or name in self.patterns.reserved or (scope.odd_names and not percent):
@@ -153,14 +162,17 @@ class LineParts:
         except (KeyError, NeedsGrammar, Violation, ValueError):
             return False
         first = next((operand for operand in names if operand not in scope.names), None)
-        # An instruction that uses itself is another error.
+        # An instruction that uses itself is a different error.
         if first not in scope.broken or name in names:
             return False
         scope.broken.add(name)
         return True
 
     def _operand_names(self, text: str, scope: Scope) -> list[str]:
-        """The names of operands that may have shapes; the shapes of those that are defined are right."""
+        """Returns the names of operands that may have shapes.
+
+        Raises NeedsGrammar if the shape of a defined operand is wrong.
+        """
         names, at = [], 0
         while at < len(text):
             piece = self.patterns.typed_operand.match(text, at)
@@ -177,7 +189,10 @@ class LineParts:
     def other_operands(
         self, work: int, head: str, references: str | None, others: str, shape: Shape | None, scope: Scope
     ) -> tuple[tuple[Instruction, ...], Shape | None, Any, int]:
-        """Operands, shape, immediate and how these are spelled, for a line whose operands are not just names with percent signs."""
+        """Returns operands, shape, immediate and spelling of a line.
+
+        The operands are something other than plain names with percent signs.
+        """
         if references is not None:
             operands, spelling = self._marked_operands(references, scope)
             return operands, shape, None, spelling
@@ -197,7 +212,7 @@ class LineParts:
     def checked(
         self, head: str, attribute_text: str, shape: Shape | None, op: OpDef, operands: Sequence[Instruction], attributes: AttributeSet
     ) -> Shape:
-        """The checked or inferred shape; computed once for equal heads, attributes and operand shapes."""
+        """Returns the checked or inferred shape, cached by head, attributes and operand shapes."""
         if op.arity >= 0 and len(operands) != op.arity:
             raise NeedsGrammar
         # Shapes live as long as their instructions, so their ids are unique during this parse.
@@ -222,14 +237,17 @@ class LineParts:
 
 
 def prints_unread(op: OpDef) -> bool:
-    """Whether an opcode is printed with attributes that follow from its operands or result, even when the text does not have them."""
+    """Returns whether an opcode is printed with attributes that the text may lack.
+
+    Such attributes follow from its operands or result.
+    """
     return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 
 
 def _configuration(text: str) -> tuple[str | None, int]:
-    """The canonical text of a backend configuration at the end of a line, and how it is spelled.
+    """Returns the canonical text of a backend configuration at the end of a line, and its spelling.
 
-    Raises NeedsGrammar when the configuration ends earlier.
+    Raises NeedsGrammar if the configuration ends before the line does.
     """
     if text[0] != '"' and not is_raw_dict(text):
         raise NeedsGrammar

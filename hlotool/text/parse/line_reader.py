@@ -1,4 +1,4 @@
-"""The interface between the lexer and readers of whole lines."""
+"""Interface between the lexer and readers of whole lines."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ __all__ = ["LineReader", "NoLines"]
 
 
 class LineReader(ABC):
-    """Reads runs of whole lines in place of the lexer.
+    """A reader that reads runs of whole lines in place of the lexer.
 
-    `announce` says whether it can read the next lines, and `consume` reads them after the parser has shifted the announced token.
+    `announce` returns a token if it can read the next lines, and `consume` reads them after the
+    parser has shifted that token.
     """
 
     # Words that are names only after a percent sign.
@@ -18,15 +19,21 @@ class LineReader(ABC):
 
     @abstractmethod
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
-        """The FAST_ token to feed to the parser here, None when the lexer must make the next token. `accepted` are tokens of the state."""
+        """Returns the FAST_ token to feed to the parser here, or None.
+
+        If it is None, the lexer must make the next token. `accepted` are the tokens of the state.
+        """
 
     @abstractmethod
     def consume(self, kind: str, text: str, position: int) -> tuple[int, bool]:
-        """Reads the announced lines; returns the offset after them, and whether a computation is still open there."""
+        """Reads the announced lines.
+
+        Returns the offset after them, and whether a computation is still open there.
+        """
 
 
 class NoLines(LineReader):
-    """Reads no lines, so that the lexer makes every token."""
+    """A reader that reads no lines, so that the lexer makes every token."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         return None

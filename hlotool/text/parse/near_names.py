@@ -1,4 +1,4 @@
-"""Names of other languages for opcodes and element types of HLO, and what was probably meant by a misspelled one."""
+"""Suggests opcodes and element types for misspelled names and for names from other languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIALECTS = ("stablehlo.", "mhlo.", "chlo.", "hlo.", "xla.", "lax.", "jnp.", "np
 
 
 def _by_word(words: Mapping[str, str]) -> Mapping[str, str]:
-    """The name in HLO by each of the other words."""
+    """Returns a mapping from each of the other words to its HLO name."""
     return {word: name for name, others in words.items() for word in others.split()}
 
 
@@ -69,7 +69,7 @@ _OPCODES = _by_word(
         "compare": "equal less greater",
     }
 )
-"""Names in MLIR dialects, JAX, NumPy and PyTorch that are not similar to those in HLO, with hyphens."""
+"""Names in MLIR dialects, JAX, NumPy and PyTorch, with hyphens, that do not resemble HLO's."""
 
 _TYPES = _by_word(
     {
@@ -99,7 +99,7 @@ _TYPES = _by_word(
 
 
 def meant_opcode(word: str) -> str | None:
-    """The opcode that was probably meant by an unknown one.
+    """Returns the opcode that an unknown one probably means.
 
     >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zzzz")
     ('dot', 'parameter', None)
@@ -115,14 +115,14 @@ def opcode_hint(word: str) -> str:
     """Returns the hint for an unknown opcode.
 
     >>> opcode_hint("paramter"), opcode_hint("zzzz")
-    ("did you mean 'parameter'?", 'XLA has no such opcode; an instruction of another compiler can be written as a custom-call')
+    ("did you mean 'parameter'?", 'XLA has no such opcode; write an instruction of another compiler as a custom-call')
     """
     meant = meant_opcode(word)
-    return f"did you mean '{meant}'?" if meant else "XLA has no such opcode; an instruction of another compiler can be written as a custom-call"
+    return f"did you mean '{meant}'?" if meant else "XLA has no such opcode; write an instruction of another compiler as a custom-call"
 
 
 def meant_type(word: str) -> str | None:
-    """The element type that was probably meant by an unknown one.
+    """Returns the element type that an unknown one probably means.
 
     >>> meant_type("float32"), meant_type("F32"), meant_type("f23"), meant_type("zork")
     ('f32', 'f32', 'f32', None)

@@ -1,6 +1,7 @@
-"""What a text is that does not begin like HLO: MLIR, a program, JSON, a report of XLA, bytes.
+"""Recognizes text that is not HLO: MLIR, programs, JSON, XLA's reports, binary data.
 
-A row of the table is a format with the expression that recognizes its beginning. A text that begins with HloModule is never looked at.
+A row of the table is a format with the regular expression for its beginning. Text that begins with
+HloModule is never examined.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ __all__ = ["OtherFormat", "describe_other_format", "is_dumped_beside"]
 
 _FROM_JAX = 'print HLO instead; in JAX: jax.jit(f).lower(x).as_text(dialect="hlo")'
 _DUMP = "dump HLO as text, with XLA_FLAGS=--xla_dump_to=FOLDER --xla_dump_hlo_as_text"
-_DUMPED_BESIDE = "the folder of the dump also has the module, in a file whose name ends with optimizations.txt"
+_DUMPED_BESIDE = "the dump folder also contains the module, in a file whose name ends with optimizations.txt"
 
 
 class OtherFormat(NamedTuple):
-    """A format that is not HLO: what it is called, how texts of it begin, and how to get HLO instead."""
+    """A format other than HLO: its name, a pattern for its beginning, and a hint how to get HLO."""
 
     name: str
     beginning: re.Pattern[str]
@@ -27,7 +28,8 @@ def _row(name: str, beginning: str, hint: str) -> OtherFormat:
     return OtherFormat(name, re.compile(beginning), hint)
 
 
-# What follows the brace of a computation: an instruction, whose shape or opcode has a bracket.
+# The text after the opening brace of a computation: an instruction, whose shape or opcode has a
+# bracket.
 _HLO_BODY = r"\s*+(?://|/\*|ROOT[ \t]|[\w.%\-]++[ \t]*+=\s*+(?:\(|[a-z][a-z0-9\-]*+[\[(]))"
 
 _FORMATS = (
@@ -51,16 +53,16 @@ _FORMATS = (
     _row("HTML or XML", r"<(?:!DOCTYPE|!--|\?xml|html|svg|[a-z]+[ >])", _DUMP),
     _row("LLVM IR", r"; ModuleID =|source_filename = \"|target (?:datalayout|triple) = \"", _DUMPED_BESIDE),
     _row("PTX", r"\.version[ \t]+\d", _DUMPED_BESIDE),
-    _row("a graph for Graphviz", rf"(?:strict[ \t]+)?digraph(?:[ \t]++[\w\"][^\n{{]*+)?\s*+\{{(?!{_HLO_BODY})", _DUMPED_BESIDE),
-    _row("a buffer assignment of XLA", r"BufferAssignment:", _DUMPED_BESIDE),
-    _row("a memory report of XLA", r"Total bytes used:|Memory Space: |HloLiveRange[ \t]*\(max\b|Allocated buffers:", _DUMPED_BESIDE),
+    _row("a Graphviz graph", rf"(?:strict[ \t]+)?digraph(?:[ \t]++[\w\"][^\n{{]*+)?\s*+\{{(?!{_HLO_BODY})", _DUMPED_BESIDE),
+    _row("an XLA buffer assignment", r"BufferAssignment:", _DUMPED_BESIDE),
+    _row("an XLA memory report", r"Total bytes used:|Memory Space: |HloLiveRange[ \t]*\(max\b|Allocated buffers:", _DUMPED_BESIDE),
     _row(
-        "a protocol buffer in text form",
+        "a protocol buffer in text format",
         r"(?:hlo_module|computations|node|hlo)[ \t]*:?[ \t]*\{\s*(?:name|id|hlo_module|computations|op|attr)[ \t]*[:{]|name: \"",
         _DUMP,
     ),
-    _row("a diff", r"diff --git |--- [^\n]*\n\+\+\+ |Index: ", "apply it to a file, or take out the signs at the beginning of lines"),
-    _row("an error message of Python", r"Traceback \(most recent call last\)", _DUMP),
+    _row("a diff", r"diff --git |--- [^\n]*\n\+\+\+ |Index: ", "apply it to a file, or remove the signs at the beginnings of lines"),
+    _row("a Python error message", r"Traceback \(most recent call last\)", _DUMP),
     _row("a zip archive", r"PK[\x03\x05]", "unpack it first"),
 )
 _COMMENTS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
@@ -72,9 +74,10 @@ _BINARY = OtherFormat("binary data, perhaps a serialized module", _BYTES, _DUMP)
 
 
 def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherFormat | None:
-    """The format of a text that does not begin with HloModule, None if it may be HLO.
+    """Returns the format of a text that does not begin with HloModule, or None if it may be HLO.
 
-    Comments and metadata of HLO may have bytes that are not UTF-8, so `may_be_binary` is False if the text begins like a computation.
+    Comments and metadata of HLO may have bytes that are not UTF-8, so `may_be_binary` is False if
+    the text begins like a computation.
 
     >>> describe_other_format("module @jit_f attributes {mhlo.num_partitions = 1 : i32} {").name
     'MLIR, such as StableHLO'
@@ -90,7 +93,7 @@ def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherForm
 
 
 def is_dumped_beside(text: str) -> bool:
-    """Whether a text is a report or generated code that XLA writes next to dumps of modules.
+    """Returns whether a text is a report or generated code that XLA writes next to module dumps.
 
     >>> is_dumped_beside("BufferAssignment:"), is_dumped_beside("import jax")
     (True, False)

@@ -1,4 +1,4 @@
-"""Entry points of the parser: find the form of a text, parse it, and raise ParseError with all its errors."""
+"""Entry points of the parser: detect the form of a text, parse it, and raise all errors at once."""
 
 from __future__ import annotations
 
@@ -35,23 +35,25 @@ __all__ = [
     "read_source",
 ]
 
-# XLA's own test: the first token is HloModule or ENTRY, or the second is a brace.
+# The same test as XLA's: the first token is HloModule or ENTRY, or the second is a brace.
 _MODULE = re.compile(rf"{TRIVIA}HloModule(?![A-Za-z0-9_.\-:=])")
 _HEADERLESS = re.compile(rf"{TRIVIA}(?:ENTRY(?![A-Za-z0-9_.\-:=])|%?[A-Za-z_][A-Za-z0-9_.\-]*+:?{TRIVIA}\{{)")
 _SEPARATOR = re.compile(r"^// -----[^\n]*(?:\n|\Z)", re.MULTILINE)
-# Surrogates that no encoding produces; the others are surrogate escapes of bytes that are not UTF-8.
+# Surrogates that decoding never produces. The others are surrogate escapes of bytes that are not
+# UTF-8.
 _LONE_SURROGATE = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 # The prefix that glog, Abseil or TensorFlow writes before each line of a dump in a log.
 _LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+: [IWEF](?: +\d+)?) +[^\]\s]+:\d+\] ?", re.MULTILINE)
 
 
 def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Module:
-    """Parses a text that holds one module.
+    """Parses text that contains one module.
 
-    Bytes are decoded as UTF-8. Raises ParseError when XLA would refuse the text; its `diagnostics` list all errors, and no other
-    exception is raised. With `strict=False`, unknown opcodes and attributes are kept, any text gives a module, and all diagnostics are
-    in `module.diagnostics`. With `legacy=True`, spellings that XLA wrote in earlier years are read, too; `module.diagnostics` has a
-    warning for each.
+    Bytes are decoded as UTF-8. Raises ParseError if XLA would reject the text; its `diagnostics`
+    list all errors. No other exception is raised. With `strict=False`, unknown opcodes and
+    attributes are kept, any text yields a module, and all diagnostics are in `module.diagnostics`.
+    With `legacy=True`, old spellings that earlier versions of XLA wrote are accepted, too;
+    `module.diagnostics` has a warning for each.
 
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
@@ -62,7 +64,7 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True,
 def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: bool = False) -> Module:
     """Parses a file, which may be compressed with gzip, xz or Zstandard (needs the extra `zstd`).
 
-    Raises ParseError like `parse`, and HlotoolError when the file cannot be read.
+    Raises ParseError like `parse`, and HlotoolError if the file cannot be read.
     """
     # Importing the decompressors takes longer than a small parse.
     read_text = import_module("hlotool.text.source.files").read_text
@@ -70,9 +72,10 @@ def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: boo
 
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> list[Module]:
-    """Parses a text of several modules separated by lines `// -----`. Line numbers count from the start of the whole text.
+    """Parses text with several modules separated by lines `// -----`.
 
-    Raises ParseError with the errors of all modules.
+    Line numbers count from the start of the whole text. Raises ParseError with the errors of all
+    modules.
 
     >>> [module.name for module in parse_all("a { ROOT p = f32[] parameter(0) }\\n// -----\\nb { ROOT p = f32[] parameter(0) }")]
     ['module_a', 'module_b']
@@ -90,7 +93,10 @@ def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = T
 
 
 def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Iterator[Module | ParseError]:
-    """Like `parse_all`, one module at a time; a module that does not parse gives its ParseError, and the next ones are still parsed."""
+    """Yields the modules of a text like `parse_all`, one at a time.
+
+    Yields a ParseError for a module that does not parse, and continues with the next one.
+    """
     for part in parts_of(decoded(text), filename):
         if part.is_separator:
             continue
@@ -101,7 +107,10 @@ def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = 
 
 
 class Part(NamedTuple):
-    """One module of a text with several, or a separator: a line `// -----`, or whitespace next to one. `start` is its offset."""
+    """One module of a text with several modules, or a separator; `start` is its offset.
+
+    A separator is a line `// -----`, or whitespace next to one.
+    """
 
     source: Source
     start: int
@@ -109,7 +118,9 @@ class Part(NamedTuple):
 
 
 def parts_of(whole: str, filename: str) -> list[Part]:
-    """All parts of a text in order; concatenated, they are the text again. Each source knows the number of its first line.
+    """Splits a text into parts, whose concatenation is the text.
+
+    Each source has the line number of its start.
 
     >>> [part.source.text for part in parts_of("HloModule a\\n// -----\\nHloModule b\\n", "<string>")]
     ['HloModule a\\n', '// -----\\n', 'HloModule b\\n']
@@ -130,20 +141,21 @@ def parts_of(whole: str, filename: str) -> list[Part]:
 
 
 def parse_source(source: Source, *, strict: bool = True, legacy: bool = False, fast_path: bool = True) -> Module:
-    """Like `parse`; with `fast_path=False` the grammar path reads the whole text."""
+    """Parses a source like `parse`; with `fast_path=False`, uses only the grammar path."""
     return read_source(source, strict=strict, legacy=legacy, fast_path=fast_path)[0]
 
 
 def read_source(
     source: Source, *, strict: bool = True, legacy: bool = False, fast_path: bool = True, known: FastPath | None = None
 ) -> tuple[Module, FastPath | None]:
-    """Like `parse_source`, but also returns the fast path, whose caches hold the values of the text's parts.
+    """Parses a source like `parse_source`, and also returns the fast path.
 
-    `known` is the fast path of another parse, of a similar text, whose values are used again.
+    The caches of the fast path hold the values of the text's parts. `known` is the fast path of the
+    parse of a similar text, whose values are reused.
     """
     warnings: list[Diagnostic] = []
     if legacy:
-        # Imported on use: most texts are of today.
+        # Imported on use, because most texts have no old spellings.
         source, warnings = import_module("hlotool.text.legacy.rewrite").modernized(source)
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
@@ -161,7 +173,7 @@ def read_source(
             parse_with_recovery(session, form, MAX_DIAGNOSTICS)
         if path is not None and path.adoption is not None:
             if builder.has_clashes and path.adoption.taken:
-                # Computations are renamed, but those of another module must not be.
+                # Computations will be renamed, but those of another module must not be.
                 return read_source(source, strict=strict, fast_path=fast_path)
             path.adoption = None
         module = builder.finish(len(source.text))
@@ -179,7 +191,7 @@ def read_source(
 
 
 def _refuse(session: ParseSession, message: str, hint: str) -> None:
-    """Reports that a text is no HLO; its module is empty."""
+    """Reports that a text is not HLO; its module is empty."""
     builder = session.builder
     builder.open_computation(None, 0, is_entry=True)
     builder.report("S049", 0, message, hint)
@@ -187,7 +199,7 @@ def _refuse(session: ParseSession, message: str, hint: str) -> None:
 
 
 def form_of(text: str) -> str:
-    """The start rule of the grammar for a whole text: `module`, `headerless` or `single_instruction`.
+    """Returns the start rule for a whole text: `module`, `headerless` or `single_instruction`.
 
     >>> [form_of(text) for text in ("HloModule m", "ENTRY e {", "f32[2] negate(f32[2] p)")]
     ['module', 'headerless', 'single_instruction']
@@ -198,7 +210,7 @@ def form_of(text: str) -> str:
 
 
 def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
-    """Reports recovery modules of an origin recovery table that do not parse: the printer parses them, too."""
+    """Reports modules in an origin recovery table that do not parse, as the printer parses them."""
     for row in builder.module.attributes.get("origin_recovery_table", ()):
         if row.module is None:
             continue
@@ -211,21 +223,28 @@ def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
 
 
 def _parse_single_instruction(session: ParseSession) -> None:
-    """Parses a text that is a single instruction; like XLA, wraps it in a scheduled module and a computation, both called `_`."""
+    """Parses text that is a single instruction.
+
+    Like XLA, wraps it in a scheduled module and a computation, both called `_`.
+    """
     builder = session.builder
     builder.single_instruction = True
     builder.open_computation(None, 0, is_entry=True)
     builder.module.attributes["is_scheduled"] = True
     parse_with_recovery(session, "single_instruction", MAX_DIAGNOSTICS)
     if builder.scopes:
-        # Inline bodies are called `_` too, and come first.
+        # Inline bodies are called `_`, too, and come first.
         builder.close_computation(len(session.text), len(session.text), inline=True)
     if not builder.has_errors and builder.module.computations:
         _name_entry_first(builder.module)
 
 
 def _name_entry_first(module: Module) -> None:
-    """Renames as XLA does: the instruction's computation is named before inline bodies, and the entry layout loses its layouts."""
+    """Renames computations and instructions as XLA does.
+
+    The instruction's computation is named before inline bodies, and the entry layout loses its
+    layouts.
+    """
     entry = module.computations[-1]
     for computation in module.computations:
         computation.name = "_" if computation not in module.hidden else computation.name
@@ -240,7 +259,7 @@ def _name_entry_first(module: Module) -> None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decodes a text like `as_text`; log prefixes become spaces.
+    """Decodes text like `as_text`; log prefixes become spaces.
 
     >>> decoded("\\ufeffHloModule m".encode())
     'HloModule m'
@@ -253,7 +272,7 @@ def decoded(text: str | bytes) -> str:
 
 
 def as_text(text: str | bytes) -> str:
-    """Decodes a text: UTF-8 (other bytes become surrogate escapes), without byte-order mark."""
+    """Decodes UTF-8 (other bytes become surrogate escapes) and removes the byte-order mark."""
     if isinstance(text, bytes | bytearray):
         text = bytes(text).decode("utf-8", "surrogateescape")
     elif not text.isascii():
@@ -262,7 +281,7 @@ def as_text(text: str | bytes) -> str:
 
 
 def has_log_prefixes(text: str) -> bool:
-    """Whether the lines of a text begin with log prefixes, which `decoded` removes."""
+    """Returns whether the lines of a text begin with log prefixes, which `decoded` removes."""
     return _LOG_PREFIX.match(text) is not None
 
 

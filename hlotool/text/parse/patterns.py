@@ -1,8 +1,9 @@
 """Regular expressions of the fast path, composed from the grammar's terminals.
 
-They recognize text that is spelled the way XLA prints it, one line at a time. Patterns of parts (a shape, a list of values) only find
-where a part ends; a start rule of the grammar then reads it, once for each distinct text. All patterns are possessive and have no nested
-repetitions that could backtrack, so that a line that does not match fails in one pass. Each is compiled on first use.
+They recognize text that is spelled the way XLA prints it, one line at a time. Patterns for parts (a
+shape, a list of values) only find the end of a part; a start rule of the grammar then reads it,
+once for each distinct text. All patterns are possessive and have no nested repetitions that could
+backtrack, so that a line that does not match fails in one pass. Each is compiled on first use.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _COMMENT = r"(?://[^\r\n]*+)?+"
 # A line ends an instruction unless the next token is the comma of a further attribute.
 _NO_COMMA = rf"(?:\n|\Z)(?!{TRIVIA},)"
 _LINE_END = rf"{_SPACE}{_COMMENT}\r?+{_NO_COMMA}"
-# What may follow a value: the next attribute or the end of the line.
+# The text that may follow a value: the next attribute or the end of the line.
 _NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
@@ -66,7 +67,7 @@ _TABLES = (
 )
 
 
-# Patterns that every dump needs; the others are compiled on first use.
+# Patterns that every dump needs. The others are compiled on first use.
 _COMMON_PATTERNS = "space header line computation parameter close attribute simple_name integer integers plain_array shape_piece entry_layout".split()
 
 
@@ -85,9 +86,13 @@ class Patterns:
 
     @cached_property
     def line(self) -> re.Pattern[str]:
-        """An instruction on its line. Groups: indentation, ROOT, percent sign, name, head (shape and opcode), operands without the first percent
-        sign or else operands of any other form, attributes, metadata, backend configuration, trailing spaces and comment."""
-        # A comment may contain a parenthesis, so of all comments only XLA's index marks are read here.
+        """An instruction on its line.
+
+        Groups: indentation, ROOT, percent sign, name, head (shape and opcode), operands without the
+        first percent sign, or else operands of any other form, attributes, metadata, backend
+        configuration, trailing spaces and comment.
+        """
+        # A comment may contain a parenthesis, so the only comments read here are XLA's index marks.
         others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
         return re.compile(rf"({_SPACE})(ROOT )?+(%?+)((?!__){self._word}) = ({_HEAD})\((?:%([^()\n]*+)(?=\))|({others}))\){self._tail}")
 
@@ -101,7 +106,7 @@ class Patterns:
 
     @cached_property
     def operand_names(self) -> re.Pattern[str]:
-        """Operands that are all names, or the number of a parameter; the first name has no percent sign."""
+        """A list of operand names, the first without a percent sign, or a parameter's number."""
         return re.compile(rf"(?:[A-Za-z0-9_.\-]++(?:, %?+{self._word})*+)?+")
 
     @cached_property
@@ -142,7 +147,7 @@ class Patterns:
 
     @cached_property
     def word(self) -> re.Pattern[str]:
-        """A value of one token, whatever its kind."""
+        """A value of one token, of any kind."""
         return re.compile(r"%?+[A-Za-z0-9_.\-]++")
 
     @cached_property
@@ -180,7 +185,7 @@ class Patterns:
 
     @cached_property
     def reserved(self) -> frozenset[str]:
-        """Keywords and element types, read from the grammar: words that are names only after a percent sign."""
+        """Keywords and element types of the grammar, which are names only after a percent sign."""
         words = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
         assert words is not None, "IDENT begins with the words that it excludes"
         return frozenset(words[1].split("|"))
@@ -188,5 +193,5 @@ class Patterns:
 
 @lru_cache(maxsize=1)
 def patterns() -> Patterns:
-    """The patterns of this process, created on first use."""
+    """Returns the patterns of this process; creates them on first use."""
     return Patterns()

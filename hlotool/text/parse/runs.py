@@ -1,4 +1,4 @@
-"""Reads runs of lines by regular expressions, for the parser's fast path and the formatter.
+"""Reads runs of lines with regular expressions, for the parser's fast path and the formatter.
 
 Decides where a run can begin; subclasses read the lines.
 """
@@ -25,7 +25,7 @@ class RunReader(LineReader):
 
     @abstractmethod
     def _read_header(self, text: str, position: int) -> bool:
-        """Reads the header of a module and keeps it for `_take_header`; False when it is left to the grammar."""
+        """Reads a module's header for `_take_header`; returns False if it needs the grammar."""
 
     @abstractmethod
     def _take_header(self) -> int:
@@ -33,18 +33,22 @@ class RunReader(LineReader):
 
     @abstractmethod
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
-        """Consumes computations; returns the offset after them, and whether the last one is still open there."""
+        """Consumes computations.
+
+        Returns the offset after them, and whether the last one is still open there.
+        """
 
     @abstractmethod
     def _run(self, text: str, position: int) -> int:
-        """Consumes instructions and returns the offset after the last one, or `position` if there is none."""
+        """Consumes instructions; returns the offset after the last one, `position` if none."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         if "FAST_HEADER" in accepted:
             return "FAST_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
         if start and "\n" not in text[position:start]:
-            # Only at the start of a line: tried at every word of a long line, the pattern would take quadratic time.
+            # Tried only at the start of a line. At every word of a long line, the pattern would
+            # take quadratic time.
             return None
         if "FAST_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):

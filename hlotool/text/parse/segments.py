@@ -1,6 +1,7 @@
-"""Values of the parts of lines: shapes, attribute values, attribute lists. Each distinct text is parsed once.
+"""Values of the parts of lines: shapes, attribute values, attribute lists.
 
-Simple forms are converted directly, all others by the grammar's start rules.
+Each distinct text is parsed once. Simple forms are converted directly, all others by the grammar's
+start rules.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _CALLED = frozenset({"called_computation", "called_computations"})
 
 
 class NeedsGrammar(Exception):
-    """Raised where the fast path cannot read a text; the grammar path then reads it or reports an error."""
+    """Raised if the fast path cannot read a text; the grammar path reads it or reports an error."""
 
 
 class SegmentCache:
-    """Values by text, for one parse."""
+    """A cache of values by text, for one parse."""
 
     def __init__(self, session: ParseSession) -> None:
         self.session = session
@@ -57,12 +58,12 @@ class SegmentCache:
         }
 
     def adopt(self, other: SegmentCache) -> None:
-        """Takes over the values of another parse, except those that refer to parts of its module."""
+        """Copies the values of another parse, except those that refer to parts of its module."""
         self.shapes.update(other.shapes)
         self.values.update({key: value for key, value in other.values.items() if key[0] not in _CALLED})
 
     def close(self) -> None:
-        """Keeps the values only."""
+        """Drops everything but the values."""
         self.shapes.close()
         self._direct.clear()
         self.session.fast_path = None
@@ -87,7 +88,7 @@ class SegmentCache:
         return self._read("shape", text)  # type: ignore[no-any-return]
 
     def _shape_list(self, text: str) -> list[Shape]:
-        """The shapes of a list separated by `, ` and index marks."""
+        """Returns the shapes of a list separated by `, ` and index marks."""
         shapes, elements, match, at = self.shapes, [], self.patterns.shape_piece.match, 0
         while at < len(text):
             piece = match(text, at)
@@ -100,7 +101,10 @@ class SegmentCache:
     # ---- values -------------------------------------------------------------------------------------------------------
 
     def value(self, rule: str, text: str) -> Any:
-        """The value of `text` by a start rule of the grammar. Raises NeedsGrammar when the text has no value by this rule."""
+        """Returns the value of `text` by a start rule of the grammar.
+
+        Raises NeedsGrammar if the text has no value by this rule.
+        """
         key = (rule, text)
         try:
             return self.values[key]
@@ -174,7 +178,10 @@ class SegmentCache:
     # ---- attribute lists ----------------------------------------------------------------------------------------------
 
     def attributes(self, op: OpDef, text: str) -> AttributeSet:
-        """The attributes of an opcode in the form `, name=value, name=value`. Raises NeedsGrammar or Violation."""
+        """Returns the attributes of an opcode, written as `, name=value, name=value`.
+
+        Raises NeedsGrammar or Violation if it cannot read them.
+        """
         items = []
         for match in self.patterns.attribute.finditer(text):
             name = match[1][:-1]

@@ -1,4 +1,4 @@
-"""The state of one parse, which Lark's lexer and callbacks share."""
+"""State of one parse, shared by Lark's lexer and callbacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ __all__ = ["LexerSession", "ParseSession", "attribute_tokens"]
 
 @lru_cache(maxsize=1)
 def attribute_tokens() -> dict[str, str]:
-    """The token of each known attribute name, which tells its kind of value to the grammar: `dimensions` -> KEY_INTS."""
+    """Returns the token of each known attribute name, such as KEY_INTS for `dimensions`.
+
+    The token determines the kind of value that the grammar expects.
+    """
     # Not a global dictionary, which another thread could read before it is complete.
     tokens: dict[str, str] = {}
     tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
@@ -29,7 +32,7 @@ def attribute_tokens() -> dict[str, str]:
 
 
 class _TokenOfRule(dict[str, str]):
-    """Tokens by the rule of the value: `KEY_` and the name of the rule, with a few shorter exceptions."""
+    """A mapping from a value's rule to its token: `KEY_` and the rule's name, or a shorter name."""
 
     def __missing__(self, rule: str) -> str:
         return "KEY_" + rule.upper()
@@ -42,7 +45,10 @@ _TOKEN_OF_RULE = _TokenOfRule(
 
 
 class LexerSession:
-    """The lexer's part of the state: the text, and the ends of the last two tokens, `token_end` and `previous_end`."""
+    """The lexer's part of the state: the text, and the ends of the last two tokens.
+
+    `token_end` is the end of the last token, `previous_end` of the one before it.
+    """
 
     __slots__ = ("attribute_tokens", "fast_path", "previous_end", "text", "token_end")
 

@@ -1,1 +1,1 @@
-"""The printer: the lossless print, XLA's own print, and all options of both."""
+"""Printer: lossless output, XLA's own output, and all options for both."""

@@ -1,4 +1,4 @@
-"""Prints one instruction under any print options."""
+"""Prints one instruction with any print options."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermos
 
 __all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_wrapper", "typed_literal_text"]
 
-# XLA parses these and drops them, after which its own print may not parse.
+# XLA parses and then drops attributes of these kinds, after which its own output may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-# A field that XLA always has had, and leaves out where it is empty, by a regular expression.
+# A field of backend configurations that XLA, too, removes with a regular expression if it is empty.
 _QUEUES = '"wait_on_operation_queues"'
 _EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
@@ -36,16 +36,17 @@ _MAX_ESSENTIAL_ELEMENTS = 500_000
 
 
 class OwnNames(dict[Any, str]):
-    """The own name of each instruction and computation."""
+    """A mapping of each instruction and computation to its own name."""
 
     def __missing__(self, node: Instruction | Computation) -> str:
         return node.name
 
 
 class InstructionWriter:
-    """Prints the instructions of one module.
+    """A printer of the instructions of one module.
 
-    `names` and `computation_names` are the names in this print; `body` prints a called computation at an indentation level.
+    `names` and `computation_names` are the names to print; `body` prints a called computation at an
+    indentation level.
     """
 
     def __init__(
@@ -72,14 +73,18 @@ class InstructionWriter:
             full_replica_groups=options.print_full_replica_group_list,
             without_subaxes=options.print_replica_groups_without_subaxes,
         )
-        # Canonical names, `tmp_0`, of the instructions of the current computation.
+        # Canonical names (`tmp_0`) of the instructions of the current computation.
         self.canonical: dict[Instruction, str] = {}
-        # The get-tuple-elements of the current computation that are printed as a suffix of an operand, `t#1`.
+        # The get-tuple-elements of the current computation that are printed as operand suffixes
+        # (`t#1`).
         self.compacted: dict[Instruction, tuple[Instruction, str]] = {}
 
     @classmethod
     def with_own_names(cls, module: Module, options: PrintOptions, names: dict[Instruction, str] | None = None) -> InstructionWriter:
-        """A writer that leaves names as they are, except for those in `names`, and does not print called computations."""
+        """Returns a writer that keeps all names except those in `names`.
+
+        It does not print called computations.
+        """
         return cls(module, options, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
 
     # ---- names and shapes ---------------------------------------------------------------------------------------------
@@ -102,7 +107,7 @@ class InstructionWriter:
     # ---- the line -----------------------------------------------------------------------------------------------------
 
     def write(self, x: Instruction, *, is_root: bool, level: int) -> str:
-        """`%name = shape opcode(operands), attributes`, without indentation and line end."""
+        """Returns `%name = shape opcode(operands), attributes`, without indent and line end."""
         sugared = self.sugared(x)
         parts = ["ROOT " if is_root else "", self.name(x), " = "]
         if self.options.print_result_shape:
@@ -118,11 +123,15 @@ class InstructionWriter:
         return "".join(parts)
 
     def attributes_of(self, x: Instruction, *, level: int = 0, skip_called: bool = False) -> list[str]:
-        """All attributes of an instruction as `, name=value`, in XLA's order."""
+        """Returns all attributes of an instruction as `, name=value`, in XLA's order."""
         return self._attributes(x.op, x, level, skip_called=skip_called) + self._common(x)
 
     def sugared(self, x: Instruction) -> Instruction | None:
-        """The wrapped instruction, if an async operation is printed as `X-start`, `X-update` or `X-done`."""
+        """Returns the wrapped instruction of an async operation printed with syntactic sugar.
+
+        Such an operation is printed as `X-start`, `X-update` or `X-done`. Returns None for all
+        others.
+        """
         if not x.op.name.startswith("async-") or not self.options.syntax_sugar_async_ops or not x.called:
             return None
         called = x.called[0]
@@ -163,7 +172,7 @@ class InstructionWriter:
     # ---- attributes ---------------------------------------------------------------------------------------------------
 
     def _attributes(self, op: OpDef, x: Instruction, level: int, *, skip_called: bool = False) -> list[str]:
-        """The opcode's own attributes, in the order of its declaration."""
+        """Returns the opcode's own attributes, in the order of its declaration."""
         parts = []
         for name, spec in op.attributes.items():
             forgotten = spec.kind in DROPPED_KINDS and not self.options.lossless
@@ -177,7 +186,7 @@ class InstructionWriter:
         return parts
 
     def _attribute(self, op: OpDef, x: Instruction, name: str, spec: AttributeSpec, level: int) -> str | None:
-        """The text of an attribute's value, None if the attribute is not printed."""
+        """Returns the text of an attribute's value, or None if the attribute is not printed."""
         default = spec.default
         if name in op.operand_defaults:
             default = op.operand_defaults[name](tuple(operand.shape for operand in x.operands))
@@ -211,7 +220,11 @@ class InstructionWriter:
         return texts[0] if kind == "Computation" else CODECS[kind].write(tuple(texts), self.style)
 
     def _sugared_attributes(self, x: Instruction, wrapped: Instruction, level: int) -> list[str]:
-        """The attributes of a sugared start: its thread, those of the wrapped instruction, then the start's other attributes."""
+        """Returns the attributes of a start printed with syntactic sugar.
+
+        These are its thread, the attributes of the wrapped instruction, and the start's other
+        attributes.
+        """
         parts = []
         thread = x.called[0].execution_thread
         if thread != "main":
@@ -235,7 +248,7 @@ class InstructionWriter:
     # ---- common attributes --------------------------------------------------------------------------------------------
 
     def common_attributes(self, op: OpDef, attributes: AttributeSet) -> list[str]:
-        """The attributes between the opcode's own ones and the metadata."""
+        """Returns the attributes between the opcode's own attributes and the metadata."""
         parts: list[str] = []
         for name in _COMMON_IN_ORDER:
             parts += self._common_attribute(attributes, name)
@@ -249,7 +262,11 @@ class InstructionWriter:
         return parts
 
     def _undeclared_attribute(self, name: str, value: Any) -> str:
-        """The value of an attribute that the opcode does not declare: printed as for other opcodes that do, raw text if there are none."""
+        """Returns the value of an attribute that the opcode does not declare.
+
+        It is printed as for other opcodes that declare the attribute, or as raw text if there are
+        none.
+        """
         kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
         if kind in CALLED_KINDS and not isinstance(value, Raw):
             names = tuple(self.computation_name(c) for c in (value if isinstance(value, tuple) else (value,)))
@@ -288,7 +305,7 @@ class InstructionWriter:
         return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
-        """The metadata to print for a metadata text of the module, None if there is nothing to print."""
+        """Returns the metadata to print for a metadata text of the module, or None."""
         options = self.options
         if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
             return text
@@ -305,7 +322,7 @@ class InstructionWriter:
         return value.text if value.is_printed_by_xla else None
 
     def _inlined(self, value: Metadata) -> Metadata:
-        """The metadata with the file and line of its innermost stack frame in place of the frame's number."""
+        """Replaces the number of a stack frame by the file and line of the innermost frame."""
         frame = innermost_location(self.module.stack_tables, value.stack_frame_id)
         if frame is None:
             return replace(value, stack_frame_id=0)
@@ -318,7 +335,7 @@ class InstructionWriter:
             shown = _EMPTY_QUEUES.sub("", value) if _QUEUES in value else value
             text = text if shown is text else printed_string(shown)
         if self.options.sort_backend_config and text.startswith("{"):
-            # Imported here, because json adds 2 ms to every start and few prints sort.
+            # Imported on use, because json adds 2 ms to the startup time and few callers sort.
             json = import_module("json")
             try:
                 return str(json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")))
@@ -328,7 +345,10 @@ class InstructionWriter:
 
 
 def as_written(module: Module, x: Instruction) -> Instruction:
-    """The instruction with the annotations that its text has, if the parser has replaced them as XLA does."""
+    """Returns an instruction with the annotations of its text.
+
+    The parser may have replaced these, as XLA does.
+    """
     written = module.notes.written(x)
     if written is None:
         return x
@@ -338,12 +358,15 @@ def as_written(module: Module, x: Instruction) -> Instruction:
 
 
 def is_wrapper(computation: Computation) -> bool:
-    """Whether a computation has only parameters and a root, so that async sugar can replace it."""
+    """Returns whether a computation has only parameters and a root.
+
+    Async sugar can replace such a computation.
+    """
     return all(x.op.name == "parameter" or x is computation.root for x in computation.instructions)
 
 
 def typed_literal_text(literal: Literal) -> str:
-    """The lossless text of a `literal=` attribute: each array after its shape."""
+    """Returns the lossless text of a `literal=` attribute: each array after its shape."""
     if not literal.shape.is_tuple:
         return f"{literal.shape.text} {literal_text(literal)}"
     pieces: list[str] = []
@@ -364,7 +387,10 @@ def typed_literal_text(literal: Literal) -> str:
 
 
 def _essential(literal: Literal) -> str:
-    """A constant as XLA prints it for fingerprints: all zeros or all ones as one digit, integers in full, others as `{...}`."""
+    """Returns a constant as XLA prints it for fingerprints.
+
+    All zeros or all ones become one digit, integers are printed in full, others as `{...}`.
+    """
     if literal.elided or literal.shape.is_tuple:
         return "{...}"
     is_too_large = literal.element_count > _MAX_ESSENTIAL_ELEMENTS

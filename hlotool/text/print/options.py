@@ -1,4 +1,4 @@
-"""Print options, under XLA's names."""
+"""Print options, with XLA's names."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ __all__ = ["PrintOptions"]
 class PrintOptions:
     """The options of XLA's HloPrintOptions, with XLA's defaults except for `print_large_constants`.
 
-    With `lossless`, the default, the text keeps order and names of the module, and every number parses back bit for bit. Without it,
-    the text has XLA's order, names and rounding.
+    With `lossless`, the default, the text keeps the order and the names of the module, and every
+    number parses back bit for bit. Without it, the text has XLA's order, names and rounding.
 
     >>> PrintOptions.short_parsable().print_percent
     False
@@ -57,12 +57,12 @@ class PrintOptions:
 
     @classmethod
     def xla_default(cls) -> PrintOptions:
-        """XLA's default print, byte for byte."""
+        """Returns the options for XLA's default output, byte for byte."""
         return cls(lossless=False, print_large_constants=False)
 
     @classmethod
     def short_parsable(cls) -> PrintOptions:
-        """The form of XLA's dump files, without control dependencies, metadata and signatures."""
+        """Returns the options of XLA's dump files: no control edges, metadata or signatures."""
         return cls(
             lossless=False,
             print_metadata=False,
@@ -74,7 +74,11 @@ class PrintOptions:
 
     @classmethod
     def canonical(cls) -> PrintOptions:
-        """A form that does not depend on names: instructions are `tmp_N`, called computations are in full, operands have shapes."""
+        """Returns the options for a form that does not depend on names.
+
+        Instructions are called `tmp_N`, called computations are printed in full, and operands have
+        shapes.
+        """
         return cls(
             lossless=False,
             print_large_constants=False,
@@ -91,7 +95,7 @@ class PrintOptions:
 
     @classmethod
     def fingerprint(cls) -> PrintOptions:
-        """The form that XLA hashes into a module's fingerprint; it does not parse."""
+        """Returns the options for the form that XLA hashes as a fingerprint; it does not parse."""
         return cls(
             lossless=False,
             print_large_constants=False,

@@ -1,4 +1,4 @@
-"""Prints modules: the lossless print, XLA's own print byte for byte, and all print options."""
+"""Prints modules: losslessly, like XLA byte for byte, or with any other print options."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from hlotool.text.source.marks import MARK_INTERVAL, marked_operands
 __all__ = ["header_attributes", "to_text"]
 
 _LOSSLESS = PrintOptions()
-# Attributes with which XLA builds the module's configuration, and with it the entry layout, before it has parsed the entry; and the
-# value with which it does not.
+# Attributes that make XLA build the module's configuration, including the entry layout, before it
+# parses the entry; and, for each, the value with which XLA does not.
 _DEFAULT_LAYOUT_UNLESS = (
     ("alias_passthrough_params", False),
     ("allow_spmd_sharding_propagation_to_parameters", None),
@@ -40,7 +40,8 @@ _DEFAULT_LAYOUT_UNLESS = (
     ("replica_count", 1),
     ("num_partitions", 1),
 )
-# Limits on computations printed inside one another, since their number can grow exponentially with the size of the module.
+# Limits on computations printed inside one another, whose number can grow exponentially with the
+# size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
 _NEW_LINE = "\n"
@@ -52,8 +53,9 @@ _MAX_WITHOUT_NAME = 5
 def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
     """Prints a module.
 
-    By default, parsing the text gives the same module again, in hlotool and in XLA. With `PrintOptions.xla_default()`, the text is what
-    XLA prints, byte for byte. Raises HlotoolError if called computations, printed in full, nest too deeply.
+    By default, parsing the text yields the same module again, in hlotool and in XLA. With
+    `PrintOptions.xla_default()`, the text equals XLA's output byte for byte. Raises HlotoolError if
+    called computations, printed in full, nest too deeply.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
@@ -69,7 +71,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
 
 def header_attributes(module: Module, options: PrintOptions = _LOSSLESS) -> list[tuple[str, str]]:
-    """The attributes that a module's header shows: names, and texts of values.
+    """Returns the names of the attributes in a module's header, and the texts of their values.
 
     >>> from hlotool.text.parse.parser import parse
     >>> header_attributes(parse("HloModule m, replica_count=2\\nENTRY e { ROOT p = s32[] parameter(0) }"))
@@ -79,7 +81,7 @@ def header_attributes(module: Module, options: PrintOptions = _LOSSLESS) -> list
 
 
 class ModulePrinter:
-    """Prints one module with some options."""
+    """A printer of one module with some options."""
 
     def __init__(self, module: Module, options: PrintOptions) -> None:
         self.module = module
@@ -96,7 +98,8 @@ class ModulePrinter:
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
         self.nested = 0
-        # Caches: texts of attribute sets by identity (or of an opcode's defaults), and of shapes in signatures.
+        # Caches: texts of attribute sets by identity (or of an opcode's defaults), and of shapes in
+        # signatures.
         self.texts: dict[int | OpDef, str] = {}
         self.notes_are_current = module.notes.are_current()
         self.plans: Memo[OpDef, _AttributePlan] = Memo(_AttributePlan)
@@ -114,7 +117,7 @@ class ModulePrinter:
         return "".join(parts)
 
     def _computations(self) -> list[Computation]:
-        """The computations to print, in order; those that async sugar replaces are left out."""
+        """Returns the computations to print, in order, without those that async sugar replaces."""
         module, options = self.module, self.options
         order = module.computations if options.lossless or options.canonicalize_computations else computation_post_order(module)
         if not options.syntax_sugar_async_ops:
@@ -125,14 +128,15 @@ class ModulePrinter:
         return [c for c in order if c not in wrapped]
 
     def unchanged_span(self, computation: Computation) -> PrintedSpan | None:
-        """The range of the source with a computation's instructions if they are printed the same way, None if not.
+        """Returns the source range of a computation's instructions, or None if it cannot be copied.
 
-        The fast path has checked all but the attributes, which are compared once for each distinct set.
+        It can be copied if the instructions are printed as the source spells them. The fast path
+        has checked everything but the attributes, which are compared once for each distinct set.
         """
         span, instructions = self.module.notes.spans.get(computation), computation.instructions
         if span is None or self.module.source is None or span.root is not computation.root or span.instructions != instructions:
             return None
-        # The start of an instruction is -1 if it has been assigned to since it was parsed.
+        # The start of an instruction is -1 if one of its fields was assigned after parsing.
         if not self.notes_are_current and -1 in map(_start_of, instructions):
             return None
         if self.respelled and not self.respelled.isdisjoint(map(id, map(_attributes_of, instructions))):
@@ -141,10 +145,11 @@ class ModulePrinter:
 
     @cached_property
     def respelled(self) -> set[int]:
-        """The attribute sets that are printed in another way than the source spells them, by identity.
+        """The identities of the attribute sets that are not printed as the source spells them.
 
-        Sets with control predecessors are replaced when these are resolved, so that no instruction has the set that was read. Computations with
-        attributes that follow from operands or results have no spans.
+        Sets with control predecessors are replaced when these are resolved, so no instruction has
+        the set that was read. Computations with attributes that follow from operands or results
+        have no spans.
         """
         return {
             id(attributes)
@@ -153,7 +158,7 @@ class ModulePrinter:
         }
 
     def plain_attributes(self, op: OpDef, attributes: AttributeSet) -> str:
-        """Everything between operands and metadata, for the lossless print."""
+        """Returns everything between operands and metadata, for lossless output."""
         plan = self.plans[op]
         left, parts, style = len(attributes), [], self.writer.style
         for name, default, always, called, write, memo in plan.rows:
@@ -165,7 +170,8 @@ class ModulePrinter:
                 text = f"%{value.name}" if called == "Computation" else "{" + ", ".join([f"%{c.name}" for c in value]) + "}"
                 parts.append(f", {name}={text}")
             else:
-                # By identity, since equal texts of a source share one value, and values live as long as the module.
+                # By identity, because equal texts of a source share one value, and values live as
+                # long as the module.
                 written = memo.get(id(value))
                 if written is None:
                     written = memo[id(value)] = write(value, style) if value != () else "{}"
@@ -188,7 +194,7 @@ class ModulePrinter:
         return "".join(parts)
 
     def header_attributes(self) -> Iterator[tuple[str, str]]:
-        """The attributes of the header that are printed, in XLA's order: names, and texts of values."""
+        """Yields the names of the printed header attributes, in XLA's order, and their texts."""
         module, options = self.module, self.options
         for name, spec in MODULE_ATTRIBUTES.items():
             value = module.attributes.get(name, spec.default)
@@ -204,7 +210,10 @@ class ModulePrinter:
         yield from ((name, value.text) for name, value in module.attributes.items() if isinstance(value, Raw))
 
     def _entry_layout(self) -> ProgramShape:
-        """The layout of the entry; with some attributes, XLA replaces its dimension orders by the default ones."""
+        """Returns the entry layout.
+
+        With some attributes, XLA replaces its dimension orders by the default ones.
+        """
         shape = self.module.entry.program_shape
         attributes = self.module.attributes
         if not any(name in attributes and attributes[name] != unless for name, unless in _DEFAULT_LAYOUT_UNLESS):
@@ -222,13 +231,13 @@ class ModulePrinter:
         return None if tables is None else tables.text
 
     def _recovery(self, row: Recovery) -> Recovery:
-        """A recovery module, printed with the same options and indented."""
+        """Returns a row with its recovery module printed with the same options and indented."""
         if row.module is None:
             return row
         try:
             inner = parse_source(Source(row.module))
         except ParseError:
-            # A tolerant parse has reported it; it is printed as it is written.
+            # A tolerant parse has reported the error; the module is printed as written.
             return row
         options = PrintOptions(
             lossless=self.options.lossless,
@@ -240,7 +249,7 @@ class ModulePrinter:
     # ---- computations -------------------------------------------------------------------------------------------------
 
     def computation(self, computation: Computation, level: int, *, nested: bool) -> str:
-        """The text of a computation up to its closing brace, without a line end."""
+        """Returns the text of a computation up to its closing brace, without a line end."""
         options, writer = self.options, self.writer
         indent = "  " * level
         if options.lossless:
@@ -266,7 +275,10 @@ class ModulePrinter:
         return "\n".join(lines)
 
     def _nested_body(self, computation: Computation, level: int) -> str:
-        """The text of a called computation that is printed in full. Raises HlotoolError when there are too many."""
+        """Returns the text of a called computation that is printed in full.
+
+        Raises HlotoolError if there are too many.
+        """
         self.nested += 1
         if level > _MAX_BODY_DEPTH or self.nested > _MAX_BODIES:
             message = (
@@ -294,9 +306,10 @@ class ModulePrinter:
 
 
 class _AttributePlan:
-    """How the lossless print writes the attributes of an opcode.
+    """A plan for the lossless output of an opcode's attributes.
 
-    A row for each attribute: name, default, whether it is always printed, its kind if it is a called computation, writer, texts by value.
+    It has a row for each attribute: the name, the default, whether it is always printed, its kind
+    if it is a called computation, the writer, and the texts by value.
     """
 
     __slots__ = ("rows",)
@@ -312,7 +325,10 @@ class _AttributePlan:
 
 
 def _as_written(module: Module, computation: Computation) -> tuple[list[Instruction], Instruction]:
-    """Instructions and root with the annotations of the text, which XLA replaces for roots of asynchronous computations."""
+    """Returns the instructions and the root with the annotations of the text.
+
+    XLA replaces the annotations of the roots of asynchronous computations.
+    """
     root = as_written(module, computation.root)
     if root is computation.root:
         return computation.instructions, root
@@ -320,9 +336,10 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
 
 
 def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
-    """The get-tuple-elements to print as suffixes of their users' operands (`t#1`): for each, the tuple and the suffix.
+    """Returns the get-tuple-elements to print as operand suffixes (`t#1`), with tuple and suffix.
 
-    An element keeps its line if nothing uses it, or if it is the root, has other attributes or is a control predecessor.
+    An element keeps its line if it has no users, or if it is the root, has other attributes or is a
+    control predecessor.
     """
     used = {operand for x in order for operand in x.operands}
     predecessors = {before for x in order for before in x.attributes.get("control-predecessors") or ()}
@@ -335,7 +352,10 @@ def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction,
 
 
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
-    """The lossless print of a computation: copied from the source if nothing has changed, else line by line."""
+    """Returns the lossless text of a computation.
+
+    It is copied from the source if nothing has changed, otherwise printed line by line.
+    """
     module, signatures = printer.module, printer.signatures
     span = printer.unchanged_span(computation)
     entry = "ENTRY " if computation is module.entry else ""
@@ -349,9 +369,10 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
 
 
 def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str:
-    """The lines of a computation in one loop without options, since this is what printing whole dumps takes its time for.
+    """Prints the lines of a computation in one loop without options.
 
-    The text is that of InstructionWriter with default options; a test compares them.
+    Printing whole dumps spends most of its time here. The text is the same as from
+    InstructionWriter with default options; a test compares them.
     """
     writer = printer.writer
     lines: list[str] = []
@@ -391,12 +412,17 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
             append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}, metadata={metadata}\n")
             continue
         append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}\n")
-    # Joined here, not with the whole module, so that the next computation can reuse the memory of the lines.
+    # Joined here, not with the whole module, so that the next computation can reuse the memory of
+    # the lines.
     return "".join(lines)
 
 
 @lru_cache(maxsize=1)
 def _special_ops() -> tuple[frozenset[OpDef], frozenset[OpDef]]:
-    """Opcodes whose printed attributes depend on more than the attribute set, and opcodes that always print some attribute."""
+    """Returns two sets of opcodes that need special treatment.
+
+    The attributes printed for the first ones depend on more than the attribute set; the second ones
+    always print some attribute.
+    """
     special = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
     return special, frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))

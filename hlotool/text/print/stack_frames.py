@@ -1,4 +1,7 @@
-"""Stack frames as XLA prints them: only those that instructions use, without duplicates, renumbered in order of first use."""
+"""Stack frames as XLA prints them.
+
+Only frames that instructions use are printed, without duplicates, renumbered in order of first use.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ FRAME_ID = re.compile(r"(?<=[{ ])stack_frame_id=(-?[0-9]+)")
 
 
 class RenumberedFrames:
-    """New numbers for the stack frames of a module, assigned on first use, and the tables with these numbers."""
+    """New numbers for the stack frames of a module, assigned on first use, and the new tables."""
 
     def __init__(self, module: Module) -> None:
         self._tables = module.stack_tables
@@ -29,7 +32,10 @@ class RenumberedFrames:
                     self.number(int(frame_id[1]))
 
     def number(self, frame_id: int) -> int:
-        """The new number of a frame, 0 if it is not in the tables. Callers of the frame get numbers first."""
+        """Returns the new number of a frame, or 0 if it is not in the tables.
+
+        Callers of the frame get numbers first.
+        """
         if frame_id not in self._new:
             chain: list[int] = []
             at = frame_id
@@ -70,7 +76,7 @@ class RenumberedFrames:
 
     @property
     def tables(self) -> StackTables | None:
-        """The tables to print, None if no frame is used."""
+        """The tables to print, or None if no frame is used."""
         if not self._frames:
             return None
         return StackTables(tuple(self._files), tuple(self._functions), tuple(self._locations), tuple(self._frames))
@@ -81,7 +87,7 @@ def _entry(names: tuple[str, ...], number: int) -> str:
 
 
 def innermost_location(tables: StackTables | None, frame_id: int) -> tuple[str, FileLocation] | None:
-    """File name and location of a frame, None if it is not in the tables."""
+    """Returns the file name and location of a frame, or None if it is not in the tables."""
     if tables is None or not 0 < frame_id <= len(tables.stack_frames):
         return None
     number = tables.stack_frames[frame_id - 1].file_location_id
@@ -92,7 +98,10 @@ def innermost_location(tables: StackTables | None, frame_id: int) -> tuple[str, 
 
 
 def source_line(metadata: Metadata | None, tables: StackTables | None) -> tuple[str, int]:
-    """The file and line that metadata names, by itself or by a frame of these tables; `("", 0)` if it names none."""
+    """Returns the file and line in metadata, or those of its frame in the tables.
+
+    Returns `("", 0)` if it has neither.
+    """
     if metadata is None:
         return "", 0
     if metadata.source_file or not metadata.stack_frame_id:

@@ -1,1 +1,1 @@
-"""Texts before parsing: files, whitespace and comments, index marks, and the names of the parts of an instruction."""
+"""Text before parsing: files, whitespace, comments, index marks, names of instruction parts."""

@@ -1,4 +1,4 @@
-"""A source whose text is derived from that of another one; positions in messages are those of the other one."""
+"""Sources whose text is derived from another source; messages show positions in the original."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["DerivedSource", "Piece", "edited_source"]
 
 
 class Piece(NamedTuple):
-    """A part of a derived text: its own text, and its offset in the original. If it is copied, both have the same characters."""
+    """A part of a derived text: its own text, and its offset in the original.
+
+    If it is copied, the original has the same characters at that offset.
+    """
 
     text: str
     origin: int
@@ -20,7 +23,7 @@ class Piece(NamedTuple):
 
 
 class DerivedSource(Source):
-    """A source whose text consists of pieces of another source, in their order there, and of new text.
+    """A source made of new text and of pieces of another source, which keep their order.
 
     >>> source = edited_source(Source("p = equal-to(a, b)"), [Edit(4, 12, "compare")])
     >>> source.text, source.line_column(source.text.index("b"))
@@ -43,7 +46,7 @@ class DerivedSource(Source):
         self.first_line = original.line_column(self._origins[0])[0]
 
     def origin(self, offset: int) -> int:
-        """The offset in the original of a character; for new text, that of the place where it was inserted."""
+        """Returns a character's offset in the original; for new text, the point of insertion."""
         k = max(0, bisect_right(self._lows, max(0, min(offset, len(self.text)))) - 1)
         return self._origins[k] + (offset - self._lows[k] if self._copied[k] else 0)
 
@@ -51,7 +54,7 @@ class DerivedSource(Source):
         return self.original.line_column(self.origin(offset))
 
     def _end(self, k: int) -> int:
-        """The offset after the piece with number `k`."""
+        """Returns the offset after piece number `k`."""
         return self._lows[k + 1] if k + 1 < len(self._lows) else len(self.text)
 
     def offset(self, line: int, column: int) -> int:
@@ -69,7 +72,7 @@ class DerivedSource(Source):
         return self.original.line_text(line)
 
     def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
-        """The edits as edits of the original; None if one of them is not within copied text."""
+        """Translates edits to the original; returns None unless all are within copied text."""
         moved = []
         for edit in edits:
             k = max(0, bisect_right(self._lows, edit.start) - 1)
@@ -81,7 +84,7 @@ class DerivedSource(Source):
 
 
 def edited_source(original: Source, edits: Iterable[Edit]) -> DerivedSource:
-    """The source after edits, which are sorted and do not overlap."""
+    """Returns the source after applying `edits`, which are sorted and do not overlap."""
     pieces, at = [], 0
     for edit in edits:
         pieces += [Piece(original.text[at : edit.start], at), Piece(edit.text, edit.start, is_copied=False)]

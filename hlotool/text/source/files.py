@@ -1,4 +1,7 @@
-"""Reads text files, plain or compressed, up to a size limit; every error is an InputError with a message of one line."""
+"""Reads text files, plain or compressed, up to a size limit.
+
+Every error is an InputError with a one-line message.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from hlotool.errors import HlotoolError
 __all__ = ["MAX_BYTES", "InputError", "is_compressed", "read_beginning", "read_stream", "read_text"]
 
 MAX_BYTES = 4 << 30
-"""The largest accepted text, in bytes after decompression; larger ones are probably a mistake or an attack."""
+"""The largest accepted text, in bytes after decompression.
+
+A larger one is probably a mistake or an attack.
+"""
 
 _CHUNK = 1 << 20
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
@@ -37,9 +43,10 @@ class InputError(HlotoolError):
 
 
 def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> str:
-    """The text of a file, decompressed if necessary. Bytes that are not UTF-8 become surrogate escapes.
+    """Returns the text of a file, decompressed if necessary.
 
-    Raises InputError if the file cannot be read, is binary, or has more than `max_bytes` bytes.
+    Bytes that are not UTF-8 become surrogate escapes. Raises InputError if the file cannot be read,
+    is binary, or has more than `max_bytes` bytes.
     """
     name = os.fspath(path)
     with _as_input_errors(name), Path(path).open("rb") as file:
@@ -47,19 +54,28 @@ def read_text(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> st
 
 
 def read_stream(stream: Readable, name: str, *, max_bytes: int = MAX_BYTES) -> str:
-    """Like `read_text`, from an open binary file; `name` is for messages. The compression is detected by the first bytes."""
+    """Reads text like `read_text`, but from an open binary file; `name` is for messages.
+
+    Detects compression by the first bytes.
+    """
     with _as_input_errors(name):
         return _read(_decompressed(stream), name, max_bytes).decode("utf-8", "surrogateescape").removeprefix("\ufeff")
 
 
 def is_compressed(path: str | os.PathLike[str]) -> bool:
-    """Whether the file is compressed, by its first bytes. Raises InputError if it cannot be read."""
+    """Returns whether a file is compressed, judging by its first bytes.
+
+    Raises InputError if it cannot be read.
+    """
     with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
         return file.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
 
 
 def read_beginning(path: str | os.PathLike[str], size: int) -> bytes:
-    """The first `size` bytes of a file after decompression, fewer if the file is shorter. Raises InputError if it cannot be read."""
+    """Returns the first `size` bytes of a file after decompression, or all of a shorter file.
+
+    Raises InputError if it cannot be read.
+    """
     with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
         reader, data = _decompressed(file), b""
         while len(data) < size and (chunk := reader.read(size)):
@@ -69,7 +85,7 @@ def read_beginning(path: str | os.PathLike[str], size: int) -> bytes:
 
 @contextmanager
 def _as_input_errors(name: str) -> Iterator[None]:
-    """Turns exceptions of the system and the decompressors into InputErrors."""
+    """Converts exceptions from the system and the decompressors to InputErrors."""
     try:
         yield
     except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
@@ -88,7 +104,7 @@ def _as_input_errors(name: str) -> Iterator[None]:
 
 def _decompressed(stream: Readable) -> Readable:
     head = _read_head(stream)
-    # Any, since the standard library's types require methods that reading does not call.
+    # Any, because the standard library's types require methods that reading does not call.
     rejoined: Any = _Rejoined(head, stream)
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=rejoined)
@@ -113,7 +129,7 @@ class _Rejoined:
 
 
 def _read_head(stream: Readable) -> bytes:
-    """The bytes that tell the compression; a pipe may deliver them one by one."""
+    """Reads the bytes that identify the compression; a pipe may deliver them one by one."""
     head = b""
     while len(head) < len(_XZ) and (more := stream.read(len(_XZ) - len(head))):
         head += more
@@ -121,7 +137,10 @@ def _read_head(stream: Readable) -> bytes:
 
 
 def _read(stream: Readable, name: str, max_bytes: int) -> bytes:
-    """Reads to the end in chunks, so that neither a decompression bomb nor an endless device fills the memory."""
+    """Reads to the end in chunks.
+
+    This keeps decompression bombs and endless devices from filling the memory.
+    """
     data = BytesIO()
     while chunk := stream.read(_CHUNK):
         if b"\0" in chunk:
@@ -133,14 +152,17 @@ def _read(stream: Readable, name: str, max_bytes: int) -> bytes:
 
 
 def _nul_reason(head: bytes) -> str:
-    """Why a file that begins with these bytes contains NUL bytes."""
+    """Explains why a file that begins with these bytes contains NUL bytes."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return "it is UTF-16 text; convert it to UTF-8"
     return "it is a binary file (it has NUL bytes), not HLO text; a serialized module (.pb) must be dumped as text, with --xla_dump_hlo_as_text"
 
 
 class _ZstdReader:
-    """Decompresses one frame after another; zstandard's own reader does not notice that a file is truncated."""
+    """A decompressor that reads one frame after another.
+
+    The reader of the zstandard package does not notice that a file is truncated.
+    """
 
     # Four bytes can expand to 128 KiB of zeros, so a chunk of input expands to at most 128 MiB.
     _INPUT_CHUNK = 4096
@@ -153,7 +175,7 @@ class _ZstdReader:
         self.unread = b""
 
     def read(self, _size: int = -1, /) -> bytes:
-        """The next chunk of output, of any size; empty at the end."""
+        """Returns the next chunk of output, of any size; empty at the end."""
         while True:
             chunk = self.unread or self.stream.read(self._INPUT_CHUNK)
             self.unread = b""

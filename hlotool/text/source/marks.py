@@ -11,7 +11,9 @@ MARK_INTERVAL = 5
 
 
 def marked_operands(names: list[str]) -> str:
-    """An operand list as XLA prints it, with percent signs and index marks; `names` must not be empty.
+    """Returns an operand list as XLA prints it, with percent signs and index marks.
+
+    `names` must not be empty.
 
     >>> marked_operands(["a", "b", "c", "d", "e", "f"])
     '%a, %b, %c, %d, %e, /*index=5*/%f'

@@ -1,22 +1,23 @@
-"""The names of the parts of an instruction, to which diagnostics point.
+"""Names of the parts of an instruction, which diagnostics point to.
 
-`text.parse.instructions` knows the offsets of parts while it parses; later, `text.locate.instruction` finds them in the text. In a module's
-header, the parts are attributes and their values.
+`text.parse.instructions` knows the offsets of the parts while it parses; later,
+`text.locate.instruction` finds them in the text. In a module's header, the parts are attributes and
+their values.
 
 | `at` | part |
 |---|---|
-| `instruction`, `name`, `shape`, `opcode` | the part of this name |
+| `instruction`, `name`, `shape`, `opcode` | the part with this name |
 | `result` | from the instruction's name to the end of its shape |
 | `operands` | from the opcode to the closing parenthesis |
 | `operand 1` | one operand |
 | `literal` | the value of a constant |
 | `dimensions` | an attribute, from its name |
 | `dimensions value` | its value |
-| `slice[1]`, `window[stride]` | one entry of its value, by number or by its key; entries of entries follow in further brackets |
+| `slice[1]`, `window[stride]` | one entry of its value, by number or key; further brackets select nested entries |
 | `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
-| `shape[layout]`, `shape[layout][T]` | the layout of the shape, its tiles |
-| `call of operand 1` | the same as `operands`, for a diagnostic with a note about one operand |
+| `shape[layout]`, `shape[layout][T]` | the layout of the shape; its tiles |
+| `call of operand 1` | like `operands`, for a diagnostic with a note about one operand |
 | `window[parentheses]` | the first parenthesized part of a value or an entry |
 | `definition of operand 1` | the instruction that defines the operand |
 | `root of body` | the root of the computation that the attribute names |
@@ -34,10 +35,10 @@ _PLACE = re.compile(r"(?:(definition|root|call) of )?([^\s\[]+)(?: ([0-9]+)| (va
 
 
 class Place(Record):
-    """A parsed name of a part.
+    """The parsed name of a part.
 
-    `of` is "definition" or "root" for a part of another instruction, and "call" for all operands. `number` is the number of an operand;
-    `path` leads to an entry of a value.
+    `of` is "definition" or "root" for a part of another instruction, and "call" for all operands.
+    `number` is the number of an operand; `path` leads to an entry of a value.
     """
 
     word: str
@@ -48,7 +49,9 @@ class Place(Record):
 
 
 def parse_place(at: str) -> Place:
-    """Parses the name of a part, such as the `at` of a Violation. Raises ValueError if no part has this name.
+    """Parses the name of a part, such as the `at` of a Violation.
+
+    Raises ValueError if no part has this name.
 
     >>> parse_place("definition of operand 2").number, parse_place("shape[1][layout]").path
     (2, ('1', 'layout'))

@@ -1,4 +1,4 @@
-"""Trivia: the whitespace and comments between tokens, as regular expressions, and the comments of a whole text.
+"""Trivia: regular expressions for whitespace and comments, and the comments of a whole text.
 
 The terminals WHITESPACE and COMMENT of the grammar must match the same texts.
 """
@@ -17,24 +17,26 @@ _TRIVIA = re.compile(TRIVIA)
 _STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
 _SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
 _COMMENT = re.compile(COMMENT)
-# A quote or the start of a comment, if the string or the comment does not end.
+# The opening quote of a string, or the start of a comment, that never ends.
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
-# Each of these costs a search through the rest of the text. Nobody reads the comments of a text with more of them.
+# Each unclosed string or comment costs a search through the rest of the text. Comments of a text
+# with more of them are not worth the time.
 _MOST_UNCLOSED = 16
-# Also matches everything before the token, since a search would try the alternatives at every character.
+# Also matches everything before the token, because a search would try the alternatives at every
+# character.
 _TOKEN = re.compile(
     rf"(?:[^\"'/bf]++|(?!\bbackend_config=|\bfrontend_attributes=)[bf]|{_STRING}|/(?![/*]))*+"
     rf"(?:(?P<comment>{COMMENT})|(?P<list>frontend_attributes=)|(?P<raw>backend_config=)|{_UNCLOSED})",
     re.DOTALL,
 )
-# Inside the braces of frontend attributes, whose values may be raw dictionaries.
+# A token inside the braces of frontend attributes, whose values may be raw dictionaries.
 _ENTRY = re.compile(rf"{_SOLID}|(?P<open>\{{)|(?P<end>\}})|(?P<raw>[A-Za-z_][A-Za-z0-9_.\-]*+=)|{_UNCLOSED}", re.DOTALL)
-# The trivia between a name and its value, and the brace of a value that has one.
+# The trivia between a name and its value, and the value's opening brace if it has one.
 _VALUE = re.compile(rf"(?P<gap>{TRIVIA})(?P<brace>\{{)?+")
 
 
 def skip_trivia(text: str, start: int) -> int:
-    """Offset of the first token at or after `start`.
+    """Returns the offset of the first token at or after `start`.
 
     >>> skip_trivia("  // one\\n/* two */ x", 0)
     19
@@ -44,7 +46,7 @@ def skip_trivia(text: str, start: int) -> int:
 
 
 def has_comments(text: str) -> bool:
-    """Whether a text has comments of people: others than index marks.
+    """Returns whether a text has comments other than index marks.
 
     >>> has_comments("tuple(a, /*index=5*/b)"), has_comments("tuple(a, /*the sum*/b)")
     (False, True)
@@ -53,7 +55,9 @@ def has_comments(text: str) -> bool:
 
 
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end offsets of every comment, in order; not of what looks like one inside a string or a raw dictionary.
+    """Yields the start and end offsets of every comment, in order.
+
+    Skips text inside strings and raw dictionaries that looks like a comment.
 
     >>> [text[a:b] for text in ['a /* b */ "// no" // c'] for a, b in comment_spans(text)]
     ['/* b */', '// c']

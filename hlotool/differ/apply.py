@@ -1,7 +1,7 @@
 """Applies a patch to a module: `hlotool.apply`.
 
-Lines of the patch take the place of lines of the module, with the names that the module has, and the whole text is parsed. So the result is always a
-module that the parser accepts.
+Lines of the patch, adapted to the names in the module, replace lines of the module. Then the whole
+text is parsed, so the result is always a module that the parser accepts.
 """
 
 from __future__ import annotations
@@ -34,11 +34,13 @@ Item = TypeVar("Item")
 
 
 def apply(module: Module, patch: str, *, reverse: bool = False, filename: str = "<patch>") -> Module:
-    """The module that a patch makes of a module, which stays as it is; with `reverse`, the one that the patch was made from.
+    """Applies a patch to a module and returns the result; the module itself is not changed.
 
-    `patch` is a text of `Delta.to_patch` or of `hlotool diff --patch`; `filename` is its name in messages. The module may have other names, and
-    instructions in another order, than the one that the patch was made from. Then names stay as they are, and new instructions get free ones. Raises
-    an HlotoolError if the module has not what the patch changes, and for a text that is not a patch.
+    `patch` is the text that `Delta.to_patch` returns or `hlotool diff --patch` prints; `filename`
+    is its name in messages. With `reverse`, the patch is undone. The names and the order of
+    instructions may differ from those of the module that the patch was made from. If the names
+    differ, existing names are kept and new instructions get unused ones. Raises an HlotoolError if
+    the module does not contain what the patch changes, or if the text is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -57,12 +59,12 @@ def apply(module: Module, patch: str, *, reverse: bool = False, filename: str = 
             raise
         except PatchError as error:
             if _fits(module, read_content(patch, filename, reverse=not reverse)):
-                raise PatchError(f"{error}; the patch may be applied already, since the module has what it makes") from error
+                raise PatchError(f"{error}; the patch may already be applied: the module matches its result") from error
             raise
 
 
 def _fits(module: Module, content: PatchContent) -> bool:
-    """Whether a module has what a patch changes."""
+    """Returns whether a module contains everything that a patch changes."""
     try:
         _Application(module, content)
     except PatchError:
@@ -71,8 +73,11 @@ def _fits(module: Module, content: PatchContent) -> bool:
 
 
 class _Line(NamedTuple):
-    """A line of the result, and the number of the patch's line that it is, 0 for a line of the module. `name` is what it defines, and `operands`
-    and `called` are the names that it needs."""
+    """A line of the result.
+
+    `number` is that of the line in the patch, or 0 for a line of the module. `name` is the name
+    that the line defines; `operands` and `called` are the names that it refers to.
+    """
 
     text: str
     number: int = 0
@@ -84,8 +89,9 @@ class _Line(NamedTuple):
 class _Names:
     """The names of the result.
 
-    `instructions` and `computations` are names of what the module has. `of_patch` and `computations_of_patch` are names of what the patch has, by its
-    name there; the former by computation.
+    `instructions` and `computations` map those of the module to their final names. `of_patch` and
+    `computations_of_patch` map names in the patch to final names; the former has a dictionary for
+    each computation.
     """
 
     def __init__(self, module: Module, content: PatchContent, resolution: Resolution) -> None:
@@ -99,7 +105,7 @@ class _Names:
         self._name_all(shown_computations(module))
 
     def _has_names(self) -> bool:
-        """Whether the module has the names of the one that the patch was made from, so that changes of names apply."""
+        """Returns whether the module has the names that the patch expects, so that renames apply."""
         references, homes = self.resolution.references, self.resolution.homes
         return all(
             x.name == references[key].expected_name and homes[x].name == references[key].expected_computation
@@ -168,7 +174,7 @@ class _Application:
         self.writer = InstructionWriter(module, PATCH_PRINT, self.names.instructions, self.names.computations, None, lambda c, level: c.name)
 
     def _check(self) -> None:
-        """Raises PatchError if the module has not what the patch changes."""
+        """Raises PatchError if the module does not contain everything that the patch changes."""
         missing = self.resolution.missing()
         if not missing:
             return
@@ -179,7 +185,7 @@ class _Application:
 
     def _about(self, reference: Reference) -> str:
         x = self.resolution.nearest(reference)
-        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is like it"
+        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is similar"
         place = f"{self.content.filename}:{reference.number}:1"
         where = f"in computation '{reference.expected_computation}'"
         return f"{place}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
@@ -190,7 +196,7 @@ class _Application:
     # ---- the text of the result -------------------------------------------------------------------------------------------
 
     def result(self) -> Module:
-        """The module with the patch."""
+        """Returns the patched module."""
         name = self.module.name
         change = self.content.names.module
         if change is not None and name == change[0]:
@@ -212,7 +218,7 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """The error of a result that does not parse, at a line of the patch if it is there."""
+        """Returns the error for a result that does not parse, at a line of the patch if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:
@@ -225,7 +231,7 @@ class _Application:
         return PatchError(f"{self.content.filename}: with the patch, the module does not parse: {diagnostic.message}, at '{line.text.strip()}'{hint}")
 
     def _header(self) -> dict[str, str]:
-        """The attributes of the header. Raises PatchError if they are not as the patch expects."""
+        """Returns the attributes of the header. Raises PatchError if the patch expects others."""
         header = dict(header_attributes(self.module, PATCH_PRINT))
         for name, old, new, number in self.content.header:
             current = header.get(name)
@@ -239,7 +245,7 @@ class _Application:
         return header
 
     def _blocks(self) -> Iterator[list[_Line]]:
-        """The lines of each computation of the result."""
+        """Yields the lines of each computation of the result."""
         parts = self.content.computations
         for name, part in parts.items():
             if part.is_new:
@@ -277,7 +283,7 @@ class _Application:
         return _Line(text, 0, names[x], tuple([names[y] for y in before]), called)
 
     def _named(self, x: Instruction) -> Iterator[Computation]:
-        """The computations that the line of an instruction names."""
+        """Yields the computations that the line of an instruction mentions."""
         hidden = self.module.hidden
         for computation in x.called:
             if computation in hidden:
@@ -286,7 +292,7 @@ class _Application:
                 yield computation
 
     def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
-        """The lines of a computation with those of the patch, each after the line that it follows in the patch."""
+        """Merges the lines of the patch into a computation, each after the line before it there."""
         numbers = {x: number for number, x in enumerate(computation.instructions)}
         places: dict[int, tuple[int, int]] = {}
         added: list[tuple[tuple[int, int], _Line]] = []
@@ -315,7 +321,7 @@ class _Application:
         return [line for _, line in sorted([*kept, *added], key=lambda item: item[0])]
 
     def _patched(self, computation: str, line: PatchedLine) -> _Line:
-        """A line of the patch, with the names of the result."""
+        """Returns a line of the patch with the names of the result."""
         names, computations = self.names.of_patch[computation], self.names.computations_of_patch
         definition = definition_of(line.text)
         assert definition is not None
@@ -339,12 +345,12 @@ class _Application:
     # ---- order ------------------------------------------------------------------------------------------------------------
 
     def _sorted(self, lines: list[_Line]) -> list[_Line]:
-        """The lines of a computation, each after those that it needs; a schedule stays as it is."""
+        """Returns the lines of a computation, each after its operands; a valid order is kept."""
         by_name = {line.name: number for number, line in enumerate(lines)}
         return _in_order(lines, [[by_name[name] for name in line.operands if name in by_name] for line in lines])
 
     def _in_order(self, blocks: list[list[_Line]]) -> list[list[_Line]]:
-        """The computations, each after those that it calls."""
+        """Returns the computations, each after its callees."""
         by_name = {block[0].name: number for number, block in enumerate(blocks)}
         return _in_order(blocks, [[by_name[name] for line in block for name in line.called if name in by_name] for block in blocks])
 
@@ -355,5 +361,5 @@ def _in_order(items: list[Item], needed: Sequence[Sequence[int]]) -> list[Item]:
     try:
         return [items[number] for number in sorted_by_dependencies(range(len(items)), needed.__getitem__)]
     except ValueError:
-        # The parser says what is wrong.
+        # There is a cycle, which the parser reports.
         return items

@@ -344,7 +344,7 @@ def test_schema_names_all_categories():
 def test_markdown(cli, pair, file_of):
     text = cli("diff", *pair, "--output-format", "markdown").stdout
     assert "2 instructions changed (tanh -\\> logistic, divide: operands)" in text
-    assert "| `opcode` | 1 | another opcode |" in text
+    assert "| `opcode` | 1 | the opcode |" in text
     assert "<details><summary>e (ENTRY)</summary>\n\n```diff\n-   d = f32[8] divide(c, q)\n+   d = f32[8] divide(q, c)\n" in text
     assert "No differences." in cli("diff", pair[0], pair[0], "--output-format", "markdown").stdout
     # A comment on GitHub has at most 65,536 characters.

@@ -122,9 +122,9 @@ def test_messages(old: str, new: str, message: str) -> None:
 
 def test_a_patch_that_is_applied_already() -> None:
     patch = patch_of(LEFT, RIGHT)
-    with pytest.raises(HlotoolError, match="the patch may be applied already"):
+    with pytest.raises(HlotoolError, match="the patch may already be applied"):
         hlotool.apply(hlotool.parse(RIGHT), patch)
-    with pytest.raises(HlotoolError, match="the patch may be applied already"):
+    with pytest.raises(HlotoolError, match="the patch may already be applied"):
         hlotool.apply(hlotool.parse(LEFT), patch, reverse=True)
     with pytest.raises(HlotoolError) as raised:
         hlotool.apply(hlotool.parse(LEFT.replace("tanh", "cosine")), patch)

@@ -105,7 +105,7 @@ class _Names:
         self._name_all(shown_computations(module))
 
     def _has_names(self) -> bool:
-        """Returns whether the module has the names that the patch expects, so that renames apply."""
+        """Returns whether the module has the names that the patch expects: then renames apply."""
         references, homes = self.resolution.references, self.resolution.homes
         return all(
             x.name == references[key].expected_name and homes[x].name == references[key].expected_computation
@@ -218,7 +218,7 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """Returns the error for a result that does not parse, at a line of the patch if possible."""
+        """Returns the error for a result that does not parse, at a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:

@@ -94,7 +94,7 @@ def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], 
 
 
 def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
-    """Returns the positions of what an instruction depends on, as a sort key, and what has none yet.
+    """Returns the positions of an instruction's dependencies, as a sort key, and those without one.
 
     At most `most` dependencies are visited.
     """

@@ -208,7 +208,7 @@ def test_many_damaged_dumps_in_a_row(cli, dumps):
         (("dumps", "--until", "opcode=all-gathr"), "there is no opcode 'all-gathr'; did you mean 'all-gather'?"),
         (("dumps", "--until", "category=layouts"), "there is no category 'layouts'; did you mean 'layout'?"),
         (("dumps", "--until", "opcodes=add"), "did you mean 'opcode=add'?"),
-        (("dumps", "--until", "opcode="), "'opcode=' names nothing"),
+        (("dumps", "--until", "opcode="), "'opcode=' has no value"),
         (("dumps", "--until", "banana"), "no dump has an instruction or a computation 'banana'; write a category, an opcode or a name"),
         (("dumps", "--until", "all-gathr"), "no dump has an instruction or a computation 'all-gathr'; did you mean 'all-gather'?"),
         (("dumps", "--until", "computation=mainn"), "no dump has an instruction or a computation 'mainn'; did you mean 'main'?"),

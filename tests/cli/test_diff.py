@@ -321,7 +321,7 @@ def test_bytes_are_counted(cli, file_of):
     doubled = file_of("b.hlo", text.format("concatenate").replace("(p)", "(p, p)"))
     shown = cli("diff", gathered, doubled, "--stat").stdout
     assert " collectives          1 -> 0 (-1)\n" in shown
-    assert " data of collectives  256 B -> 0 B (-256 B)\n" in shown
+    assert " data in collectives  256 B -> 0 B (-256 B)\n" in shown
 
 
 def test_json(cli, pair):

@@ -15,7 +15,7 @@ __all__ = ["run_rows"]
 
 
 def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iterator[Row]:
-    """Yields the result of the runs, the structural summary, and both lines of the first difference."""
+    """Yields the result of the runs, the structural summary, and the first difference."""
     sentence, *rest = result.sentences
     yield Row("=", sentence)
     for line in (f"structural diff: {summary(report) or 'equal'}", *rest):

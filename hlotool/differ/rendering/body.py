@@ -223,8 +223,7 @@ class _Body:
         notes = report.entry_notes(entry, is_brief=not self.layout.show_all)
         yield from (Row(" ", f"      {note}") for note in _filled(notes, width))
 
-    # ---- summaries
-    # ---------------------------------------------------------------------------------------------------
+    # ---- summaries ---------------------------------------------------------------------------------------------------
 
     def _side_issues(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Counts the changes that do not affect the computed values, with a line for each kind."""

@@ -70,7 +70,8 @@ def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashabl
     """Returns a token for each node: its key and a description of each operand.
 
     An operand is described by its pair or, without one, by its distance. Long distances may have
-    changed; the structure of the operand replaces them.
+    changed, so the structure of the operand replaces them. An operand outside of the sequence is
+    described by its key.
     """
     places = {node: place for place, node in enumerate(sequence)}
     keys, structures, partner = graph.keys, graph.structures, pairs.partner

@@ -292,7 +292,7 @@ class _Application:
                 yield computation
 
     def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
-        """Merges the lines of the patch into a computation, each after the line before it there."""
+        """Merges the patch lines into a computation, each after its predecessor in the patch."""
         numbers = {x: number for number, x in enumerate(computation.instructions)}
         places: dict[int, tuple[int, int]] = {}
         added: list[tuple[tuple[int, int], _Line]] = []
@@ -345,7 +345,7 @@ class _Application:
     # ---- order ------------------------------------------------------------------------------------------------------------
 
     def _sorted(self, lines: list[_Line]) -> list[_Line]:
-        """Returns the lines of a computation, each after its operands; a valid order is kept."""
+        """Returns the lines of a computation, each after its operands; a schedule is kept."""
         by_name = {line.name: number for number, line in enumerate(lines)}
         return _in_order(lines, [[by_name[name] for name in line.operands if name in by_name] for line in lines])
 

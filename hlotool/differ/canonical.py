@@ -3,7 +3,7 @@
 The scheme, version `hlo1`:
 
 * Instructions have no metadata and no redundant attributes. Backend configurations are JSON with
-  sorted keys. Constants are compared by their bits. An array of more than 2^20 elements of which
+  sorted keys. Constants are identified by their bits. An array of more than 2^20 elements of which
   all but the first are 0 is represented by the first element, as XLA reads it.
 * If the module is not scheduled, the parameters of a computation come first, by number. Then come
   the instructions that the root depends on, operands first and in their order, and then the rest,

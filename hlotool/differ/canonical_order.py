@@ -26,8 +26,8 @@ def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> 
 
     `texts` describe each instruction without its operands and control predecessors. Unused
     instructions are ordered by what they depend on, then by the other users of those values, then
-    by the positions of their operands. If all of these are the same, an isomorphism exchanges the
-    instructions, and any order gives the same form.
+    by the positions of their operands. All of these can be the same only for instructions that an
+    isomorphism exchanges, and any order of those gives the same form.
     """
     parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
     order = {x: number for number, x in enumerate(parameters)}
@@ -94,7 +94,7 @@ def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], 
 
 
 def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
-    """Returns the positions of an instruction's dependencies, as a sort key, and those without one.
+    """Returns the positions of all dependencies, as a sort key, and the dependencies without one.
 
     At most `most` dependencies are visited.
     """

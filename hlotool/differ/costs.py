@@ -127,6 +127,6 @@ class Costs:
         return {partner[node] for node in self.graph.control[left]} == set(self.graph.control[right])
 
     def of_roots(self, computations: Iterable[int]) -> float:
-        """Returns the number of paired computations (given on the left) with unpaired roots."""
+        """Returns how many of these left computations are paired although their roots are not."""
         roots, partner = self.graph.roots, self.pairs.partner
         return sum(partner[roots[c]] != roots[self.pairs.computations[c]] for c in computations if c in self.pairs.computations)

@@ -1,4 +1,4 @@
-"""Parses the names of XLA's dumps, which say which module a file contains and which pass wrote it.
+"""Parses the names of XLA's dumps: the module, and the pass after which a dump was written.
 
 XLA first writes `module_0001.jit_f.before_optimizations.txt`. With `--xla_dump_hlo_pass_re`, it
 then writes a file for the start of each pipeline and for each pass that changes the module, such as
@@ -55,7 +55,7 @@ class DumpSequence(NamedTuple):
 
 
 def dump_name(path: str) -> DumpName | None:
-    """Parses the name of a file; returns None if XLA does not name dumps like this.
+    """Parses the name of a file; returns None if it is not the name of an XLA dump.
 
     >>> dump_name("dumps/module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt")
     DumpName(dump='module_0001', module='jit_f', phase=1, number=3, pipeline='simplification', stage='algsimp')

@@ -129,7 +129,7 @@ def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
 
 
 def _file(sketch: Sketch) -> Hashable:
-    """Returns the name of a file, for a dump without its numbers."""
+    """Returns the name of a file; for a dump, the parts of the name without its numbers."""
     name = dump_name(sketch.label)
     return sketch.label if name is None else (str(PurePath(sketch.label).parent), name.module, name.phase, name.pipeline, name.stage)
 

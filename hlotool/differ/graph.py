@@ -27,9 +27,9 @@ class Graph:
     """The instructions and computations of two modules as numbers, in textual order, left first.
 
     Nodes below `split` and computations below `computation_split` belong to the left module.
-    `members`, `roots` and `callers` have an entry for each computation, the other lists for each
-    node. `users` has pairs of an operand position and a node; the positions in commutative
-    operations are -1.
+    `computations`, `members`, `roots` and `callers` have an entry for each computation, the other
+    lists for each node. `users` has pairs of an operand position and a node; the positions in
+    commutative operations are -1.
     """
 
     def __init__(self, left: Module, right: Module) -> None:

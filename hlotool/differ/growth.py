@@ -13,7 +13,7 @@ __all__ = ["Growth"]
 
 # A pair with a higher estimate is no better than a deletion and an insertion.
 _LARGEST = 2.4
-# Values with more users do not have all of them compared with one another.
+# If a value has more users, they are not all compared with one another.
 _MOST_USERS = 24
 # Nodes without paired neighbors are compared with one another in groups of up to this size. In
 # larger groups, only those at similar positions are compared.

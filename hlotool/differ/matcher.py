@@ -20,8 +20,8 @@ __all__ = ["match"]
 
 _FREE = -1
 _RADII = (3, 2, 1)
-# Two modules with at most this many nodes take little time, so an alternative is always worth
-# trying.
+# Modules with at most this many nodes in total take little time, so a second matching is tried for
+# them whenever the first one is in any doubt.
 _SMALL = 3000
 _REPETITIONS = 256
 

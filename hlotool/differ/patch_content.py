@@ -211,7 +211,7 @@ class _ContentReader:
             del self.content.computations[name]
 
     def check(self, part: ComputationPatch) -> None:
-        """Raises PatchSyntaxError if only a part of a computation is added or removed with it."""
+        """Raises PatchSyntaxError unless an added or removed computation is complete."""
         is_whole = part.is_new or part.is_deleted
         for number, line in enumerate(part.lines):
             is_last = number == len(part.lines) - 1

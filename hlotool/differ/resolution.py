@@ -231,7 +231,7 @@ class Resolution:
         return users
 
     def _has_line(self, x: Instruction, reference: Reference) -> bool:
-        """Returns whether an instruction matches a line, except for names and metadata."""
+        """Returns whether an instruction has a reference's line, up to names and metadata."""
         return _nameless(self.line(x)) == self._nameless_references[reference.computation, reference.name]
 
     @cached_property

@@ -294,7 +294,7 @@ def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
 
 
 def devices_of(module: Module) -> int:
-    """Returns the number of devices of a module: one per replica if its partitions are equal."""
+    """Returns the number of devices, one per replica if all partitions compute the same."""
     return max(1, module.replica_count or 1) * _partitions(module)
 
 
@@ -325,7 +325,7 @@ class _Paired(Observer):
         self.visited: set[int] = set()
 
     def left_node(self, x: Instruction) -> int:
-        """Returns the left node of the pair of an instruction, or -1 if it has no partner."""
+        """Returns the left node of an instruction's pair, or -1 if it has no partner."""
         node = self.search.numbers.get(x, -1)
         if node < 0:
             return -1

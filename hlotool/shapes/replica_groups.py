@@ -44,7 +44,7 @@ class ReplicaGroups(Record):
         return self.text
 
     def __bool__(self) -> bool:
-        """False for `{}`, which means one group of all devices."""
+        """Returns false for `{}`, which means one group of all devices."""
         return bool(self.lists) or self.tile is not None or self.mesh is not None
 
     def to_text(self, *, exact: bool = True) -> str:

@@ -263,7 +263,7 @@ OPAQUE = Shape("opaque")
 def compatible(first: Shape, second: Shape) -> bool:
     """Returns whether two shapes are equal except for layouts and dynamic flags.
 
-    As in XLA's ShapeUtil::Compatible, an unbounded dimension equals a dimension of any size.
+    This is XLA's ShapeUtil::Compatible. An unbounded dimension equals a dimension of any size.
     """
     if first is second:
         return True

@@ -432,7 +432,7 @@ def expand(sharding: Sharding, leaf_count: int) -> Sharding:
 
 @lru_cache(maxsize=256)
 def _repeated(sharding: Sharding, times: int) -> Sharding:
-    """Returns a cached tuple sharding: thousands of short lines may each have a long tuple result."""
+    """Returns a cached tuple sharding: thousands of short lines may have long tuple results."""
     return tuple_sharding((sharding,) * times)
 
 

@@ -109,9 +109,10 @@ def _add(intervals: list[Interval], start: int, end: int) -> None:
 
 
 def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[Interval]]:
-    """Shortens a line to at most `room` characters; returns the new positions of `parts`, too.
+    """Shortens a line to at most `room` characters.
 
-    The beginning and the first of the parts are kept.
+    Keeps the beginning and the first of `parts`. Returns the line and the new positions of the
+    parts.
 
     >>> fitted("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
     ('r = f32[..., e, x, g, h)', [(16, 17)])

@@ -126,9 +126,9 @@ class Report(NamedTuple):
         return names
 
     def pair_lines(self, entry: Entry) -> tuple[str, str]:
-        """The lines of an entry on both sides, empty for none.
+        """Returns the lines of an entry on both sides, empty if there is no instruction.
 
-        If the lines are the same but for names, the old one is empty, and the new one has both names.
+        If the lines differ only in names, the old one is empty, and the new one has both names.
         """
         kinds = entry.kinds
         old, new = (self.lines.of(node, kinds) if node >= 0 else "" for node in (entry.left, entry.right))
@@ -138,7 +138,10 @@ class Report(NamedTuple):
         return "", new if first == second else new.replace(second, f"{first} -> {second}", 1)
 
     def entry_notes(self, entry: Entry, *, is_brief: bool = False) -> list[str]:
-        """What happened to the instructions of an entry, a line for each change; brief ones have a word for each side issue of other changes."""
+        """Returns the notes on an entry: a line for each change, or a line on its users.
+
+        If `is_brief`, changes that matter little next to others are only mentioned.
+        """
         if entry.left < 0 or entry.right < 0:
             return [self.notes.use(max(entry.left, entry.right))]
         changes = entry.changes

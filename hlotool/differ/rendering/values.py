@@ -86,7 +86,9 @@ def _json(value: Any) -> str:
 
 
 def metadata_differences(old: str | None, new: str | None) -> list[Difference]:
-    """The fields of metadata that differ. The numbers of stack frames are left out, since they mean nothing.
+    """Returns the differences between two metadata texts, by field.
+
+    The numbers of stack frames are left out, since they mean nothing by themselves.
 
     >>> metadata_differences('{op_name="a" source_line=3}', '{op_name="b" source_line=3}')
     [('op_name', '"a"', '"b"')]

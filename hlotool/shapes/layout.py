@@ -1,4 +1,4 @@
-"""Memory layouts: the order of dimensions, tiles, and the other suffixes of `{1,0:T(8,128)S(1)}`."""
+"""Memory layouts: the order of dimensions, tiles, and other suffixes of `{1,0:T(8,128)S(1)}`."""
 
 from __future__ import annotations
 

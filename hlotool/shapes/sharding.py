@@ -43,7 +43,7 @@ class _Metadata(Protocol):
 
 
 class AxisRef(Record):
-    """An axis of a mesh, by number, or a part of one, as Shardy's sub-axes.
+    """An axis of a mesh, by number, or a part of one, like Shardy's sub-axes.
 
     `'a':(2)4` has `pre_size` 2 and `size` 4.
     """

@@ -1,4 +1,4 @@
-"""Strings of the text format: C escapes, raw dictionaries, and the whitespace and comments around them.
+"""Strings of the text format: C escapes, raw dictionaries, and whitespace and comments around them.
 
 Values are str; bytes that are not UTF-8 are represented by surrogate escapes.
 """

@@ -190,7 +190,7 @@ class TileAssignment(Record):
 
     @property
     def is_permuted(self) -> bool:
-        """True unless the transposition of an iota is not a permutation.
+        """True for lists, and for an iota whose transposition is a permutation.
 
         XLA's parser accepts any numbers that are in range.
         """

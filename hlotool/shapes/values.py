@@ -33,8 +33,9 @@ class Raw(Record):
 
 
 class WindowDimension(Record):
-    """One dimension of `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
+    """One dimension of a window.
 
+    The text is `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
     `base_dilation` is lhs_dilate, and `window_dilation` is rhs_dilate. Paddings may be negative.
     """
 
@@ -143,7 +144,10 @@ class StatisticsViz(Record):
 
 
 class OriginLeaf(Record):
-    """An array of the original program: `{"name" {1,0}}`; `name` is None for an array without an origin."""
+    """An array of the original program: `{"name" {1,0}}`.
+
+    `name` is None for an array without an origin.
+    """
 
     name: str | None = None
     index: tuple[int, ...] = ()

@@ -112,7 +112,10 @@ class StackTables(Record):
 
     @property
     def text(self) -> str:
-        """The tables as XLA prints them: four blocks after the header, each with a blank line."""
+        """The tables as XLA prints them after the header.
+
+        They are four blocks, each followed by an empty line.
+        """
         blocks = [
             ["FileNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.file_names, 1))],
             ["FunctionNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.function_names, 1))],

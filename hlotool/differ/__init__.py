@@ -1,1 +1,1 @@
-"""Structural comparison of modules: which instruction of one corresponds to which of the other, and what has changed."""
+"""Structural comparison of modules: pairs their instructions and classifies the differences."""

@@ -1,7 +1,7 @@
 """Aligns the instructions of paired computations in textual order, as a text diff aligns lines.
 
-The order of instructions says little about a module that is not scheduled, but long chains of alike instructions have nothing else that tells
-their parts apart.
+In a module that is not scheduled, the order of instructions means little. But in long chains of
+equal instructions, nothing else distinguishes one part from another.
 """
 
 from __future__ import annotations
@@ -13,16 +13,20 @@ from hlotool.differ.pairs import Pairs
 
 __all__ = ["align", "align_sequences"]
 
-# Sequences with more differences are not aligned; the time is the product of this and their length.
+# Sequences with more differences are not aligned: the time is proportional to the number of
+# differences times the length.
 _MOST_DIFFERENCES = 600
-# Distances to operands that say something about where an instruction stands.
+# Distances to operands below this limit help to locate an instruction.
 _NEAR = 16
-# A place that no way through the two sequences has reached.
+# A position that no path through the two sequences has reached.
 _NOWHERE = -2
 
 
 def align(graph: Graph, pairs: Pairs) -> Iterator[tuple[int, int]]:
-    """Pairs of nodes of the same structure, in an order that explains the difference with the fewest insertions, deletions, and changes."""
+    """Yields pairs of nodes with the same structure, aligned in textual order.
+
+    The alignment explains the difference with the fewest insertions, deletions and changes.
+    """
     for left in range(graph.computation_split):
         right = pairs.computations.get(left)
         if right is None:
@@ -39,9 +43,11 @@ def _parameters(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
 
 
 def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
-    """The nodes of a computation without partners but with operands; in place of the only call of one that is not paired, what it calls.
+    """Returns the nodes of a computation that have operands but no partner.
 
-    What has no operands, such as constants, may stand anywhere before its users, which tell more about it.
+    If a node is the only call of an unpaired computation, the nodes of that computation replace it.
+    Nodes without operands, such as constants, may stand anywhere before their users, which say more
+    about them.
     """
     sequence: list[int] = []
     pending = [iter(graph.members[computation])]
@@ -61,7 +67,12 @@ def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
 
 
 def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashable]:
-    """What a node is, and of each operand the pair, the distance, or, if that is long and so may have changed, only the structure."""
+    """Returns a token for each node: its key and a description of each operand.
+
+    An operand is described by its pair or, without one, by its distance. Long distances may have
+    changed, so the structure of the operand replaces them. An operand outside of the sequence is
+    described by its key.
+    """
     places = {node: place for place, node in enumerate(sequence)}
     keys, structures, partner = graph.keys, graph.structures, pairs.partner
 
@@ -79,10 +90,11 @@ def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashabl
 
 
 def align_sequences(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """The positions of items that correspond, equal or changed, in order, by an alignment with the fewest edits.
+    """Returns the positions of corresponding items, in order; items may be equal or changed.
 
-    The algorithm is that of Ukkonen (1985), "Algorithms for Approximate String Matching". If there are too many edits, only what is common at the
-    beginning and at the end corresponds.
+    Computes an alignment with the fewest edits, by the algorithm of Ukkonen (1985), "Algorithms for
+    Approximate String Matching". If there are too many edits, only the common prefix and suffix are
+    aligned.
 
     >>> align_sequences("kitten", "sitting")
     [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
@@ -104,7 +116,7 @@ def align_sequences(first: Sequence[Hashable], second: Sequence[Hashable]) -> li
 
 def _fewest_edits(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
     n, m = len(first), len(second)
-    # For each number of edits, how far in `first` one comes on each diagonal, `a - b`.
+    # For each number of edits, the farthest position in `first` on each diagonal, `a - b`.
     rounds: list[dict[int, int]] = []
     if abs(n - m) > _MOST_DIFFERENCES:
         return []
@@ -126,7 +138,7 @@ def _fewest_edits(first: Sequence[Hashable], second: Sequence[Hashable]) -> list
 
 
 def _after_edit(rounds: Sequence[dict[int, int]], diagonal: int) -> tuple[int, int]:
-    """How far one comes in `first` with one edit more than in the rounds so far, and on which diagonal one comes from."""
+    """Returns the farthest position in `first` after one more edit, and the diagonal before it."""
     if not rounds:
         return (0, 0) if diagonal == 0 else (_NOWHERE, 0)
     reached = rounds[-1]
@@ -139,7 +151,7 @@ def _after_edit(rounds: Sequence[dict[int, int]], diagonal: int) -> tuple[int, i
 
 
 def _path(rounds: Sequence[dict[int, int]], a: int, b: int) -> list[tuple[int, int]]:
-    """What corresponds on the way that the search has taken, from the end."""
+    """Returns the pairs of positions on the path of the search, traced back from the end."""
     result: list[tuple[int, int]] = []
     diagonal = a - b
     for edits in range(len(rounds) - 1, -1, -1):

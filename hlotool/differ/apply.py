@@ -1,7 +1,7 @@
 """Applies patches to modules: `hlotool.apply_patch` and `hlotool.Patch`.
 
-Lines of the patch take the place of lines of the module, with the names that the module has, and the whole text is parsed. So the result is always a
-module that the parser accepts.
+Lines of the patch, adapted to the names in the module, replace lines of the module. Then the whole
+text is parsed, so the result is always a module that the parser accepts.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Item = TypeVar("Item")
 
 
 class Patch:
-    """A patch that has been read: `text`, the name of its `filename` in messages, and the names of the `computations` that it changes.
+    """A patch: its `text`, its `filename` in messages, and the names of the `computations` it changes.
 
-    `Delta.to_patch` and `hlotool diff --patch` write the text, which `str(patch)` returns. An empty patch is false. Raises PatchError
-    for a text that is not a patch.
+    `Delta.to_patch` returns the text, and `hlotool diff --patch` prints it. An empty patch is
+    false. Raises PatchError if the text is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -64,11 +64,13 @@ class Patch:
 
 
 def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, filename: str = "<patch>") -> Module:
-    """Returns a new module with the changes of a patch; with `reverse`, the module that the patch was made from.
+    """Applies a patch to a module and returns the result; the module itself is not changed.
 
-    `patch` is a Patch or its text, with `filename` as its name in messages. Instructions of the module may have other names and another
-    order than those of the module that the patch was made from. They keep their names, and new instructions get free ones. Raises PatchError
-    if the module lacks the instructions that the patch changes, and for a text that is not a patch.
+    `patch` is a Patch or its text, and `filename` the name of the text in messages. With
+    `reverse`, the patch is undone. The names and the order of instructions may differ from those
+    of the module that the patch was made from. If the names differ, existing names are kept and
+    new instructions get unused ones. Raises PatchError if the module does not contain what the
+    patch changes, or if the text is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -88,12 +90,12 @@ def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, fi
             raise
         except PatchError as error:
             if _fits(module, read_content(text, filename, reverse=not reverse)):
-                raise PatchError(f"{error}; the patch may be applied already, since the module has what it makes") from error
+                raise PatchError(f"{error}; the patch may already be applied: the module matches its result") from error
             raise
 
 
 def _fits(module: Module, content: PatchContent) -> bool:
-    """Whether a module has what a patch changes."""
+    """Returns whether a module contains everything that a patch changes."""
     try:
         _Application(module, content)
     except PatchError:
@@ -102,8 +104,11 @@ def _fits(module: Module, content: PatchContent) -> bool:
 
 
 class _Line(NamedTuple):
-    """A line of the result, and the number of the patch's line that it is, 0 for a line of the module. `name` is what it defines, and `operands`
-    and `called` are the names that it needs."""
+    """A line of the result.
+
+    `number` is that of the line in the patch, or 0 for a line of the module. `name` is the name
+    that the line defines; `operands` and `called` are the names that it refers to.
+    """
 
     text: str
     number: int = 0
@@ -115,8 +120,9 @@ class _Line(NamedTuple):
 class _Names:
     """The names of the result.
 
-    `instructions` and `computations` are names of what the module has. `of_patch` and `computations_of_patch` are names of what the patch has, by its
-    name there; the former by computation.
+    `instructions` and `computations` map those of the module to their final names. `of_patch` and
+    `computations_of_patch` map names in the patch to final names; the former has a dictionary for
+    each computation.
     """
 
     def __init__(self, module: Module, content: PatchContent, resolution: Resolution) -> None:
@@ -130,7 +136,7 @@ class _Names:
         self._name_all(shown_computations(module))
 
     def _has_names(self) -> bool:
-        """Whether the module has the names of the one that the patch was made from, so that changes of names apply."""
+        """Returns whether the module has the names that the patch expects: then renames apply."""
         references, homes = self.resolution.references, self.resolution.homes
         return all(
             x.name == references[key].expected_name and homes[x].name == references[key].expected_computation
@@ -199,7 +205,7 @@ class _Application:
         self.writer = InstructionWriter(module, PATCH_PRINT, self.names.instructions, self.names.computations, None, lambda c, level: c.name)
 
     def _check(self) -> None:
-        """Raises PatchError if the module has not what the patch changes."""
+        """Raises PatchError if the module does not contain everything that the patch changes."""
         missing = self.resolution.missing()
         if not missing:
             return
@@ -210,7 +216,7 @@ class _Application:
 
     def _about(self, reference: Reference) -> str:
         x = self.resolution.nearest(reference)
-        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is like it"
+        instead = f"the nearest is '{self.resolution.line(x)}'" if x is not None else "nothing there is similar"
         place = f"{self.content.filename}:{reference.number}:1"
         where = f"in computation '{reference.expected_computation}'"
         return f"{place}: the patch does not apply: expected '{reference.line}' {where}, but {instead}; {_HINT}"
@@ -221,7 +227,7 @@ class _Application:
     # ---- the text of the result -------------------------------------------------------------------------------------------
 
     def result(self) -> Module:
-        """The module with the patch."""
+        """Returns the patched module."""
         name = self.module.name
         change = self.content.names.module
         if change is not None and name == change[0]:
@@ -243,7 +249,7 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """The error of a result that does not parse, at a line of the patch if it is there."""
+        """Returns the error for a result that does not parse, at a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:
@@ -256,7 +262,7 @@ class _Application:
         return PatchError(f"{self.content.filename}: with the patch, the module does not parse: {diagnostic.message}, at '{line.text.strip()}'{hint}")
 
     def _header(self) -> dict[str, str]:
-        """The attributes of the header. Raises PatchError if they are not as the patch expects."""
+        """Returns the attributes of the header. Raises PatchError if the patch expects others."""
         header = dict(header_attributes(self.module, PATCH_PRINT))
         for name, old, new, number in self.content.header:
             current = header.get(name)
@@ -270,7 +276,7 @@ class _Application:
         return header
 
     def _blocks(self) -> Iterator[list[_Line]]:
-        """The lines of each computation of the result."""
+        """Yields the lines of each computation of the result."""
         parts = self.content.computations
         for name, part in parts.items():
             if part.is_new:
@@ -308,7 +314,7 @@ class _Application:
         return _Line(text, 0, names[x], tuple([names[y] for y in before]), called)
 
     def _named(self, x: Instruction) -> Iterator[Computation]:
-        """The computations that the line of an instruction names."""
+        """Yields the computations that the line of an instruction mentions."""
         hidden = self.module.hidden
         for computation in x.called:
             if computation in hidden:
@@ -317,7 +323,7 @@ class _Application:
                 yield computation
 
     def _merged(self, computation: Computation, own: Sequence[_Line], name: str, part: ComputationPatch) -> list[_Line]:
-        """The lines of a computation with those of the patch, each after the line that it follows in the patch."""
+        """Merges the patch lines into a computation, each after its predecessor in the patch."""
         numbers = {x: number for number, x in enumerate(computation.instructions)}
         places: dict[int, tuple[int, int]] = {}
         added: list[tuple[tuple[int, int], _Line]] = []
@@ -346,7 +352,7 @@ class _Application:
         return [line for _, line in sorted([*kept, *added], key=lambda item: item[0])]
 
     def _patched(self, computation: str, line: PatchedLine) -> _Line:
-        """A line of the patch, with the names of the result."""
+        """Returns a line of the patch with the names of the result."""
         names, computations = self.names.of_patch[computation], self.names.computations_of_patch
         definition = definition_of(line.text)
         assert definition is not None
@@ -370,12 +376,12 @@ class _Application:
     # ---- order ------------------------------------------------------------------------------------------------------------
 
     def _sorted(self, lines: list[_Line]) -> list[_Line]:
-        """The lines of a computation, each after those that it needs; a schedule stays as it is."""
+        """Returns the lines of a computation, each after its operands; a schedule is kept."""
         by_name = {line.name: number for number, line in enumerate(lines)}
         return _in_order(lines, [[by_name[name] for name in line.operands if name in by_name] for line in lines])
 
     def _in_order(self, blocks: list[list[_Line]]) -> list[list[_Line]]:
-        """The computations, each after those that it calls."""
+        """Returns the computations, each after its callees."""
         by_name = {block[0].name: number for number, block in enumerate(blocks)}
         return _in_order(blocks, [[by_name[name] for line in block for name in line.called if name in by_name] for block in blocks])
 
@@ -386,5 +392,5 @@ def _in_order(items: list[Item], needed: Sequence[Sequence[int]]) -> list[Item]:
     try:
         return [items[number] for number in sorted_by_dependencies(range(len(items)), needed.__getitem__)]
     except ValueError:
-        # The parser says what is wrong.
+        # There is a cycle, which the parser reports.
         return items

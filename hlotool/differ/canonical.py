@@ -1,11 +1,18 @@
-"""A form of a module that does not depend on names, metadata and meaningless order, and hashes of that form.
+"""The canonical form of a module, without names, metadata and meaningless order, and its hash.
 
-The scheme, version `hlo1`: instructions without metadata and without attributes that say nothing; configurations of backends as JSON with sorted
-keys; constants by their bits, but arrays of more than 2^20 elements that are 0 after the first by that one, as XLA reads them. Where the module is
-not scheduled, the parameters of a computation come first, by number, then what the root is computed from, operands first and in their order, then
-the rest, by what it is computed from (`canonical_order.py`). Callees come before callers, in the order of the calls. Computations are called
-`computation0`, `computation1`, ..., instructions of the latter `v0.1`, `v1.1`, ..., the module `m`. A hash is the beginning of the SHA-256 of the
-resulting text. Any change of the form changes the version.
+The scheme, version `hlo1`:
+
+* Instructions have no metadata and no redundant attributes. Backend configurations are JSON with
+  sorted keys. Constants are identified by their bits. An array of more than 2^20 elements of which
+  all but the first are 0 is represented by the first element, as XLA reads it.
+* If the module is not scheduled, the parameters of a computation come first, by number. Then come
+  the instructions that the root depends on, operands first and in their order, and then the rest,
+  ordered by the values that they depend on (`canonical_order.py`).
+* Callees come before callers, in the order of the calls.
+* Computations are named `computation0`, `computation1`, ...; the instructions of `computation1` are
+  named `v0.1`, `v1.1`, ...; the module is named `m`.
+
+A hash is a prefix of the SHA-256 of the resulting text. Any change to the form changes the version.
 """
 
 from __future__ import annotations
@@ -34,17 +41,17 @@ from hlotool.text.print.printer import to_text
 __all__ = ["VERSION", "CanonicalForm", "Hashes", "canonical", "canonical_text", "hash_computations", "hash_module", "hashes"]
 
 VERSION = "hlo1"
-"""The version of the scheme, with which hashes begin. Hashes of different versions say nothing about each other."""
+"""The version of the scheme, a prefix of each hash. Hashes of different versions are unrelated."""
 
 _OPTIONS = PrintOptions(print_percent=False, print_program_shape=False, print_operand_index_annotation_interval=0)
 _DIGITS = 32
 
 
 class Hashes(Record):
-    """The hash of a module, and of its computations by name.
+    """The hash of a module, and the hashes of its computations by name.
 
-    That of a computation covers those that it calls, but not how often they occur: modules with the same hash of the entry may differ in
-    copies of computations.
+    The hash of a computation covers its callees, but not how many copies of them exist. So two
+    modules whose entries have the same hash may differ in copies of computations.
     """
 
     module: str
@@ -52,7 +59,9 @@ class Hashes(Record):
 
 
 def canonical_text(module: Module) -> str:
-    """The text of the canonical form. It parses to a module that differs from this one in names and metadata only.
+    """Returns the text of the canonical form.
+
+    It parses to a module that differs from this one only in names, metadata and meaningless order.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { one = f32[] constant(1e0) p = f32[] parameter(0) ROOT s = f32[] add(p, one) }")
@@ -73,12 +82,14 @@ def _text(module: Module) -> str:
 
 
 def canonical(module: Module) -> Module:
-    """The canonical form of a module, which stays as it is."""
+    """Returns the canonical form of a module; the module itself is not changed."""
     return CanonicalForm(module).module
 
 
 def hashes(module: Module) -> Hashes:
-    """The hashes of a module and of its computations; equal if nothing but names, metadata and meaningless order differs.
+    """Returns the hashes of a module and of its computations.
+
+    Hashes are equal if only names, metadata and meaningless order differ.
 
     >>> import hlotool
     >>> first = hashes(hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }"))
@@ -122,8 +133,9 @@ def _hash(digest: str) -> str:
 class CanonicalForm:
     """A copy of a module in its canonical form.
 
-    `originals` and `instructions` are the computations and the instructions of the module by their copies. `digests` are those of the copied
-    computations, and `contents` those of the copied instructions: of all but names, metadata and operands.
+    `originals` and `instructions` map the copied computations and instructions to their originals.
+    `digests` has the digests of the copied computations. `contents` has those of the copied
+    instructions, which cover everything but names, metadata and operands.
 
     >>> import hlotool
     >>> form = CanonicalForm(hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] abs(a) }"))
@@ -161,7 +173,8 @@ class CanonicalForm:
 
     def _normalize(self, x: Instruction) -> None:
         if not x.op.calls:
-            # The root that an asynchronous call runs has the call's annotations, whether its text repeats them or not.
+            # The root of an asynchronous call's computation has the annotations of the call, even
+            # if its text does not repeat them.
             self.module.notes.forget_written(x)
         attributes = self._own_attributes(x)
         if attributes is not x.attributes:
@@ -177,20 +190,20 @@ class CanonicalForm:
             set_field(x, "immediate", _with_bits(x.immediate))
 
     def _own_attributes(self, x: Instruction) -> Any:
-        """The attributes without those that could be left out."""
+        """Returns the attributes without the redundant ones."""
         key = (x.op, id(x.attributes), x.shape, tuple([operand.shape for operand in x.operands]) if x.op.operand_defaults else ())
         known = self._attributes.get(key)
         if known is None:
             dropped = [name for name in x.attributes if _says_nothing(x, name)]
             known = x.attributes.changed(dict.fromkeys(dropped)) if dropped else x.attributes
-            # The set itself is kept, too, so that no other one gets its identity.
+            # Keeping the original attributes alive prevents others from getting the same `id`.
             known = self._attributes[key] = (known, x.attributes)
         return known[0]
 
     # ---- the order of a computation -----------------------------------------------------------------------------------
 
     def _arrange(self, computation: Computation) -> None:
-        """Puts the instructions in canonical order, and digests them."""
+        """Puts the instructions in canonical order and computes the digest of the computation."""
         texts = {x: self._described(x) for x in computation.instructions}
         self.contents |= texts
         if not self.module.is_scheduled:
@@ -204,10 +217,10 @@ class CanonicalForm:
         self.digests[computation] = digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
     def _described(self, x: Instruction) -> str:
-        """All of an instruction but its operands and names, with the digests of what it calls."""
+        """Returns a digest of an instruction without operands and names, but with its callees."""
         if x.immediate is not None or x.op.calls or x.op.operand_defaults or x.op.derived:
             return self._description(x)
-        # The sets of attributes live as long as the copy, which nothing changes any more.
+        # An `id` is a safe key: the attributes live as long as the copy, which no longer changes.
         key = x.op, x.shape, id(x.attributes), x.backend_config
         known = self._descriptions.get(key)
         if known is None:
@@ -248,7 +261,7 @@ def _is_header_default(name: str, value: Any) -> bool:
 
 
 def _says_nothing(x: Instruction, name: str) -> bool:
-    """Whether an instruction means the same without an attribute."""
+    """Returns whether an attribute is redundant: the instruction means the same without it."""
     if name in COMPARED_APART:
         return not x.attributes[name]
     spec = x.op.attributes.get(name)
@@ -267,7 +280,7 @@ def _computations(value: Any) -> list[Computation]:
 
 
 def _with_bits(literal: Literal) -> Literal:
-    """The literal with the bits of its numbers instead of a text."""
+    """Returns the literal with its numbers as bits instead of text."""
     if literal.shape.is_tuple:
         return tuple_literal([_with_bits(leaf) for leaf in literal.elements])
     if literal.elided or not literal.shape.is_array:
@@ -289,7 +302,7 @@ def _digits(leaf: Literal) -> str:
 
 
 def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:
-    """All computations, each after those that it calls, which come in the order of the calls."""
+    """Yields all computations, each after its callees, which come in the order of the calls."""
     seen: set[Computation] = set()
     done: set[Computation] = set()
     for start in computations:

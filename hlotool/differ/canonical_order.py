@@ -1,4 +1,4 @@
-"""The order of instructions in the canonical form, which does not depend on the order in the text."""
+"""The order of instructions in the canonical form, which is independent of their textual order."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ __all__ = ["canonical_order", "digest"]
 
 _MOST_ROUNDS = 4
 _NOWHERE = 1 << 62
-# Of what instructions are computed from that nothing else tells apart, at most so much is looked at for all of them, and at least so much for each.
+# Instructions that nothing else distinguishes are compared by what they depend on. At most this
+# many dependencies are visited for a group of them, but at least `_LEAST_LOOKED_AT` for each
+# member.
 _MOST_LOOKED_AT = 1 << 18
 _LEAST_LOOKED_AT = 64
 
 
 def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
-    """Parameters by number, then what the root needs, then the rest, in an order that follows from what each is computed from.
+    """Returns parameters by number, then what the root depends on, then the rest.
 
-    `texts` describe all of an instruction but its operands and control predecessors. What nothing uses is ordered by what it is computed from,
-    then by what else is made of that, then by where its operands are. All of these may be the same for instructions that are exchanged by an
-    isomorphism, where any order gives the same form.
+    `texts` describe each instruction without its operands and control predecessors. Unused
+    instructions are ordered by what they depend on, then by the other users of those values, then
+    by the positions of their operands. All of these can be the same only for instructions that an
+    isomorphism exchanges, and any order of those gives the same form.
     """
     parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
     order = {x: number for number, x in enumerate(parameters)}
@@ -40,13 +43,13 @@ def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> 
 
 
 def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
-    """Adds what nothing uses, and all that it needs."""
+    """Adds the unused instructions and everything that they depend on."""
     groups: dict[str, list[Instruction]] = {}
     for x in ends:
         groups.setdefault(digests[x], []).append(x)
     colors: dict[Instruction, str] | None = None
     for _, members in sorted(groups.items()):
-        # Those that others had to wait for are there already.
+        # Control dependencies may have added some of the members already.
         group = [x for x in members if x not in order]
         if len(group) < 2:
             for x in group:
@@ -62,12 +65,13 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
 
 
 def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
-    """Adds instructions that nothing but their operands tells apart: first those whose operands come first."""
-    # What a large number of them needs is looked at in part only, since all of them may need the same.
+    """Adds instructions that differ only in operands, those with the first operands first."""
+    # In a large group, only some of the dependencies are visited, since the members may share them
+    # all.
     most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
     places = [_place(x, order, most) for x in members]
     remaining = _MOST_LOOKED_AT
-    # The members that need an instruction that is not in the order yet.
+    # For each instruction that is not in the order yet, the members that depend on it.
     needing: dict[Instruction, list[int]] = {}
     heap: list[tuple[list[int], int]] = []
     for number, (place, missing) in enumerate(places):
@@ -90,7 +94,10 @@ def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], 
 
 
 def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
-    """Where all that an instruction is computed from is in an order, as numbers to compare, and what is not there yet, `most` of all."""
+    """Returns the positions of all dependencies, as a sort key, and the dependencies without one.
+
+    At most `most` dependencies are visited.
+    """
     place: list[int] = []
     missing: dict[Instruction, int] = {}
     stack = [start]
@@ -112,15 +119,18 @@ def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tupl
 
 
 def digest(parts: Iterable[Any]) -> str:
-    """A digest of parts: strings, numbers, and lists of them."""
-    # As JSON, so that parts cannot run into one another.
+    """Returns a digest of parts: strings, numbers, and lists of them."""
+    # JSON keeps adjacent parts separate.
     return sha256(json.dumps([*parts]).encode()).hexdigest()
 
 
 def _digests_by_operands(
     instructions: Iterable[Instruction], texts: Mapping[Instruction, str], known: Mapping[Instruction, str]
 ) -> dict[Instruction, str]:
-    """Digests of all that instructions are computed from. `known` are those of others, which they may need."""
+    """Returns digests of instructions together with everything that they depend on.
+
+    `known` has the digests of other instructions that may be among their operands.
+    """
     digests: dict[Instruction, str] = {}
     for x in instructions:
         operands = [digests[y] if y in digests else known[y] for y in x.operands]
@@ -130,7 +140,7 @@ def _digests_by_operands(
 
 
 def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instruction, str]) -> dict[Instruction, str]:
-    """Digests of all that instructions are used for among these."""
+    """Returns digests of instructions with all their direct and indirect users in the list."""
     digests: dict[Instruction, str] = {}
     uses: dict[Instruction, list[str]] = {}
     for x in reversed(instructions):
@@ -143,7 +153,10 @@ def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instru
 
 
 def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], digests: Mapping[Instruction, str]) -> dict[Instruction, str]:
-    """Digests of all that the rest of the instructions is connected with, in either direction, as far as that tells more of them apart."""
+    """Returns digests of the remaining instructions with everything connected to them.
+
+    Operands and users are followed in turn, as long as that distinguishes more instructions.
+    """
     places = {x: str(number) for x, number in order.items()}
     colors = {x: digests[x] for x in rest}
     count = 0
@@ -156,7 +169,7 @@ def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], diges
 
 
 def _visit(start: Instruction, order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
-    """Adds an instruction to an order, after all that must come before it."""
+    """Adds an instruction to an order, after everything that must come before it."""
     stack = [start]
     while stack:
         x = stack[-1]

@@ -1,4 +1,7 @@
-"""The kinds of differences. This module is cheap to import, since shells complete their names."""
+"""The kinds of differences.
+
+This module must be cheap to import, because shell completion uses it.
+"""
 
 from __future__ import annotations
 
@@ -9,44 +12,47 @@ from hlotool.errors import nearest
 __all__ = ["CATEGORIES", "MINOR", "PREDICATES", "check_categories"]
 
 CATEGORIES = {
-    "attributes": "an attribute of the opcode has another value",
-    "backend_config": "the configuration of a backend, compared as JSON",
-    "called": "another computation is called",
-    "commuted": "the operands of a commutative operation are exchanged",
+    "attributes": "the value of an attribute of the opcode",
+    "backend_config": "the backend configuration, compared as JSON",
+    "called": "the called computation",
+    "commuted": "exchanged operands of a commutative operation",
     "constants": "the value of a constant, bit for bit",
     "control": "control dependencies",
     "deleted": "instructions that only the left module has",
     "element_type": "the element type of the result",
-    "frontend_attributes": "attributes of the frontend",
+    "frontend_attributes": "frontend attributes",
     "header": "an attribute in the header of the module",
     "inserted": "instructions that only the right module has",
     "layout": "the layout of the result",
     "metadata": "metadata such as op_name and source lines",
-    "moved": "instructions that are in another computation",
+    "moved": "instructions moved to another computation",
     "names": "names of instructions, computations and the module",
-    "opcode": "another opcode",
-    "operands": "other operands",
-    "root": "another root of a computation",
+    "opcode": "the opcode",
+    "operands": "the operands",
+    "root": "the root of a computation",
     "schedule": "the order of instructions in scheduled modules",
     "shape": "the dimensions of the result",
     "sharding": "the sharding",
 }
-"""Kinds of differences, and what each means."""
+"""The kinds of differences, with their meanings."""
 
 MINOR = frozenset({"metadata", "names"})
-"""Differences that modules have which were not compiled in the same process, and on which nothing depends; hashes do not cover them."""
+"""Differences without meaning, as between modules compiled in different processes.
+
+Hashes do not cover them.
+"""
 
 PREDICATES = {
     "opcode": "the number of instructions with this opcode changes",
-    "category": "there is a difference of this category",
+    "category": "a difference of this category occurs",
     "instruction": "an instruction of this name is changed, inserted or deleted",
-    "computation": "something in a computation of this name is changed, inserted or deleted",
+    "computation": "an instruction in a computation of this name is changed, inserted or deleted",
 }
-"""What can be asked of a difference (`differ.predicates`)."""
+"""The predicates on differences (`differ.predicates`), with their meanings."""
 
 
 def check_categories(names: Iterable[str]) -> frozenset[str]:
-    """The categories to ignore. Raises ValueError for an unknown one.
+    """Returns the categories to ignore as a set. Raises ValueError for an unknown one.
 
     >>> check_categories(["nams"])
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""What has changed in each pair of instructions, in computations and in the header."""
+"""Classifies the changes in each pair of instructions, in computations and in the header."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Changes:
         self.writers = _Texts(left), _Texts(right)
 
     def of_pair(self, left: int, right: int) -> list[Change]:
-        """The changes from an instruction of the left module to its partner."""
+        """Returns the changes from an instruction of the left module to its partner."""
         graph = self.graph
         changes: list[Change] = []
         if graph.contents[left] != graph.contents[right]:
@@ -104,14 +104,18 @@ class Changes:
                 yield {"kind": "called", "key": name}
 
     def place(self, node: int) -> list[str]:
-        """The names of a computation and of an instruction in it."""
+        """Returns the name of a node's computation and the name of its instruction."""
         graph = self.graph
         return [graph.computations[graph.home[node]].name, graph.nodes[node].name]
 
     # ---- order ----------------------------------------------------------------------------------------------------------
 
     def rescheduled(self) -> set[int]:
-        """Nodes of the left module outside of a longest sequence of pairs that both schedules have in the same order."""
+        """Returns the nodes of the left module that have moved in the schedule.
+
+        These are the nodes outside of a longest sequence of pairs that has the same order in both
+        schedules.
+        """
         if not (self.left.is_scheduled and self.right.is_scheduled):
             return set()
         graph, partner = self.graph, self.pairs.partner
@@ -128,7 +132,7 @@ class Changes:
     # ---- header ---------------------------------------------------------------------------------------------------------
 
     def of_header(self) -> list[Change]:
-        """The changes of attributes of the modules themselves."""
+        """Returns the changes of the attributes of the modules themselves."""
         changes: list[Change] = []
         for name in sorted(self.left.attributes.keys() | self.right.attributes.keys()):
             first, second = getattr(self.left, name), getattr(self.right, name)
@@ -140,13 +144,20 @@ class Changes:
         return changes
 
     def _prints_otherwise(self, name: str) -> bool:
-        """Whether the texts of a header attribute differ, which may contain texts of modules with other spaces and defaults."""
+        """Returns whether the printed texts of a header attribute differ.
+
+        Values may differ although their printed texts agree: some contain the source text, whose
+        spaces and explicit defaults may differ.
+        """
         first, second = (dict(header_attributes(module, PrintOptions())).get(name) for module in (self.left, self.right))
         return first != second
 
 
 def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
-    """Whether shapes differ, and in nothing but layouts; other differences are those of parameters and of the result."""
+    """Returns whether the shapes differ, but only in layouts.
+
+    Other differences are reported for the parameters and the result.
+    """
     if len(first.parameters) != len(second.parameters):
         return False
     shapes = zip((*first.parameters, first.result), (*second.parameters, second.result), strict=True)
@@ -155,14 +166,14 @@ def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
 
 
 class _Texts:
-    """The text of parts of the instructions of one module."""
+    """Writes parts of the instructions of one module as text."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         self._writer = InstructionWriter.with_own_names(module, PrintOptions(lossless=True))
 
     def attribute(self, x: Instruction, name: str) -> str | None:
-        """The text of an attribute's value; None if the instruction does not have it."""
+        """Returns the text of an attribute's value, or None if the instruction does not have it."""
         if name == "parameter_number":
             return str(x.immediate)
         if name not in x.attributes:
@@ -173,7 +184,7 @@ class _Texts:
         return self._as_written(x, name, text)
 
     def _as_written(self, x: Instruction, name: str, text: str | None) -> str | None:
-        """The text of an attribute as the source spells it, if the instruction is in the source."""
+        """Returns the text of an attribute as the source spells it, if the source contains it."""
         source = self._module.source
         if source is None or x.start < 0 or (text is not None and text in source.text[x.start : x.end]):
             return text

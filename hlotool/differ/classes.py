@@ -1,6 +1,7 @@
-"""Equivalence classes of nodes: by all that a node is computed from, by all that it is used for, and by its neighborhood.
+"""Equivalence classes of nodes: by transitive operands, by transitive users, or by neighborhood.
 
-Classes are numbered by the values themselves, not by hashes, so that nodes of a class are equal for certain.
+Classes are numbered by the values themselves, not by hashes, so nodes of a class are certainly
+equal.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ _NOWHERE: Mapping[int, int] = {}
 
 
 def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
-    """Equal numbers for nodes with equal keys whose operands and called computations are equal, all the way up.
+    """Numbers nodes by key, operands and called computations, all the way up.
 
-    `sections` numbers computations whose nodes are different from those of other sections.
+    Equal nodes have equal numbers. `sections` numbers computations; nodes in different sections are
+    always different.
     """
     classes: list[int] = [-1] * len(graph.nodes)
     numbers: dict[Any, int] = {}
@@ -38,14 +40,17 @@ def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int
 
 
 def structure_classes(graph: Graph) -> list[int]:
-    """The classes by operands of structures, which are computed once for a graph."""
+    """Returns the classes of structures by operands, computed once for a graph."""
     if graph.structure_classes is None:
         graph.structure_classes = classes_by_operands(graph, graph.structures)
     return graph.structure_classes
 
 
 def outlines(graph: Graph) -> list[int]:
-    """Equal numbers for computations that differ in names, annotations and order only; computed once for a graph."""
+    """Numbers computations; those that differ only in names, annotations and order are equal.
+
+    Computed once for a graph.
+    """
     if graph.outlines is None:
         classes = structure_classes(graph)
         numbers: dict[tuple[int, ...], int] = {}
@@ -55,9 +60,10 @@ def outlines(graph: Graph) -> list[int]:
 
 
 def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
-    """Equal numbers for nodes with equal keys whose users, and the callers of their computations, are equal, all the way down.
+    """Numbers nodes by key, users and the callers of their computations, all the way down.
 
-    `sections` numbers computations whose nodes are different from those of other sections.
+    Equal nodes have equal numbers. `sections` numbers computations; nodes in different sections are
+    always different.
     """
     classes: list[int] = [-1] * len(graph.nodes)
     numbers: dict[Any, int] = {}
@@ -79,14 +85,17 @@ def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, i
 
 
 def classes_by_neighborhood(graph: Graph, keys: Sequence[int], partners: Sequence[int], radius: int) -> list[int]:
-    """Equal numbers for nodes that are equal as far as `radius` steps; partners are equal, and different from all others."""
+    """Numbers nodes by the neighborhood of up to `radius` steps; equal nodes have equal numbers.
+
+    Partners are equal to each other and different from all other nodes.
+    """
     # Negative numbers for pairs, so that they differ from keys.
     classes = [keys[node] if partner < 0 else -1 - min(node, partner) for node, partner in enumerate(partners)]
     free = [node for node, partner in enumerate(partners) if partner < 0]
     operands, users, commutes = graph.operands, graph.users, graph.commutes
     first = max(keys, default=0) + 1
     for _ in range(radius):
-        # What one of the modules does not have makes its neighbors different anyhow, whatever its own neighbors are.
+        # A node that only one module has makes its neighbors different, so it needs no refinement.
         split = bisect_left(free, graph.split)
         common = {classes[node] for node in free[:split]}.intersection([classes[node] for node in free[split:]])
         free = [node for node in free if classes[node] in common]

@@ -1,4 +1,4 @@
-"""Exchanges the partners of computations where what calls them asks for that; the nodes in them follow."""
+"""Exchanges the partners of computations, with their nodes, if their callers suggest it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from hlotool.differ.pairs import Pairs
 __all__ = ["canonical_order", "counterparts", "improve_computations"]
 
 _MOST_ROUNDS = 3
-# Exchanging computations with more instructions is not tried: their cost would have to be computed again.
+# Computations with more instructions are not exchanged: computing their cost again takes too long.
 _MOST_NODES = 20_000
-# How often each node is visited, on average, to find the cost of exchanges.
+# The average number of visits per node to compute the cost of exchanges.
 _MOST_VISITS = 10
 
 
 def canonical_order(graph: Graph, computation: int) -> list[int]:
-    """The nodes of a computation in an order that does not depend on the text: operands first, beginning at the root; then unused ones."""
+    """Returns the nodes of a computation in an order that is independent of the text.
+
+    The root comes first, after its operands, then the unused nodes with theirs.
+    """
     order: dict[int, None] = {}
     classes = structure_classes(graph)
     unused = sorted((node for node in graph.members[computation] if not graph.users[node]), key=lambda node: (classes[node], node))
@@ -40,7 +43,10 @@ def canonical_order(graph: Graph, computation: int) -> list[int]:
 
 
 def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
-    """Nodes that stand in the same place of two computations: all of them if the opcodes are the same, else the parameters."""
+    """Returns pairs of nodes at the same position in two computations.
+
+    These are all nodes if the opcodes are the same, otherwise only the parameters.
+    """
     here, there = canonical_order(graph, left), canonical_order(graph, right)
     if [graph.nodes[x].op.name for x in here] == [graph.nodes[y].op.name for y in there]:
         return list(zip(here, there, strict=True))
@@ -48,13 +54,14 @@ def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
 
 
 def improve_computations(graph: Graph, pairs: Pairs) -> bool:
-    """Gives computations the partners that the instructions which call them ask for, where that makes the explanation cheaper.
+    """Exchanges the partners of computations if that lowers the cost of the explanation.
 
-    Returns whether there are any.
+    The instructions in the computations and their callers suggest the exchanges. Returns whether
+    any partners were exchanged.
     """
     for number in range(_MOST_ROUNDS):
         exchanges = _Exchanges(graph, pairs)
-        # Each of them is tried, also after one that is kept.
+        # No short circuit: the remaining exchanges are tried after one that is kept.
         kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
         if not any(kept):
             return number > 0
@@ -62,9 +69,11 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
 
 
 def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
-    """Computations that are not partners, though paired instructions are in them or call them in the same place, or their instructions call partners.
+    """Returns pairs of computations that should perhaps be partners, those with most votes first.
 
-    Those that most ask for come first.
+    Two computations that are not partners get a vote for each pair of instructions in them, for
+    each pair of instructions that calls them in the same position, and for each two instructions in
+    them that call partners.
     """
     votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
     costs = Costs(graph, pairs)
@@ -87,9 +96,9 @@ class _Exchanges:
         self.graph = graph
         self.pairs = pairs
         self.costs = Costs(graph, pairs)
-        # Where many loops share a computation, each exchange of it looks at all of them.
+        # If many loops share a computation, each exchange visits all of them.
         self.work = _MOST_VISITS * len(graph.nodes)
-        # Computations without a partner, by module and outline.
+        # The computations without a partner, by module and outline.
         self.spare: dict[tuple[bool, int], list[int]] = {}
         for computation in range(len(graph.computations)):
             if computation not in pairs.computations:
@@ -99,7 +108,7 @@ class _Exchanges:
         return computation < self.graph.computation_split, outlines(self.graph)[computation]
 
     def keeps(self, left: int, right: int) -> bool:
-        """Makes two computations partners, unless that makes the explanation dearer; returns whether they are."""
+        """Pairs two computations if that lowers the cost. Returns whether they were paired."""
         graph, pairs = self.graph, self.pairs
         new = self._plan(left, right)
         others = [pairs.computations.get(c, -1) for pair in new for c in pair]
@@ -124,7 +133,10 @@ class _Exchanges:
         return False
 
     def _plan(self, left: int, right: int) -> list[tuple[int, int]]:
-        """The new partners: the two, and those that both have now; or, if only one has a partner, that one and an equal spare computation."""
+        """Returns the new pairs: the two computations, and the partners that they have now.
+
+        If only one of them has a partner, that partner is paired with an equal spare computation.
+        """
         left_other, right_other = self.pairs.computations.get(right, -1), self.pairs.computations.get(left, -1)
         if left_other == left:
             return []
@@ -135,13 +147,16 @@ class _Exchanges:
         return [(left, right), (left_other, right_other)] if min(left_other, right_other) >= 0 else [(left, right)]
 
     def _replacement(self, computation: int, taken: int) -> int:
-        """A spare computation of the other module that is equal to one that loses its partner; -1 if there is none but the one that is taken."""
+        """Returns a spare computation of the other module, equal to one that loses its partner.
+
+        Returns -1 if there is none except `taken`.
+        """
         is_left, shape = self._kind(computation)
         spare = (c for c in self.spare.get((not is_left, shape), ()) if c != taken and c not in self.pairs.computations)
         return next(spare, -1)
 
     def _nodes(self, computations: Iterable[int]) -> list[int]:
-        """The nodes whose cost the exchange may change: members and callers, and the partners of both."""
+        """Returns the nodes whose cost may change: members, callers and their partners."""
         graph, partner = self.graph, self.pairs.partner
         nodes: dict[int, None] = {}
         for computation in computations:

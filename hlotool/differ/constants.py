@@ -1,4 +1,4 @@
-"""The values of constants, whatever their spelling, as keys that are equal for equal values of two modules."""
+"""Keys for the values of constants: equal for equal values in two modules, in any spelling."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["ConstantKeys"]
 
-# Decoding a longer text takes longer than the rest of a comparison.
+# Decoding longer texts would take longer than the rest of a comparison.
 _LONGEST = 1 << 16
 
 
 class ConstantKeys:
-    """Keys of constants: bytes, and for long texts the texts themselves, as long as both modules spell them alike.
+    """Keys of constants: their bytes, or the text if it is long and the same in both modules.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> keys, shape = ConstantKeys(), array_shape("f32", (2,))
@@ -26,21 +26,22 @@ class ConstantKeys:
 
     def __init__(self) -> None:
         self._is_second = False
-        # Of the first module: the long texts, those that nobody has decoded by the number of bytes of their values, all other values, and the
-        # number of bytes of all of them.
+        # For the first module: the long texts; the long literals that have not been decoded, by the
+        # size of their values in bytes; the values of all other literals; and the sizes of all
+        # values.
         self._texts: set[str] = set()
         self._undecoded: dict[int, list[Literal]] = {}
         self._values: set[bytes] = set()
         self._sizes: set[int] = set()
-        # The long texts by what they have been decoded to.
+        # The long texts by their decoded values.
         self._text_of: dict[bytes, str] = {}
 
     def begin_second(self) -> None:
-        """Says that all further literals are those of the second module."""
+        """Begins the second module: all further literals belong to it."""
         self._is_second = True
 
     def of(self, literal: Literal) -> Hashable:
-        """The key of a literal."""
+        """Returns the key of a literal."""
         key = self._of_second if self._is_second else self._of_first
         return tuple([key(leaf) if leaf.shape.is_array and not leaf.elided else leaf.spelling for leaf in literal.leaves()])
 
@@ -78,7 +79,7 @@ def _size(leaf: Literal) -> int:
 
 
 def _decoded(leaf: Literal) -> bytes | str:
-    """The value of an array; its text if that is no value."""
+    """Returns the value of an array, or its text if the text is not a valid value."""
     try:
         return value_key(leaf)
     except (HlotoolError, ValueError, OverflowError):

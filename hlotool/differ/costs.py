@@ -1,4 +1,7 @@
-"""What an explanation of a difference costs its reader: a unit for each kind of change, 1.25 for an instruction without a counterpart."""
+"""Cost model for explanations: one unit per kind of change, 1.25 for an unmatched instruction.
+
+The lower the cost, the easier an explanation is to read.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,22 @@ SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
 
 MOST = 2.6
-"""A pair never costs more; it is not better than an insertion and a deletion then."""
+"""The highest cost of a pair. Such a pair is no better than an insertion and a deletion."""
 
 
 MOST_OF_OTHER_OPCODES = 3
-"""As `MOST`, for instructions with different opcodes, which rather have nothing to do with one another if anything else has changed, too."""
+"""Like `MOST`, for instructions with different opcodes.
+
+If anything else has changed as well, they are probably unrelated.
+"""
 
 
 _OTHER_CALL = 0.99
-"""Slightly less than a change of operands, because exchanging the partners of the called computations may still make it unnecessary."""
+"""The cost of calling another computation.
+
+It is slightly lower than that of changed operands, because exchanging the partners of the called
+computations may still remove the change.
+"""
 
 
 class Costs:
@@ -33,15 +43,16 @@ class Costs:
         self.pairs = pairs
 
     def total(self) -> float:
-        """The cost of the whole explanation."""
+        """Returns the cost of the whole explanation."""
         graph, partner = self.graph, self.pairs.partner
         total = sum(self.of_pair(node, partner[node]) for node in range(graph.split) if partner[node] >= 0)
         return total + SINGLE * partner.count(-1) + self.of_roots(range(graph.computation_split))
 
     def of_nodes(self, nodes: Iterable[int], known: dict[int, float] | None = None) -> float:
-        """The cost of nodes of both modules, each pair once, and of the roots of their computations.
+        """Returns the cost of nodes, each pair once, and of the roots of their computations.
 
-        `known` are costs of pairs by their left nodes; those that are computed are added.
+        The nodes may belong to both modules.
+        `known` has costs of pairs by their left nodes; newly computed costs are added to it.
         """
         graph, partner = self.graph, self.pairs.partner
         known = {} if known is None else known
@@ -67,7 +78,8 @@ class Costs:
         a, b = graph.keys[left], graph.keys[right]
         cost: float = 0 if a == b else graph.parts.cost(a, b)
         first, second = graph.operands[left], graph.operands[right]
-        # A tuple may have thousands of operands, and is compared whenever one of them is exchanged: this ends at the first difference.
+        # A tuple may have thousands of operands, and is compared whenever one of them is exchanged.
+        # So this comparison stops at the first difference.
         is_equal = len(first) == len(second) and all(map(eq, map(self.pairs.partner.__getitem__, first), second))
         if not is_equal and not self.has_same_operands(left, right):
             cost += 1
@@ -80,7 +92,7 @@ class Costs:
         return min(cost, MOST if self.graph.parts.has_same_opcode(a, b) else MOST_OF_OTHER_OPCODES)
 
     def has_same_operands(self, left: int, right: int) -> bool:
-        """Whether all operands are paired with one another, directly or where their values come from."""
+        """Returns whether all operands, or the sources of their values, are paired."""
         first, second = self.graph.operands[left], self.graph.operands[right]
         partner = self.pairs.partner
         if len(first) != len(second):
@@ -88,9 +100,11 @@ class Costs:
         return all(partner[a] == b or self.is_forwarded(a, b) for a, b in zip(first, second, strict=True))
 
     def is_forwarded(self, left: int, right: int) -> bool:
-        """Whether two values come from paired ones, by a call, a parameter or a tuple that only one of the modules has.
+        """Returns whether two values are forwarded from paired values.
 
-        If both values have partners, one value has taken the place of the other, though what passes them on may pass the same twice.
+        The call, the parameter or the tuple that forwards them is in only one of the modules. If
+        both values have partners, one value has replaced the other, even if both are forwarded from
+        the same one.
         """
         graph, partner = self.graph, self.pairs.partner
         if partner[left] >= 0 and partner[right] >= 0:
@@ -98,7 +112,7 @@ class Costs:
         return partner[graph.source(left)] == graph.source(right)
 
     def has_same_calls(self, left: int, right: int) -> bool:
-        """Whether the called computations are pairs; for different opcodes that is not asked."""
+        """Returns whether the called computations are paired; always true for different opcodes."""
         first, second = self.graph.calls.get(left, {}), self.graph.calls.get(right, {})
         if self.graph.nodes[left].op.name != self.graph.nodes[right].op.name:
             return True
@@ -108,11 +122,11 @@ class Costs:
         return all([computations.get(c) for c in callees] == [*second[name]] for name, callees in first.items())
 
     def has_same_control(self, left: int, right: int) -> bool:
-        """Whether the control predecessors are paired with one another."""
+        """Returns whether the control predecessors are paired with one another."""
         partner = self.pairs.partner
         return {partner[node] for node in self.graph.control[left]} == set(self.graph.control[right])
 
     def of_roots(self, computations: Iterable[int]) -> float:
-        """The number of paired computations of the left module whose roots are not paired."""
+        """Returns how many of these left computations are paired although their roots are not."""
         roots, partner = self.graph.roots, self.pairs.partner
         return sum(partner[roots[c]] != roots[self.pairs.computations[c]] for c in computations if c in self.pairs.computations)

@@ -18,12 +18,13 @@ SCHEMA = "hlotool.diff/1"
 """The name and version of the format of `Delta.to_dict`."""
 
 
-# What is told of an operation that async sugar starts; shapes follow from those that are written, and metadata is that of the start.
+# The changes reported for an operation in the short form of an async-start: its shapes follow from
+# those in the text, and its metadata is that of the async-start.
 _OWN = frozenset({"attributes", "called", "opcode"})
 
 
 class Delta:
-    """What has changed from one module to another; false if nothing has.
+    """The difference between two modules; false if there is none.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -63,7 +64,10 @@ class Delta:
         self.categories = tuple(sorted(self._categories() - ignored))
 
     def _tell_wrapped(self, explained: Changes) -> None:
-        """Adds what has changed in operations that async sugar starts, at the instructions that are written for them."""
+        """Adds the changes of operations that exist only in the short form of an async-start.
+
+        They are reported at the async-start itself, which is the instruction in the text.
+        """
         graph, partner = self.graph, self.pairs.partner
         wrapped = [a for a, b in self.computations if graph.computations[a] in self.left.hidden and graph.computations[b] in self.right.hidden]
         for a in wrapped:
@@ -97,7 +101,10 @@ class Delta:
         return f"<delta of {self.left.name} and {self.right.name}: {', '.join(self.categories) or 'nothing differs'}>"
 
     def _is_listed(self, node: int) -> bool:
-        """Whether the computation of a node is written in its module; those that async sugar stands for are not."""
+        """Returns whether the text of the module shows the computation of a node.
+
+        Computations that the short form of asynchronous operations implies are hidden.
+        """
         graph = self.graph
         return graph.computations[graph.home[node]] not in (self.left if node < graph.split else self.right).hidden
 
@@ -128,7 +135,10 @@ class Delta:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """The difference as dictionaries, lists, strings, numbers and truth values: the document of `--output-format json`."""
+        """Returns the difference as the document that `--output-format json` prints.
+
+        It consists of dictionaries, lists, strings, numbers and booleans.
+        """
         with no_garbage_collection():
             return self._document()
 
@@ -153,11 +163,11 @@ class Delta:
         }
 
     def to_patch(self, left_name: str = "a", right_name: str = "b") -> str:
-        """Returns the difference as a patch, which `hlotool.apply_patch` applies; empty if nothing differs.
+        """Returns the difference as a patch for `hlotool.apply_patch`; empty if nothing differs.
 
-        The names are those of the files in the first lines of the patch.
+        The two names are the file names in its first lines.
         """
-        # Imported on use: a patch is made of a difference.
+        # Imported on use, because the module `patch` imports this one.
         text: str = import_module("hlotool.differ.patch").patch_of(self, left_name, right_name)
         return text
 

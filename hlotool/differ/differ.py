@@ -17,9 +17,10 @@ __all__ = ["diff"]
 
 
 def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
-    """What has changed from one module to another. Neither of them is changed.
+    """Returns the difference between two modules, which are not changed.
 
-    `ignore` are categories of differences (`hlotool.differ.categories.CATEGORIES`) that do not count. Raises ValueError for an unknown one.
+    `ignore` has the categories of differences that do not count
+    (`hlotool.differ.categories.CATEGORIES`). Raises ValueError for an unknown one.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -34,7 +35,7 @@ def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
 
 
 def _pairs(graph: Graph) -> Pairs:
-    """The pairs of a graph, which do not depend on which of the modules is the left one."""
+    """Returns the pairs of a graph; they are the same if the modules are exchanged."""
     split = graph.split
     if _order(graph, range(split)) <= _order(graph, range(split, len(graph.nodes))):
         return match(graph)
@@ -42,6 +43,9 @@ def _pairs(graph: Graph) -> Pairs:
 
 
 def _order(graph: Graph, nodes: range) -> tuple[Any, ...]:
-    """A value to decide which module is matched with the other one: by size, then by the first instruction that differs."""
+    """Returns a sort key that decides which module is matched against the other.
+
+    It orders modules by size, then by the first instruction that differs.
+    """
     instructions = [graph.nodes[node] for node in nodes]
     return len(nodes), [(x.name, x.op.name, x.shape.text, x.metadata_text or "") for x in instructions]

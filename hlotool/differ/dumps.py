@@ -1,8 +1,10 @@
-"""The names of XLA's dumps: which module a file holds, and which pass it was written after.
+"""Parses the names of XLA's dumps: the module, and the pass after which a dump was written.
 
-XLA writes `module_0001.jit_f.before_optimizations.txt`, then, with `--xla_dump_hlo_pass_re`, a file for the start of each pipeline and for each pass
-that changes the module, such as `module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt`, and at the end
-`module_0001.jit_f.cpu_after_optimizations.txt`. A name that would be too long has no name of the module, and a time may come first.
+XLA first writes `module_0001.jit_f.before_optimizations.txt`. With `--xla_dump_hlo_pass_re`, it
+then writes a file for the start of each pipeline and for each pass that changes the module, such as
+`module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt`. Finally it writes
+`module_0001.jit_f.cpu_after_optimizations.txt`. If a name would be too long, XLA omits the name of
+the module. A timestamp may come first.
 """
 
 from __future__ import annotations
@@ -16,16 +18,16 @@ __all__ = ["DumpName", "DumpSequence", "dump_name", "natural_order", "sequences"
 
 _SUFFIXES = (".hlo", ".txt", ".gz", ".xz", ".zst")
 _DUMP = re.compile(r"(?P<dump>(?:\d+\.)?module_\d+)\.(?P<rest>.+)")
-# The name of a module may end with a number, too, so that the last one counts.
+# The name of a module may also end with a number, so the last number counts.
 _STEP = re.compile(r"(?:^|\.)(?P<number>\d{4,})\.(?=(?:.*\.)?(?:after|before)_)")
-# Names of GPUs have a dot.
+# GPU names contain a dot, as in `sm_9.0a`.
 _END = re.compile(r"(?:(?P<module>.+?)\.)??(?P<stage>(?:sm_[0-9.]+[a-z]?_gpu_|[^.]*_)?(?P<end>before|after)_optimizations(?:[^.]*))")
 _DIGITS = re.compile(r"(\d+)")
 _BEFORE, _PASS, _OTHER, _AFTER = range(4)
 
 
 class DumpName(NamedTuple):
-    """What the name of a dump says: which dump of which module, and for that of a pass its number, its pipeline and the name of the pass."""
+    """The parts of a dump's name: dump and module, and for a pass its number, pipeline and name."""
 
     dump: str
     module: str
@@ -36,12 +38,15 @@ class DumpName(NamedTuple):
 
     @property
     def is_before_optimizations(self) -> bool:
-        """Whether the file was written before the first pass."""
+        """True if the file was written before the first pass."""
         return self.phase == _BEFORE
 
 
 class DumpSequence(NamedTuple):
-    """The dumps of one module in the order in which XLA has written them. `names` are those of the files, None for names that are not XLA's."""
+    """The dumps of one module in the order in which XLA wrote them.
+
+    `names` has the parsed name of each file, or None for a name that is not XLA's.
+    """
 
     module: str
     dump: str
@@ -50,7 +55,7 @@ class DumpSequence(NamedTuple):
 
 
 def dump_name(path: str) -> DumpName | None:
-    """What the name of a file says if it is one that XLA gives to dumps.
+    """Parses the name of a file; returns None if it is not the name of an XLA dump.
 
     >>> dump_name("dumps/module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt")
     DumpName(dump='module_0001', module='jit_f', phase=1, number=3, pipeline='simplification', stage='algsimp')
@@ -75,7 +80,7 @@ def dump_name(path: str) -> DumpName | None:
 
 
 def _stem(path: str) -> str:
-    """The name of a file without the suffixes of HLO and of compression."""
+    """Returns the name of a file without the suffixes for HLO and compression."""
     name = PurePath(path).name
     while name.endswith(_SUFFIXES):
         name = name.rpartition(".")[0]
@@ -92,7 +97,7 @@ def _pipeline_and_stage(text: str) -> tuple[str, str]:
 
 
 def natural_order(names: Iterable[str]) -> list[str]:
-    """The names in the order in which people count.
+    """Returns the names in natural order: numbers in them are compared by value.
 
     >>> natural_order(["step10.hlo", "step9.hlo"])
     ['step9.hlo', 'step10.hlo']
@@ -101,7 +106,9 @@ def natural_order(names: Iterable[str]) -> list[str]:
 
 
 def sequences(files: Iterable[str]) -> list[DumpSequence]:
-    """The dumps of each module in the order of their numbers. Files with other names are one sequence, in their own order.
+    """Returns the dumps of each module, ordered by number.
+
+    Files with other names form one sequence, in the given order.
 
     >>> [sequence.files for sequence in sequences(["module_1.f.0002.p.after_b.txt", "module_1.f.0001.p.after_a.txt", "x.hlo", "module_2.g.txt"])]
     [['module_1.f.0001.p.after_a.txt', 'module_1.f.0002.p.after_b.txt'], ['x.hlo'], ['module_2.g.txt']]

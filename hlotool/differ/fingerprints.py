@@ -1,7 +1,7 @@
 """Fingerprints of instructions, by which a patch finds them in a module with other names.
 
-A fingerprint says what an instruction is computed from and what it is used for, over the whole module; names and metadata do not count. It is the
-same in every process.
+A fingerprint covers everything that an instruction depends on and everything that depends on it,
+over the whole module. Names and metadata do not count. It is the same in every process.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _DIGITS = 8
 
 
 def fingerprints(module: Module) -> dict[Instruction, str]:
-    """The fingerprint of each instruction: `OPERANDS.USERS`, two hashes, and `.NUMBER/COUNT` if several have the same hashes.
+    """Returns the fingerprint of each instruction: two hashes, `OPERANDS.USERS`.
 
-    Instructions with the same hashes are numbered in the order of the canonical form.
+    If several instructions have the same hashes, `.NUMBER/COUNT` follows. They are numbered in the
+    order of the canonical form.
 
     >>> import hlotool
     >>> first = hlotool.parse("ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT s = f32[] add(n, p) }")
@@ -45,7 +46,7 @@ def fingerprints(module: Module) -> dict[Instruction, str]:
 
 
 def text_hash(module: Module) -> str:
-    """A hash of the text of a module, with its names."""
+    """Returns a hash of the text of a module, including its names."""
     return sha256(to_text(module).encode("utf-8", "surrogateescape")).hexdigest()[: 2 * _DIGITS]
 
 

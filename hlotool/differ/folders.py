@@ -1,7 +1,8 @@
-"""Pairs the modules of two folders by what they contain, so that neither the numbers of dumps nor names of files matter.
+"""Pairs the modules of two folders by content, regardless of dump numbers and file names.
 
-Modules with the same hash are pairs. Of the others, those are paired that are most alike. How alike, sketches tell: 512 bytes for each module,
-whatever its size, from which the part of instructions follows that two modules share (MinHash: Broder, "On the resemblance and containment of
+Modules with the same hash are paired first, then the most similar ones. Similarity is estimated
+from sketches of 512 bytes per module, regardless of its size. A sketch yields the fraction of
+instructions that two modules share (MinHash: Broder, "On the resemblance and containment of
 documents", 1997).
 """
 
@@ -24,23 +25,25 @@ from hlotool.ir.walk import shown_computations
 __all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
 
 _HASHES = 64
-# Modules that share less are different modules, unless their files have the same name.
+# Modules that share less are not paired, unless their files have the same name.
 _LEAST_LIKENESS = 0.3
-# What names count, next to a likeness between 0 and 1.
+# The bonuses for equal names, in addition to a similarity between 0 and 1.
 _SAME_FILE = 0.2
 _SAME_STAGE = 0.1
 _SAME_MODULE = 0.05
-# The number of counterparts that are considered for a module, and of comparisons at a time.
+# The number of candidates that are considered for a module.
 _MOST_CANDIDATES = 32
 _ROUNDS = 8
+# The number of comparisons in a batch.
 _BATCH = 1 << 22
 
 
 class Sketch(NamedTuple):
-    """What is known of a module that is not in memory.
+    """A summary of a module that is not in memory.
 
-    `label` is the name of its file, relative to the folder. `signature` has a part for instructions as they are, and one for opcodes with the
-    opcodes of their operands, which stay the same where shapes change. `text` is a digest of the text, if that is known.
+    `label` is the name of its file, relative to the folder. `signature` has two parts. The first is
+    for whole instructions; the second is for opcodes with the opcodes of their operands, which stay
+    the same if shapes change. `text` is a digest of the text, if it is known.
     """
 
     label: str
@@ -52,7 +55,7 @@ class Sketch(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """The numbers of modules that are counterparts, and of those that only one side has, in the order of the files."""
+    """The indices of paired modules and of those that only one side has, in the order of files."""
 
     pairs: list[tuple[int, int]]
     left_only: list[int]
@@ -60,7 +63,7 @@ class Pairing(NamedTuple):
 
 
 def sketch(module: Module, label: str) -> Sketch:
-    """The sketch of a module.
+    """Returns the sketch of a module.
 
     >>> import hlotool
     >>> first = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -78,11 +81,14 @@ def sketch(module: Module, label: str) -> Sketch:
 
 
 def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
-    """The smallest value of each of several hash functions; two sets share as many features as they have such values in common."""
+    """Returns the smallest value of each of several hash functions.
+
+    The fraction of equal values estimates the fraction of features that two sets share.
+    """
     numbers = []
     for feature, count in Counter(features).items():
         first = int.from_bytes(blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-        # A feature that occurs twice is two features.
+        # A feature that occurs twice counts as two features.
         numbers += [first + occurrence * 0x9E3779B97F4A7C15 & 0xFFFFFFFFFFFFFFFF for occurrence in range(count)]
     values = np.array(numbers, np.uint64)
     seeds = np.arange(1, _HASHES + 1, dtype=np.uint64) * np.uint64(0xD1342543DE82EF95)
@@ -90,7 +96,7 @@ def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
 
 
 def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The finalizer of SplitMix64, which makes every bit depend on all others."""
+    """Applies the finalizer of SplitMix64, which makes every bit depend on all others."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     values ^= values >> np.uint64(31)
@@ -101,9 +107,9 @@ def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
-    """Pairs modules: equal ones first, then those that are most alike, then what is left by names.
+    """Pairs modules: equal ones first, then the most similar ones, then the rest by name.
 
-    Where several are equally alike, names of files and modules decide, then the order.
+    If several are equally similar, the names of files and modules decide, then the order.
 
     >>> import hlotool
     >>> modules = [hlotool.parse(f"ENTRY e {{ p = f32[8] parameter(0) ROOT r = f32[8] {opcode}(p) }}") for opcode in ("sine", "tanh", "abs")]
@@ -123,13 +129,13 @@ def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
 
 
 def _file(sketch: Sketch) -> Hashable:
-    """The name of a file; that of a dump without its numbers."""
+    """Returns the name of a file; for a dump, the parts of the name without its numbers."""
     name = dump_name(sketch.label)
     return sketch.label if name is None else (str(PurePath(sketch.label).parent), name.module, name.phase, name.pipeline, name.stage)
 
 
 def _stage(sketch: Sketch) -> Hashable:
-    """Which pass a dump was written after; only equal to itself for other files."""
+    """Returns the pass after which a dump was written; for other files, a value of their own."""
     name = dump_name(sketch.label)
     return sketch.label if name is None else (name.phase, name.pipeline, name.stage)
 
@@ -139,7 +145,7 @@ def _module(sketch: Sketch) -> Hashable:
 
 
 def _name_at_stage(sketch: Sketch) -> Hashable:
-    """The name of a module, and for a dump that of the pass."""
+    """Returns the name of a module and, for a dump, its pass."""
     return sketch.module, None if dump_name(sketch.label) is None else _stage(sketch)
 
 
@@ -164,7 +170,7 @@ _NAMES = ((_file, _SAME_FILE), (_stage, _SAME_STAGE), (_module, _SAME_MODULE))
 
 
 class _Pairer:
-    """The pairs so far, and the modules on the right that have no counterpart yet."""
+    """The pairs so far, and the modules on the right without a counterpart."""
 
     def __init__(self, left: Sequence[Sketch], right: Sequence[Sketch]) -> None:
         self.left = left
@@ -180,13 +186,13 @@ class _Pairer:
         return [a for a in range(len(self.left)) if a not in self.partner]
 
     def pair_equal(self) -> None:
-        """Pairs modules with the same text, then with the same hash, those with the same names first."""
+        """Pairs modules with the same text, then with the same hash; equal names come first."""
         for contents_of in (_text_and_hash, _hash):
             for name_of in _NAMES_OR_NONE:
                 self._pair_by(partial(_contents_and_name, contents_of, name_of))
 
     def pair_by_name(self) -> None:
-        """Pairs modules in files of the same name, then those that alone have their name at this stage."""
+        """Pairs modules in files of the same name, then those with a unique name at their stage."""
         self._pair_by(_file)
         self._pair_by(_name_at_stage, only_unique=True)
 
@@ -205,7 +211,7 @@ class _Pairer:
                 self._pair(a, numbers.pop())
 
     def pair_alike(self) -> bool:
-        """Pairs modules that are alike, the most alike first; false if there are none."""
+        """Pairs similar modules, the most similar first. Returns whether it found any."""
         rest, free = self._rest(), list(self.free)
         if not rest or not free:
             return False
@@ -217,7 +223,10 @@ class _Pairer:
 
 
 def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tuple[float, int, int]]:
-    """Pairs of numbers of modules that are alike, at most so many for each on the left, with a score that is smaller for better ones."""
+    """Yields pairs of similar modules as `(score, left, right)`; smaller scores are better.
+
+    Each module on the left has at most `_MOST_CANDIDATES` pairs.
+    """
     first, second = (np.frombuffer(b"".join(sketch.signature for sketch in side), np.uint32).reshape(len(side), -1) for side in (left, right))
     names = []
     for name_of, bonus in _NAMES:
@@ -232,7 +241,7 @@ def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tup
         score = likeness.copy()
         for rows, columns, bonus in names:
             score += bonus * (rows[batch, None] == columns[None, :])
-        # Among equals, that in the same place of the order.
+        # Among equal candidates, prefer the one at the same position.
         score -= 1e-6 * np.abs(place[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
         score[likeness < _LEAST_LIKENESS] = -1
         best = np.argsort(-score, axis=1, kind="stable")[:, :_MOST_CANDIDATES]

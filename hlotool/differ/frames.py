@@ -1,4 +1,4 @@
-"""Stack frames in patches: those that lines refer to, and their numbers in the tables of another module."""
+"""Stack frames in patches: writes, reads and renumbers the frames that lines refer to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Frame(Record):
 
 
 def frame_lines(module: Module, numbers: set[int]) -> Iterator[str]:
-    """The lines of a patch for frames of a module, and for those that called them."""
+    """Yields the lines of a patch for frames of a module and for all their callers."""
     tables = FrameTables(module)
     for number in sorted(tables.with_callers(numbers)):
         frame = tables.frame(number)
@@ -40,7 +40,7 @@ def frame_lines(module: Module, numbers: set[int]) -> Iterator[str]:
 
 
 def read_frame(text: str) -> tuple[int, Frame] | None:
-    """The number of a frame and the frame, from a line of a patch; None if the line is something else.
+    """Reads the number of a frame and the frame from a patch line; None if it is another line.
 
     >>> read_frame('3 called from 1: "model.py" in "step", 4:1 to 4:9')
     (3, Frame(caller=1, file_name='model.py', function_name='step', line=4, column=1, end_line=4, end_column=9))
@@ -56,7 +56,7 @@ def read_frame(text: str) -> tuple[int, Frame] | None:
 
 
 class FrameTables:
-    """The tables of stack frames of a module, to which frames can be added. The module stays as it is."""
+    """The stack frame tables of a module, as a copy to which frames can be added."""
 
     def __init__(self, module: Module) -> None:
         tables = module.stack_tables or StackTables((), (), (), ())
@@ -71,13 +71,13 @@ class FrameTables:
 
     @property
     def tables(self) -> StackTables | None:
-        """The tables, None if there are none."""
+        """The tables, or None if there are none."""
         if not self._has_tables and not self._frames:
             return None
         return StackTables(tuple(self._file_names), tuple(self._function_names), tuple(self._locations), tuple(self._frames))
 
     def frame(self, number: int) -> Frame | None:
-        """A frame by its number, None if it is not in the tables."""
+        """Returns a frame by its number, or None if it is not in the tables."""
         if not 0 < number <= len(self._frames):
             return None
         row = self._frames[number - 1]
@@ -88,7 +88,7 @@ class FrameTables:
         return Frame(max(row.parent_frame_id - 1, 0), *names, place.line, place.column, place.end_line, place.end_column)
 
     def with_callers(self, numbers: set[int]) -> set[int]:
-        """The numbers of frames, and of all frames that called them."""
+        """Returns the numbers of frames together with those of all their callers."""
         result: set[int] = set()
         for number in numbers:
             while number not in result:
@@ -100,7 +100,7 @@ class FrameTables:
         return result
 
     def numbers_of(self, frames: dict[int, Frame]) -> dict[int, int]:
-        """The numbers here of frames that another module numbers; frames that are missing are added."""
+        """Maps the frame numbers of another module to numbers here; adds missing frames."""
         numbers: dict[int, int] = {0: 0}
         for start in frames:
             chain: dict[int, None] = {}
@@ -139,7 +139,7 @@ def _entry(names: list[str], number: int) -> str:
 
 
 def _row(name: str, names: list[str], rows: dict[str, int]) -> int:
-    """The number of a name, which is added if it is missing."""
+    """Returns the number of a name, after adding it if it is missing."""
     if name not in rows:
         names.append(name)
         rows[name] = len(names)

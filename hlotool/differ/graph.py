@@ -1,4 +1,4 @@
-"""Two modules as one graph of numbered nodes, which the matcher works on."""
+"""The graph that the matcher works on: the instructions of two modules as numbered nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Graph"]
 
 Item = TypeVar("Item")
 
-# A computation with more callers does not say which of them corresponds to a node.
+# A computation with more callers does not help to find the counterpart of a node among them.
 _MOST_CALLERS = 32
 
 
@@ -24,10 +24,12 @@ def _rotated(items: list[Item], count: int) -> list[Item]:
 
 
 class Graph:
-    """The instructions and computations of two modules, left before right, as numbers in textual order.
+    """The instructions and computations of two modules as numbers, in textual order, left first.
 
-    Nodes below `split` and computations below `computation_split` belong to the left module. Each list has an entry for each node, or for
-    each computation if its name says so. `users` are pairs of an operand position and a node; positions of commutative operations are -1.
+    Nodes below `split` and computations below `computation_split` belong to the left module.
+    `computations`, `members`, `roots` and `callers` have an entry for each computation, the other
+    lists for each node. `users` has pairs of an operand position and a node; the positions in
+    commutative operations are -1.
     """
 
     def __init__(self, left: Module, right: Module) -> None:
@@ -49,7 +51,7 @@ class Graph:
         self.split, self.computation_split = len(self.nodes), len(self.computations)
         second = self.parts.add(right)
         self._add(right)
-        # All parts of instructions, and those by which they are compared.
+        # `contents` cover all parts of instructions, `keys` those that are compared.
         self.contents = first + second
         self.keys = self.parts.comparable(first, second)
         structures = self.parts.structures
@@ -98,7 +100,10 @@ class Graph:
                             self.callers[callee].append(node)
 
     def reversed(self) -> Graph:
-        """The same graph with the modules exchanged. Node `n` is node `(n - split) % len(nodes)` of it."""
+        """Returns the same graph with the modules exchanged.
+
+        Node `n` becomes node `(n - split) % len(nodes)`.
+        """
         split, size = self.split, len(self.nodes)
         at, count = self.computation_split, len(self.computations)
         moved = [*range(size - split, size), *range(size - split)]
@@ -125,7 +130,7 @@ class Graph:
         return other
 
     def forget(self) -> None:
-        """Empties the tables of what has been asked before."""
+        """Clears all caches."""
         self.structure_classes: list[int] | None = None
         self.outlines: list[int] | None = None
         self._forwarded: dict[int, int] = {}
@@ -133,7 +138,7 @@ class Graph:
         self._by_key: dict[int, dict[int, list[int]]] = {}
 
     def parameters(self, computation: int) -> list[int]:
-        """The parameters of a computation by number."""
+        """Returns the parameters of a computation, ordered by number."""
         parameters = self._parameters.get(computation)
         if parameters is None:
             nodes = self.nodes
@@ -143,7 +148,7 @@ class Graph:
         return parameters
 
     def nodes_of_key(self, computation: int, key: int) -> list[int]:
-        """The nodes of a computation that have a key."""
+        """Returns the nodes of a computation with the given key."""
         if computation not in self._by_key:
             by_key: dict[int, list[int]] = {}
             for node in self.members[computation]:
@@ -152,7 +157,11 @@ class Graph:
         return self._by_key[computation].get(key, [])
 
     def source(self, node: int) -> int:
-        """Where a value comes from: through parameters and results of what is called from one place only, tuples and their elements."""
+        """Returns the node where a value originates.
+
+        Looks through tuples and their elements, and through parameters and results of computations
+        that are called only once.
+        """
         known = self._forwarded
         passed, at = [node], node
         seen = {node}
@@ -169,14 +178,14 @@ class Graph:
         return known[node]
 
     def only_call(self, node: int) -> int | None:
-        """The computation that a call or a fusion calls, if nothing else calls it."""
+        """Returns the computation of a call or fusion if nothing else calls it, otherwise None."""
         if node not in self.calls or ANY_SIGNATURE not in self.nodes[node].op.traits:
             return None
         called = [callee for numbers in self.calls[node].values() for callee in numbers]
         return called[0] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
 
     def counterpart_callers(self, node: int, computations: Mapping[int, int]) -> list[int]:
-        """The nodes that call the counterparts of what a node calls, unless they are many."""
+        """Returns the callers of the counterparts of a node's callees, unless there are many."""
         called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
         counterparts = dict.fromkeys(computations[callee] for callee in called if callee in computations)
         return [caller for c in counterparts if len(self.callers[c]) <= _MOST_CALLERS for caller in self.callers[c]]

@@ -1,4 +1,4 @@
-"""Pairs nodes that have changed: those next to pairs first, in the order of how much they are alike."""
+"""Pairs nodes that have changed, starting from the neighbors of pairs, the most similar first."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from hlotool.differ.pairs import Pairs
 
 __all__ = ["Growth"]
 
-# No pair above this estimate is better than a deletion and an insertion.
+# A pair with a higher estimate is no better than a deletion and an insertion.
 _LARGEST = 2.4
-# Of a value with many users, only this many are compared with one another.
+# If a value has more users, they are not all compared with one another.
 _MOST_USERS = 24
-# Nodes without paired neighbors are compared with one another in groups up to this size; in larger ones, in order.
+# Nodes without paired neighbors are compared with one another in groups of up to this size. In
+# larger groups, only those at similar positions are compared.
 _MOST_IN_GROUP = 32
 
 
 class Growth:
-    """A queue of possible pairs by estimated cost. Each new pair makes its neighbors possible pairs."""
+    """A queue of possible pairs by estimated cost, to which each new pair adds its neighbors."""
 
     def __init__(self, graph: Graph, pairs: Pairs) -> None:
         self.graph = graph
@@ -30,7 +31,10 @@ class Growth:
         self.offered: set[tuple[int, int]] = set()
 
     def run(self, joined: Iterable[tuple[int, int]]) -> None:
-        """Pairs neighbors of these pairs, then theirs, and so on, and at last what is alike in the same computations."""
+        """Pairs the neighbors of these pairs, then their neighbors, and so on.
+
+        Finally pairs similar nodes in paired computations.
+        """
         graph = self.graph
         for left, right in joined:
             self.offer_neighbors(left, right)
@@ -44,7 +48,7 @@ class Growth:
         self.take()
 
     def take(self) -> None:
-        """Joins possible pairs, the most alike first, until none is left."""
+        """Joins possible pairs, the most similar first, until none is left."""
         heap = self.heap
         while heap:
             estimate, _, left, right = heapq.heappop(heap)
@@ -52,17 +56,17 @@ class Growth:
                 continue
             now = self.estimate(left, right)
             if now > estimate + 1e-9:
-                # A neighbor has got another partner since.
+                # A neighbor has got another partner in the meantime.
                 if now <= _LARGEST:
                     heapq.heappush(heap, (now, self.distance(left, right), left, right))
                 continue
             self.pairs.join(left, right)
-            # What else is in these computations rather belongs together, too, if nothing is known about them.
+            # If the two computations have no partners yet, they most probably belong together.
             self.pairs.join_computations(self.graph.home[left], self.graph.home[right])
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
-        """How far apart the positions in the two computations are; a reason to prefer one of several equal pairs."""
+        """Returns the distance of the positions in the two computations, a tie-breaker."""
         graph = self.graph
         return abs((left - graph.members[graph.home[left]].start) - (right - graph.members[graph.home[right]].start))
 
@@ -74,7 +78,10 @@ class Growth:
             heapq.heappush(self.heap, (estimate, self.distance(left, right), left, right))
 
     def estimate(self, left: int, right: int) -> float:
-        """The cost of a pair as far as it is known, less what it saves its users, and a little for each neighbor that agrees."""
+        """Returns the known part of the cost of a pair, corrected for its neighbors.
+
+        Each operand and each user that agrees lowers the estimate; conflicting users raise it.
+        """
         graph = self.graph
         if graph.is_parameter[left] != graph.is_parameter[right]:
             return 2 * MOST
@@ -115,7 +122,7 @@ class Growth:
         return source(self.pairs.converted(source(node)))
 
     def _users(self, left: int, right: int) -> tuple[int, int]:
-        """How many users of both are pairs that use them in the same position, and how many are not."""
+        """Counts the paired users that use both nodes in the same position, and the conflicts."""
         graph, partner = self.graph, self.partner
         if len(graph.users[right]) > _MOST_USERS or len(graph.users[left]) > _MOST_USERS:
             return 0, 0
@@ -132,7 +139,7 @@ class Growth:
         return agreeing, conflicts
 
     def _reads(self, user: int, position: int, node: int) -> bool:
-        """Whether an operand of a user comes from a node."""
+        """Returns whether an operand of a user originates from a node."""
         operands = self.graph.operands[user]
         return any(self.graph.source(operand) == node for operand in (operands if position < 0 else operands[position : position + 1]))
 
@@ -145,7 +152,7 @@ class Growth:
                 self.offer(a, b)
 
     def neighbors(self, left: int, right: int) -> Iterator[tuple[int, int]]:
-        """Operands of both, users of both, and what stands for them in called computations."""
+        """Yields the operands of both, the users of both, and their counterparts across calls."""
         graph, partner = self.graph, self.partner
         first, second = graph.operands[left], graph.operands[right]
         yield from zip(first, second, strict=False)
@@ -162,7 +169,7 @@ class Growth:
         yield from self._across_calls(left, right)
 
     def _alike(self, here: Iterable[tuple[int, int]], there: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Users in the same position with the same structure, in order."""
+        """Yields users in the same position with the same structure, in order."""
         structures = self.graph.structures
         groups: dict[tuple[int, int], list[int]] = {}
         for position, user in there:
@@ -187,7 +194,10 @@ class Growth:
                 yield from zip(graph.parameters(a), graph.parameters(b), strict=False)
 
     def leftovers(self) -> Iterator[tuple[int, int]]:
-        """Nodes without partners in paired computations: those with the same opcode, in small groups or in order."""
+        """Yields possible pairs of unpaired nodes with the same opcode in paired computations.
+
+        Small groups yield all pairs, large ones only those at similar positions.
+        """
         graph = self.graph
         groups: dict[tuple[int, str], tuple[list[int], list[int]]] = {}
         for node, other in enumerate(self.partner):

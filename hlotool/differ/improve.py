@@ -1,4 +1,4 @@
-"""Exchanges partners where that makes the explanation cheaper."""
+"""Exchanges partners if that lowers the cost of the explanation."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ _MOST_USERS = 32
 _MOST_CANDIDATES = 12
 # Equal nodes are candidates if there are at most this many.
 _MOST_EQUAL = 4
-# So many nodes exchange their partners at once.
+# At most this many nodes exchange their partners at once.
 _MOST_IN_BLOCK = 12
 _MOST_USERS_IN_BLOCK = 2
 _MOST_BLOCKS = 3
 
 
 def improve(graph: Graph, pairs: Pairs) -> None:
-    """Lowers the cost of all pairs by exchanging the partners of single nodes, until nothing gets better."""
+    """Lowers the cost of all pairs by exchanging partners, until no exchange helps.
+
+    There are at most `_MOST_ROUNDS` rounds.
+    """
     improver = _Improver(graph, pairs)
     nodes: Iterable[int] = range(len(graph.nodes))
     for _ in range(_MOST_ROUNDS):
@@ -40,24 +43,25 @@ class _Improver:
         self.pairs = pairs
         self.partner = pairs.partner
         self.costs = Costs(graph, pairs)
-        # Costs of pairs, by their left nodes, since the last exchange.
+        # The costs of pairs by their left nodes, computed since the last exchange.
         self.known: dict[int, float] = {}
 
     def costly(self, nodes: Iterable[int]) -> list[int]:
-        """Those of the left module whose partner costs something, and those without a partner."""
+        """Returns nodes without a partner, and nodes of the left module whose pair has a cost."""
         split, partner = self.graph.split, self.partner
         return [x for x in nodes if partner[x] < 0 or (x < split and self.cost(x) > 0)]
 
     def cost(self, left: int) -> float:
-        """The cost of a pair."""
+        """Returns the cost of a pair, given its left node."""
         if left not in self.known:
             self.known[left] = self.costs.of_pair(left, self.partner[left])
         return self.known[left]
 
     def visit(self, node: int) -> bool:
-        """Gives a node the partner that lowers the cost most; returns whether there is one."""
+        """Gives a node the partner that lowers the cost most. Returns whether there is one."""
         candidates = self.candidates(node)
-        # Without a partner, a node costs its users no less.
+        # Removing the partner does not lower the cost of the node's users, so the pair must be
+        # costly.
         if self.partner[node] >= 0 and self.cost(node) > 2 * SINGLE:
             candidates.append(-1)
         best, most = -1, 0.0
@@ -72,7 +76,10 @@ class _Improver:
         return True
 
     def visit_blocks(self, node: int, candidates: Iterable[int]) -> bool:
-        """As `visit`, for a node, or for the operands of a pair, with all around it that has the same opcodes."""
+        """Like `visit`, but exchanges the partners of a block of nodes around the node.
+
+        If the node has a partner, blocks around the operands of the pair are tried as well.
+        """
         graph, partner = self.graph, self.partner
         starts = [(node, other) for other in candidates if other >= 0]
         if partner[node] >= 0:
@@ -84,7 +91,10 @@ class _Improver:
         return True
 
     def exchange_block(self, node: int, other: int) -> bool:
-        """Exchanges the partners of two nodes and of those around them, unless that does not lower the cost."""
+        """Exchanges the partners of two nodes and those around them if that lowers the cost.
+
+        Returns whether it did.
+        """
         block = self.block(node, other)
         touched = list(dict.fromkeys(x for a, b in block for x in (a, b, self.partner[a], self.partner[b]) if x >= 0))
         if any(len(self.graph.users[x]) > _MOST_USERS for x in touched):
@@ -101,7 +111,10 @@ class _Improver:
         return False
 
     def block(self, node: int, other: int) -> list[tuple[int, int]]:
-        """Two nodes, and what follows from them by operands and users that have the same opcodes, but are not partners."""
+        """Returns two nodes and the pairs that follow from them by operands and users.
+
+        The nodes of each pair have the same opcode, but are not partners.
+        """
         graph = self.graph
         block: dict[int, int] = {}
         taken: set[int] = set()
@@ -121,12 +134,15 @@ class _Improver:
         return list(block.items())
 
     def is_kindred(self, node: int, other: int) -> bool:
-        """Whether two nodes that are not partners have the same opcode; parameters are told apart by their numbers."""
+        """Returns whether two nodes have the same opcode, but are not partners.
+
+        Parameters never do: their numbers distinguish them.
+        """
         graph = self.graph
         return self.partner[node] != other and not graph.is_parameter[node] and graph.nodes[node].op is graph.nodes[other].op
 
     def restore(self, state: Iterable[tuple[int, int]]) -> None:
-        """Gives nodes the partners back that they had."""
+        """Restores the former partners of nodes."""
         for x, _ in state:
             self.partner[x] = -1
         for x, y in state:
@@ -134,7 +150,7 @@ class _Improver:
                 self.pairs.join(x, y)
 
     def candidates(self, node: int) -> list[int]:
-        """Nodes of the other module next to the partners of the node's neighbors."""
+        """Returns possible partners, mainly neighbors of the partners of the node's neighbors."""
         graph, partner = self.graph, self.partner
         found: dict[int, None] = {}
         for position, operand in enumerate(graph.operands[node]):
@@ -163,11 +179,15 @@ class _Improver:
         found.pop(partner[node], None)
         parts, keys, is_parameter = graph.parts, graph.keys, graph.is_parameter
         possible = [other for other in found if is_parameter[other] == is_parameter[node]]
-        # Those without a partner come first: a copy may have been inserted in either of two places.
+        # Among equals, nodes without a partner come first: a copy may have been inserted before or
+        # after.
         return sorted(possible, key=lambda other: (parts.cost(keys[node], keys[other]), partner[other] >= 0))[:_MOST_CANDIDATES]
 
     def exchange(self, node: int, other: int) -> None:
-        """Pairs a node with another one, and the partners that both have lost with each other; -1 leaves it without a partner."""
+        """Pairs a node with another one, and their former partners with each other.
+
+        If `other` is -1, the node loses its partner.
+        """
         old = self.partner[node]
         if other < 0:
             self.pairs.part(node)
@@ -180,7 +200,7 @@ class _Improver:
             self.pairs.join(left_alone, old)
 
     def gain(self, node: int, other: int, least: float) -> float:
-        """How much cheaper the explanation is with another partner; 0 if that is no more than `least`."""
+        """Returns how much another partner lowers the cost; 0 if it cannot be more than `least`."""
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]
@@ -197,7 +217,7 @@ class _Improver:
         return before - after
 
     def least_cost(self, node: int, other: int) -> float:
-        """What a node, another one, and the partners that both have lost cost at least once the two are partners."""
+        """Returns a lower bound for the cost of a node, its new partner and the former partners."""
         old = self.partner[node]
         if other < 0:
             return 2 * SINGLE
@@ -209,7 +229,7 @@ class _Improver:
         return cost + SINGLE * (old >= 0) + SINGLE * (left_alone >= 0)
 
     def around(self, nodes: Iterable[int]) -> list[int]:
-        """The nodes whose cost may depend on the partners of some nodes."""
+        """Returns the nodes whose cost may depend on the partners of the given nodes."""
         graph = self.graph
         around = dict.fromkeys(nodes)
         for node in nodes:

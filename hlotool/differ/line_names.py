@@ -1,4 +1,4 @@
-"""The names in lines of instructions, as the lossless print writes them: with a percent sign before each."""
+"""Finds names in lossless lines of instructions, in which each name has a percent sign."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFINITION = re.compile(rf"\s*+(ROOT )?+%({_WORD}) = ")
 
 
 class Definition(NamedTuple):
-    """The instruction that a line defines: its name, whether it is the root, and where the rest of the line begins."""
+    """The definition in a line: its name, whether it is the root, and where the rest begins."""
 
     name: str
     is_root: bool
@@ -25,7 +25,10 @@ class Definition(NamedTuple):
 
 
 class Name(NamedTuple):
-    """A name in a line, from `start` to `end` without the percent sign. `kind` is "instruction", "computation" or "frame", a stack frame's number."""
+    """A name in a line, from `start` to `end` without the percent sign.
+
+    `kind` is "instruction", "computation", or "frame" for the number of a stack frame.
+    """
 
     kind: str
     text: str
@@ -34,7 +37,7 @@ class Name(NamedTuple):
 
 
 def definition_of(line: str) -> Definition | None:
-    """What a line defines, None if it is not the line of an instruction.
+    """Returns the definition in a line, or None if it is not the line of an instruction.
 
     >>> definition_of("  ROOT %a = f32[] add(%p, %q)")
     Definition(name='a', is_root=True, end=12)
@@ -46,7 +49,8 @@ def definition_of(line: str) -> Definition | None:
 @lru_cache(maxsize=1)
 def _part() -> re.Pattern[str]:
     called = "|".join(sorted({re.escape(spec.name) for op in OPS.values() for spec in op.attributes.values() if spec.kind in CALLED_KINDS}))
-    # What nothing is to be found in comes first: strings, comments, and the configuration of the backend, which ends the line.
+    # Parts without names come first: strings, comments, and the backend configuration, which ends
+    # the line.
     skipped = r'"(?:[^"\\]++|\\.)*+"|/\*(?:[^*]++|\*(?!/))*+\*/|, backend_config=.*+'
     return re.compile(
         rf"{skipped}|\b(?:{called})=(?:%(?P<one>{_WORD})|\{{(?P<many>[^{{}}\"]*+)\}})"
@@ -59,7 +63,7 @@ _MEMBER = re.compile(rf"%({_WORD})")
 
 
 def names_in(line: str, start: int = 0) -> Iterator[Name]:
-    """The names in a line, from left to right.
+    """Yields the names in a line, from left to right.
 
     >>> [(name.kind, name.text) for name in names_in('%r = f32[] reduce(%p, %z), to_apply=%add, metadata={op_name="%x"}', 5)]
     [('instruction', 'p'), ('instruction', 'z'), ('computation', 'add')]
@@ -77,7 +81,7 @@ def names_in(line: str, start: int = 0) -> Iterator[Name]:
 
 
 def replaced(line: str, start: int, replacement: Callable[[Name], str]) -> str:
-    """The line, from `start` on, with other names."""
+    """Returns the line from `start` on, with its names replaced."""
     parts, end = [], start
     for name in names_in(line, start):
         parts += [line[end : name.start], replacement(name)]

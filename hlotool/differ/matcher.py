@@ -1,4 +1,4 @@
-"""Pairs the nodes of two modules: sure pairs first, then what follows from them, then what is most alike."""
+"""Pairs the nodes of two modules: first certain pairs, then their neighbors, then similar nodes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ __all__ = ["match"]
 
 _FREE = -1
 _RADII = (3, 2, 1)
-# Modules with so many instructions take little time, so that another way is tried for them as well.
+# Modules with at most this many nodes in total take little time, so a second matching is tried for
+# them whenever the first one is in any doubt.
 _SMALL = 3000
 _REPETITIONS = 256
 
 
 def match(graph: Graph) -> Pairs:
-    """Pairs the nodes of the two modules of a graph, so that the explanation of their difference is cheap."""
+    """Pairs the nodes of the two modules of a graph so that the explanation has a low cost."""
     matcher = _Matcher(graph)
     matcher.run(aligns=False)
     pairs = _completed(matcher)
@@ -42,7 +43,10 @@ def match(graph: Graph) -> Pairs:
 
 
 def _is_least(graph: Graph, pairs: Pairs, cost: float) -> bool:
-    """Whether no other pairs explain the difference better: all edges of the graphs correspond, and no more nodes than necessary have changed."""
+    """Returns whether no other pairs explain the difference better.
+
+    Then all edges of the graphs correspond, and no more nodes than necessary have changed.
+    """
     keys, split = graph.keys, graph.split
     changed = [(keys[node], keys[other]) for node, other in enumerate(pairs.partner[:split]) if other >= 0 and keys[node] != keys[other]]
     if cost > sum(graph.parts.cost(a, b) for a, b in changed):
@@ -51,7 +55,7 @@ def _is_least(graph: Graph, pairs: Pairs, cost: float) -> bool:
 
 
 def _completed(matcher: _Matcher) -> Pairs:
-    """The pairs of a matcher, and those of nodes that have changed."""
+    """Returns the pairs of a matcher, completed with pairs of changed nodes."""
     graph, pairs = matcher.graph, matcher.pairs
     if not matcher.is_finished():
         Growth(graph, pairs).run(matcher.open)
@@ -65,7 +69,7 @@ def _completed(matcher: _Matcher) -> Pairs:
         Growth(graph, pairs).run([])
     improve(graph, pairs)
     if improve_computations(graph, pairs):
-        # What calls them may have better partners now.
+        # The callers may have better candidates now.
         improve(graph, pairs)
     return pairs
 
@@ -77,18 +81,22 @@ class _Matcher:
         self.partner = self.pairs.partner
         self.queue: deque[tuple[int, int]] = deque()
         self.free_count = self.conflict_count = 0
-        # The nodes without a partner, and some that have got one since.
+        # The nodes without a partner, and some that have got one in the meantime.
         self.free = list(range(len(graph.nodes)))
-        # Pairs with neighbors that have no partner.
+        # Pairs with neighbors that may have no partner.
         self.open: list[tuple[int, int]] = []
-        # Where a module starts: computations without callers, by the number of their pair.
+        # The computations without callers, at which modules start, with the number of their pair.
         self.sections: dict[int, int] = {}
         for number, pair in enumerate(pair_uncalled(graph)):
             self.pairs.join_computations(*pair)
             self.sections.update(dict.fromkeys(pair, number))
 
     def run(self, *, aligns: bool) -> None:
-        """Pairs what is equal; with `aligns`, computations are aligned in textual order before what is equal in one direction is paired."""
+        """Pairs equal nodes.
+
+        With `aligns`, computations are aligned in textual order before nodes are paired that are
+        equal in one direction only.
+        """
         graph = self.graph
         # Without annotations, keys and structures are the same.
         levels = [graph.keys, graph.structures] if len(set(graph.keys)) > len(set(graph.structures)) else [graph.structures]
@@ -118,9 +126,9 @@ class _Matcher:
         return classes_by_operands(self.graph, keys, self.sections)
 
     def is_doubtful(self) -> bool:
-        """Whether much is paired by resemblance only, or by one direction although the other one says something else.
+        """Returns whether pairs rely on similarity, or on one direction that the other contradicts.
 
-        In large modules, that only matters where few instructions are repeated often.
+        In large modules, that matters only if few different instructions are repeated often.
         """
         size = len(self.graph.nodes)
         if size <= _SMALL:
@@ -129,9 +137,10 @@ class _Matcher:
         return is_repetitive and max(self.free_count, self.conflict_count) > 0
 
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
-        """What is equal in one direction only, since something has changed in the other.
+        """Pairs nodes that are equal by their operands or by their users, but not by both.
 
-        Users first: an operand that was exchanged for an earlier value of a repeated computation makes what follows equal to other parts of it.
+        Users come first. If an operand was replaced by an earlier value of a repeated computation,
+        the operands would match the instructions after it with the wrong repetition.
         """
         by_users = classes_by_users(self.graph, keys, self.sections)
         if not self.conflict_count:
@@ -144,7 +153,10 @@ class _Matcher:
         self.free_count = self.partner.count(_FREE)
 
     def join_replaced(self, classes: Sequence[int]) -> None:
-        """Pairs operands of pairs if nothing but the operands themselves, or their types, have changed, and what is equal beyond that."""
+        """Pairs operands of pairs if only they themselves or their types have changed.
+
+        Then continues with the equal nodes beyond them.
+        """
         graph = self.graph
         for left, right in sorted(self.pairs.computations.items()):
             if left < right:
@@ -157,7 +169,7 @@ class _Matcher:
             pending.extend(self.open[known:])
 
     def join_if_replaced(self, left: int, right: int, classes: Sequence[int]) -> None:
-        """Pairs two nodes that stand in the same place, or what one of them converts."""
+        """Pairs two nodes at the same position, or one of them with what the other one converts."""
         converted = self.pairs.converted
         for a, b in ((left, right), (left, converted(right)), (converted(left), right)):
             if self.partner[a] < 0 and self.partner[b] < 0 and self.is_replaced(a, b, classes):
@@ -166,7 +178,10 @@ class _Matcher:
                 return
 
     def same_slots(self, left: int, right: int, classes: Sequence[int]) -> list[tuple[int, int]]:
-        """The operands in the same places that are not pairs; those of commutative instructions only if one of them is known."""
+        """Returns the operands in the same slots that are not paired.
+
+        For commutative instructions, at least one operand must be known, to decide on the order.
+        """
         graph, partner = self.graph, self.partner
         first, second = graph.operands[left], graph.operands[right]
         if len(first) != len(second):
@@ -181,12 +196,12 @@ class _Matcher:
         return [(a, b) for a, b in slots if partner[a] != b]
 
     def is_known(self, left: int, right: int, classes: Sequence[int]) -> bool:
-        """Whether two nodes are a pair, or are equal but for conversions."""
+        """Returns whether two nodes are a pair, or equal except for conversions."""
         converted = self.pairs.converted
         return self.partner[left] == right or classes[converted(left)] == classes[converted(right)]
 
     def is_replaced(self, left: int, right: int, classes: Sequence[int]) -> bool:
-        """Whether two nodes are equal, or have equal operands, or compute the same in other types."""
+        """Returns whether two nodes are equal, have equal operands, or only differ in type."""
         graph = self.graph
         if classes[left] == classes[right]:
             return True
@@ -200,13 +215,13 @@ class _Matcher:
         return x.op is y.op and shape_kinds(x.shape, y.shape) == ("element_type",)
 
     def conflicts(self, by_operands: Sequence[int], by_users: Sequence[int]) -> int:
-        """How many nodes have another counterpart by their operands than by their users."""
+        """Counts the nodes whose counterpart by operands differs from the one by users."""
         first = {left[0]: right[0] for left, right in self.groups(by_operands) if len(left) == len(right) == 1}
         second = ((left[0], right[0]) for left, right in self.groups(by_users) if len(left) == len(right) == 1)
         return sum(first.get(left, right) != right for left, right in second)
 
     def is_finished(self) -> bool:
-        """Whether one of the modules has no node without a partner."""
+        """Returns whether all nodes of one of the modules have partners."""
         partner, split = self.partner, self.graph.split
         return _FREE not in partner[:split] or _FREE not in partner[split:]
 
@@ -217,7 +232,7 @@ class _Matcher:
         self.queue.append((left, right))
 
     def groups(self, classes: Sequence[int]) -> Iterable[tuple[list[int], list[int]]]:
-        """The nodes without a partner, left and right, of each class that both modules have."""
+        """Yields the unpaired nodes, left and right, of each class that both modules have."""
         left: dict[int, list[int]] = {}
         right: dict[int, list[int]] = {}
         split, partner = self.graph.split, self.partner
@@ -230,17 +245,17 @@ class _Matcher:
                 yield nodes, others
 
     def join_unique(self, classes: Sequence[int]) -> None:
-        """Pairs nodes that are the only ones of their class in their module."""
+        """Pairs nodes that are the only unpaired ones of their class in both modules."""
         for left, right in list(self.groups(classes)):
             if len(left) == len(right) == 1:
                 self.join(left[0], right[0])
 
     def join_in_order(self, classes: Sequence[int]) -> None:
-        """Pairs nodes of classes that nothing tells apart, one after the other, each with what follows from it."""
+        """Pairs indistinguishable nodes in order, and spreads from each pair before the next."""
         for left, right in list(self.groups(classes)):
             if len(left) != len(right):
                 continue
-            # Where nothing else decides, names do.
+            # If nothing else decides, names do.
             self.join_named(left, right, classes)
             others = deque(right)
             for node in left:
@@ -254,7 +269,7 @@ class _Matcher:
                 self.spread(classes)
 
     def join_named(self, left: Sequence[int], right: Sequence[int], classes: Sequence[int]) -> None:
-        """Pairs nodes of the same name, first those whose computations have the same name, too."""
+        """Pairs nodes with the same name, first those in computations with the same name."""
         graph = self.graph
         nodes, home, computations = graph.nodes, graph.home, graph.computations
         self.join_keyed(left, right, classes, lambda node: (computations[home[node]].name, nodes[node].name))
@@ -271,7 +286,7 @@ class _Matcher:
                     self.spread(classes)
 
     def spread(self, classes: Sequence[int]) -> None:
-        """Pairs operands and users of pairs that belong to the same class, as far as that is unambiguous."""
+        """Pairs operands and users of pairs that belong to the same class, if it is unambiguous."""
         queue, partner, calls = self.queue, self.partner, self.graph.calls
         operands, users = self.graph.operands, self.graph.users
         while queue:
@@ -285,7 +300,7 @@ class _Matcher:
                 self.open.append((left, right))
 
     def spread_again(self, classes: Sequence[int]) -> None:
-        """As `spread`, from all pairs with neighbors that have no partner yet: they may belong to the same of these classes."""
+        """Like `spread`, from all pairs with unpaired neighbors: these classes may match them."""
         self.queue.extend(self.open)
         self.open.clear()
         self.spread(classes)
@@ -302,14 +317,14 @@ class _Matcher:
                 second = (d, c)
         for a, b in zip(first, second, strict=False):
             origins = self.graph.source(a), self.graph.source(b)
-            # One of them may be a parameter, or an element of a tuple.
+            # One of them may be forwarded by a parameter or a tuple.
             if classes[a] != classes[b] or (a == origins[0]) != (b == origins[1]):
                 a, b = origins
             if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:
                 self.join(a, b)
 
     def is_alike(self, left: int, right: int, classes: Sequence[int]) -> bool:
-        """Whether two operands, or what they stand for, belong to the same class."""
+        """Returns whether two operands, or their sources, belong to the same class."""
         return classes[left] == classes[right] or classes[self.graph.source(left)] == classes[self.graph.source(right)]
 
     def spread_to_users(self, left: int, right: int, classes: Sequence[int]) -> None:
@@ -344,7 +359,7 @@ class _Matcher:
                         self.join(c, d)
 
     def boundaries(self, first: int, second: int) -> Iterable[tuple[int, int]]:
-        """The roots and the parameters of two computations."""
+        """Yields the roots and the parameters of two computations, as pairs."""
         graph = self.graph
         yield graph.roots[first], graph.roots[second]
         yield from zip(graph.parameters(first), graph.parameters(second), strict=False)

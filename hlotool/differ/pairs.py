@@ -1,4 +1,4 @@
-"""Which node of one module is paired with which of the other."""
+"""The pairs of nodes and of computations of two modules."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ __all__ = ["Pairs"]
 
 
 class Pairs:
-    """`partner` is symmetric, and -1 for a node without one. `computations` maps each paired computation to the other."""
+    """The pairs of nodes and of computations.
+
+    `partner` is symmetric, and -1 for a node without a partner. `computations` maps each
+    computation of a pair to the other one.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -30,21 +34,25 @@ class Pairs:
             self.partner[other] = -1
 
     def converted(self, node: int) -> int:
-        """What a conversion without a partner converts: a change of types inserts or deletes it."""
+        """Returns the operand of an unpaired conversion; for other nodes, the node itself.
+
+        A change of types inserts or deletes such conversions.
+        """
         is_conversion = self.partner[node] < 0 and CONVERTS in self.graph.nodes[node].op.traits
         return self.graph.operands[node][0] if is_conversion else node
 
     def join_computations(self, left: int, right: int) -> bool:
-        """Pairs two computations; returns whether they are paired now."""
+        """Pairs two computations if neither has a partner. Returns whether they are a pair now."""
         if left in self.computations or right in self.computations:
             return self.computations.get(left) == right
         self.computations[left], self.computations[right] = right, left
         return True
 
     def join_called(self, left: int, right: int) -> bool:
-        """As `join_computations`, for what paired instructions call.
+        """Like `join_computations`, for the callees of paired instructions.
 
-        If the computations differ, and both modules have each of them, the instructions rather call something else than before.
+        If the computations differ and each of them is in both modules, they are not paired: most
+        probably the instructions now call something else.
         """
         numbers, both = outlines(self.graph), self._common_outlines
         if numbers[left] != numbers[right] and numbers[left] in both and numbers[right] in both:
@@ -57,7 +65,7 @@ class Pairs:
         return {*numbers[:at]} & {*numbers[at:]}
 
     def reversed(self, graph: Graph) -> Pairs:
-        """The same pairs for the graph in which the modules are exchanged."""
+        """Returns the same pairs for the graph with the modules exchanged."""
         split, size = self.graph.split, len(self.partner)
         at, count = self.graph.computation_split, len(self.graph.computations)
         other = Pairs(graph)
@@ -67,7 +75,10 @@ class Pairs:
         return other
 
     def settle_computations(self) -> None:
-        """Pairs the entries, then computations by the number of paired instructions in them, then by the instructions that call them."""
+        """Pairs the entries, then other computations by their paired instructions, then by callers.
+
+        Computations with the most paired instructions in common come first.
+        """
         graph = self.graph
         overlaps: Counter[tuple[int, int]] = Counter()
         for node in range(graph.split):

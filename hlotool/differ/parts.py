@@ -1,7 +1,8 @@
-"""What an instruction is, apart from its operands and its name: parts that are compared one by one.
+"""The parts of an instruction that are compared: all but its operands and its name.
 
-Equal parts of both modules get the same number, so that instructions are compared by comparing numbers. Spelling does not matter:
-defaults that are written, the key order of a configuration and the numbers of stack frames are normalized.
+Equal parts of both modules get the same number, so instructions are compared by comparing numbers.
+Spelling does not matter: explicit defaults, the key order of configurations and the numbers of
+stack frames are normalized.
 """
 
 from __future__ import annotations
@@ -26,23 +27,24 @@ from hlotool.shapes.values import Raw, ResultAccuracy
 __all__ = ["ANNOTATIONS", "COMPARED_APART", "Parts", "attribute_differences", "calls_of", "is_called_value", "shape_kinds"]
 
 ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
-"""Kinds of changes that do not change what is computed."""
+"""The kinds of changes that do not affect the computed values."""
 
 COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
-"""Attributes that are not among the `attributes` of an instruction, but parts of their own."""
+"""The attributes that are separate parts, not among the `attributes` of an instruction."""
 
-# Where the annotations begin in a row.
+# The index of the first annotation in a row.
 _ANNOTATED = 4
 
-# The number of a stack frame, or a string, in which there is none.
+# The number of a stack frame. Strings match as well, so that nothing inside them does.
 _FRAME = re.compile(r' ?stack_frame_id=(\d+)|"(?:[^"\\]++|\\.)*+"')
 
 
 class Parts:
-    """The parts of instructions, as rows of numbers.
+    """The parts of instructions, as rows.
 
-    A row holds, in this order: the opcode, the shape, the attributes, the value of a constant, and the numbers of the annotations
-    `ANNOTATIONS`. `keys` numbers the rows, and `structures` the rows without annotations.
+    A row contains, in this order: the opcode, the shape, and the numbers of the attributes, the
+    value of a constant, and the `ANNOTATIONS`. A key is the index of a row. `structures` has, for
+    each key, the number of the row without its annotations.
     """
 
     def __init__(self) -> None:
@@ -57,12 +59,16 @@ class Parts:
         self._constants = ConstantKeys()
 
     def add(self, module: Module) -> list[int]:
-        """The keys of all instructions of one of two modules, in textual order."""
+        """Returns the keys of all instructions of a module, in textual order.
+
+        To be called for the left module first, then for the right one.
+        """
         frames = _Frames(module, self._number)
         raw = self._raw
         keys = []
         for x in module.all_instructions():
-            # By identity, since instructions share shapes and attributes, and normalizing takes time.
+            # The fast path is by identity, since instructions share shapes and attributes, and
+            # normalizing takes time.
             metadata: Hashable = x.metadata_text
             if isinstance(metadata, str) and "stack_frame_id" in metadata:
                 metadata = frames.resolved(metadata)
@@ -101,9 +107,10 @@ class Parts:
         return key
 
     def comparable(self, first: list[int], second: list[int]) -> list[int]:
-        """The keys of the instructions of two modules without annotations that only one of the modules has, such as metadata that a dump leaves out.
+        """Returns the keys of two modules without the annotations that only one of them has.
 
-        These do not tell which instructions correspond. Some of them may still be there, as long as no value is that of the other module.
+        Such annotations, for instance metadata that a dump leaves out, do not help to find pairs.
+        Few of them may also be in the other module, as long as both have no value in common.
         """
         counts = Counter(first), Counter(second)
         absent = set()
@@ -120,7 +127,7 @@ class Parts:
         return [known[key] for key in (*first, *second)]
 
     def _attributes(self, x: Instruction) -> int:
-        # By identity, since the modules keep their attribute sets alive.
+        # An `id` is a safe key, since the modules keep their attributes alive.
         quick = (id(x.op), id(x.attributes), id(x.shape), x.immediate if x.op.name == "parameter" else None)
         number = self._sets.get(quick)
         if number is None:
@@ -142,11 +149,11 @@ class Parts:
         return self._numbers.setdefault(value, len(self._numbers) + 1)
 
     def has_same_opcode(self, a: int, b: int) -> bool:
-        """Whether two keys have the same opcode."""
+        """Returns whether two keys have the same opcode."""
         return a == b or bool(self.rows[a][0] == self.rows[b][0])
 
     def cost(self, a: int, b: int) -> int:
-        """How many kinds of changes there are between two keys; another opcode counts twice."""
+        """Returns the number of kinds of changes between two keys; a new opcode counts twice."""
         if a == b:
             return 0
         pair = (a, b) if a < b else (b, a)
@@ -166,9 +173,10 @@ class Parts:
 
 
 def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:
-    """Which kinds of changes there are between two shapes: `shape`, `element_type` and `layout`.
+    """Returns the kinds of changes between two shapes: `shape`, `element_type` and `layout`.
 
-    Where the structure of tuples or the rank differs, differences of layouts follow from that and do not count.
+    If the structure of tuples or the rank differs, layouts differ as a consequence and do not
+    count.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape_kinds(array_shape("f32", (2, 3)), array_shape("bf16", (2, 4)))
@@ -203,19 +211,19 @@ def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:
 
 
 def is_called_value(value: Any) -> bool:
-    """Whether the value of an attribute is a computation, or a tuple of them."""
+    """Returns whether the value of an attribute is a computation or a tuple of computations."""
     return isinstance(value, Computation) or (isinstance(value, tuple) and bool(value) and isinstance(value[0], Computation))
 
 
 def calls_of(x: Instruction) -> dict[str, tuple[Computation, ...]]:
-    """The called computations of an instruction by the name of the attribute."""
+    """Returns the called computations of an instruction by the name of the attribute."""
     if not x.op.calls and not any(map(is_called_value, x.attributes.values())):
         return {}
     return {name: value if isinstance(value, tuple) else (value,) for name, value in x.attributes.items() if is_called_value(value)}
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """The attributes that say something: without called computations, defaults, and what follows from shapes."""
+    """Returns the attributes without called computations, defaults and what follows from shapes."""
     values: dict[str, Any] = {}
     if x.op.name == "parameter":
         values["parameter_number"] = x.immediate
@@ -225,7 +233,7 @@ def _own_attributes(x: Instruction) -> dict[str, Any]:
         if not _is_default(x, name, value):
             values[name] = value
     for name, default in x.op.operand_defaults.items():
-        # What a missing attribute means depends on the operands.
+        # The meaning of a missing attribute depends on the operands.
         if name not in x.attributes and name not in x.op.derived:
             value = default(tuple(operand.shape for operand in x.operands))
             if not _is_default(x, name, value):
@@ -238,7 +246,7 @@ def _is_default(x: Instruction, name: str, value: Any) -> bool:
         return True
     spec = x.op.attributes.get(name)
     if spec is not None and spec.default is not REQUIRED:
-        # Some values have types of their own and are empty nevertheless, such as replica groups.
+        # Some values, such as replica groups, are empty but have their own types.
         return bool(value == spec.default) or (spec.default == () and _is_written_empty(spec.kind, value))
     if name in x.op.operand_defaults:
         return bool(value == x.op.operand_defaults[name](tuple(operand.shape for operand in x.operands)))
@@ -250,7 +258,9 @@ def _is_written_empty(kind: str, value: Any) -> bool:
 
 
 def attribute_differences(x: Instruction, y: Instruction) -> list[str]:
-    """The names of attributes of two instructions that have different values, except for annotations, called computations and control edges.
+    """Returns the names of the attributes in which two instructions differ.
+
+    Annotations, called computations and control predecessors do not count.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = (f32[], s32[]) parameter(0) ROOT g = get-tuple-element(p), index=%d }"
@@ -280,12 +290,12 @@ def _value(x: Instruction, name: str) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    # Values that hold a NaN are not equal to themselves, but are written alike.
+    # Values that contain a NaN are not equal to themselves, but have the same text.
     return a is b or a == b or (type(a) is type(b) and repr(a) == repr(b))
 
 
 def _frozen(value: Any) -> Hashable:
-    """A hashable value that is equal for equal values."""
+    """Returns a hashable value that is equal for equal values."""
     if isinstance(value, dict):
         return tuple((name, _frozen(value[name])) for name in sorted(value))
     if isinstance(value, list | tuple):
@@ -301,7 +311,7 @@ def _frozen(value: Any) -> Hashable:
 
 
 def configuration(text: str | None) -> Any:
-    """A backend configuration as JSON values, or the text itself if it is something else."""
+    """Returns a backend configuration as JSON values, or its text if it is not JSON."""
     if text is None:
         return None
     try:
@@ -312,7 +322,10 @@ def configuration(text: str | None) -> Any:
 
 
 class _Frames:
-    """The stack frames of one module: frames of both modules with the same places in files, all the way to the outermost, are equal."""
+    """The stack frames of one module.
+
+    Frames of both modules are equal if they and all their callers have the same locations.
+    """
 
     def __init__(self, module: Module, number_of: Callable[[Hashable], int]) -> None:
         text = module.stack_tables_text
@@ -322,7 +335,10 @@ class _Frames:
         self._texts: dict[str, Hashable] = {}
 
     def resolved(self, metadata: str) -> Hashable:
-        """A metadata text in which the number of the frame says which places it stands for; without places, there is no number."""
+        """Returns a metadata text with the frame number replaced by a number for its locations.
+
+        If the frame has no locations, the number is removed.
+        """
         value = self._texts.get(metadata)
         if value is None:
             match = next((match for match in _FRAME.finditer(metadata) if match[1] is not None), None)
@@ -332,11 +348,12 @@ class _Frames:
         return value
 
     def _frames(self, number: int) -> int:
-        """A number for a frame and its callers; 0 for none."""
+        """Returns a number for a frame and its callers, or 0 if there are none."""
         tables, known = self.tables, self._known
         if tables is None:
             return 0
-        # From the inside to a frame that is known, and back; frames of a damaged table may form a cycle.
+        # Walks from the innermost frame to a known one, and back. In a damaged table, frames may
+        # form a cycle.
         path: dict[int, None] = {}
         while 0 < number <= len(tables.stack_frames) and number not in known and number not in path:
             path[number] = None

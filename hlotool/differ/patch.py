@@ -1,7 +1,8 @@
 """Makes the patch of a difference: the text that `apply.py` applies.
 
-The lines of a patch have the names of the left module. What the right module adds gets names that are free there, so that a line of the patch means
-the same whether names change or not; changes of names are a hunk of their own.
+The lines of a patch use the names of the left module. Additions of the right module get names that
+are unused there. So a line of the patch has the same meaning whether or not names change; changes
+of names are a separate hunk.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ __all__ = ["patch_of"]
 
 
 def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
-    """The patch that turns the left module of a difference into the right one; empty if nothing differs. `hlotool.apply_patch` applies it.
+    """Returns the patch from the left module of a difference to the right one, for `hlotool.apply_patch`.
 
-    Names of files are those in its first lines. What the difference ignores is left out, except that a changed instruction is always given as it is
-    in the right module.
+    The patch is empty if nothing differs. `left_name` and `right_name` are the file names in its
+    first lines. The patch leaves out what the difference ignores, but the new line of a changed
+    instruction is always complete.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -69,11 +71,11 @@ class _Maker:
     # ---- names --------------------------------------------------------------------------------------------------------
 
     def _name(self) -> None:
-        """Names all that the right module shows as the patch does."""
+        """Chooses the names in the patch for everything that the right module shows."""
         graph = self.graph
         shown = [b for b in range(graph.computation_split, len(graph.computations)) if self._is_shown(b)]
         taken = NameTable()
-        # Also the names of those that are deleted, which have hunks of their own.
+        # The names of deleted computations are taken, too: these have their own hunks.
         for a in range(graph.computation_split):
             if self._is_shown(a):
                 taken.add(graph.computations[a].name)
@@ -125,7 +127,7 @@ class _Maker:
                 yield Line("+", f"{name}={second[name]}")
 
     def _signature_changes(self) -> bool:
-        """Whether the entry has parameters or a result of other shapes, apart from layouts."""
+        """Returns whether shapes in the entry's signature change, apart from layouts."""
         shapes = [module.entry.program_shape for module in (self.left, self.right)]
         first, second = [[part.text_without_layout for part in (*shape.parameters, shape.result)] for shape in shapes]
         return first != second
@@ -183,7 +185,10 @@ class _Maker:
     # ---- references -----------------------------------------------------------------------------------------------------
 
     def _references(self, parts: Sequence[tuple[str, list[Row]]]) -> list[Line]:
-        """A fingerprint for each instruction that has to be found; of a computation that only one module has, the root is enough."""
+        """Returns a fingerprint for each instruction that has to be found.
+
+        For a computation that only one module has, the root is enough.
+        """
         if not parts:
             return []
         graph = self.graph
@@ -210,5 +215,5 @@ class _Maker:
 
 
 def _no_body(computation: Computation, level: int) -> str:
-    """Called computations are printed by their names only."""
+    """Returns the name of a called computation, which is all that is printed."""
     return computation.name

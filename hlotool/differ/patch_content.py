@@ -1,4 +1,4 @@
-"""What a patch says, in one of its two directions."""
+"""The content of a patch, read in one of its two directions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _REVERSED = {"-": "+", "+": "-", " ": " "}
 
 
 class HeaderChange(NamedTuple):
-    """An attribute of the header: its text before and after, None where it is absent; and the number of a line of the patch."""
+    """A change of an attribute of the header.
+
+    `old` and `new` are its texts, None if it is absent; `number` is that of a line of the patch.
+    """
 
     name: str
     old: str | None
@@ -33,7 +36,10 @@ class HeaderChange(NamedTuple):
 
 
 class PatchedLine(NamedTuple):
-    """A line of a computation. `name` is that of the instruction that it defines, empty for opening and closing lines."""
+    """A line of a computation.
+
+    `name` is that of the instruction that it defines, empty for opening and closing lines.
+    """
 
     sign: str
     text: str
@@ -49,19 +55,20 @@ class ComputationPatch:
 
     @property
     def is_new(self) -> bool:
-        """Whether the patch adds the computation."""
+        """True if the patch adds the computation."""
         return self.lines[0].sign == "+" and _OPENING.fullmatch(self.lines[0].text) is not None
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the patch removes the computation."""
+        """True if the patch removes the computation."""
         return self.lines[0].sign == "-" and _OPENING.fullmatch(self.lines[0].text) is not None
 
 
 class NameChanges:
-    """Names in the module before and after, of what has another name in the patch.
+    """The names before and after, for everything that has another name in the patch.
 
-    Keys are the names in the patch of a computation and of an instruction in it, which is empty for the computation itself.
+    Keys are the names of a computation and of an instruction in the patch. For the computation
+    itself, the name of the instruction is empty.
     """
 
     def __init__(self) -> None:
@@ -70,19 +77,22 @@ class NameChanges:
         self.after: dict[tuple[str, str], str] = {}
 
     def expected(self, computation: str, instruction: str = "") -> str:
-        """The name before of what the patch calls so."""
+        """Returns the old name of a computation or an instruction, given its name in the patch."""
         return self.before.get((computation, instruction), instruction or computation)
 
     def wanted(self, computation: str, instruction: str = "") -> str:
-        """The name after of what the patch calls so."""
+        """Returns the new name of a computation or an instruction, given its name in the patch."""
         return self.after.get((computation, instruction), instruction or computation)
 
     def computations_of_patch(self) -> dict[str, str]:
-        """Names in the patch of computations by their names before, where they differ."""
+        """Maps the old names of computations to their names in the patch, if these differ."""
         return {name: computation for (computation, instruction), name in self.before.items() if not instruction}
 
     def instructions_of_patch(self) -> dict[str, dict[str, str]]:
-        """For computations of the patch, names in the patch of instructions by their names before, where these or those after differ."""
+        """Maps the old names of instructions to their names in the patch, for each computation.
+
+        A computation is included if the old or the new name of any instruction differs.
+        """
         result: dict[str, dict[str, str]] = {}
         for computation, instruction in self.after:
             if instruction:
@@ -94,7 +104,7 @@ class NameChanges:
 
 
 class PatchContent:
-    """A patch as its direction is: `-` is what the module has, `+` what it gets."""
+    """The content of a patch in one direction: its `-` lines are old, its `+` lines are new."""
 
     def __init__(self, filename: str) -> None:
         self.filename = filename
@@ -103,11 +113,14 @@ class PatchContent:
         self.computations: dict[str, ComputationPatch] = {}
         self.names = NameChanges()
         self.fingerprints: dict[tuple[str, str], str] = {}
-        # That of the module that has the names before.
+        # The hash of the module with the old names.
         self.text_hash = ""
 
     def references(self) -> Iterator[Reference]:
-        """The instructions that the module must have: all that are deleted or context. Of computations that are deleted, the root is enough."""
+        """Yields the instructions that the module must have: deleted ones and context.
+
+        For deleted computations, the root is enough.
+        """
         for name, part in self.computations.items():
             for line in part.lines:
                 if line.sign == "+" or not line.name:
@@ -123,7 +136,10 @@ class PatchContent:
 
 
 def read_content(text: str, filename: str, *, reverse: bool) -> PatchContent:
-    """Reads a patch, in one of its directions. Raises PatchSyntaxError, with line and column, for what is not a patch."""
+    """Reads a patch in one of its directions.
+
+    Raises PatchSyntaxError, with line and column, if the text is not a patch.
+    """
     reader = _ContentReader(filename, reverse=reverse)
     for hunk in read_patch(text, filename):
         reader.read(hunk)
@@ -146,7 +162,8 @@ class _ContentReader:
         elif hunk.title == FRAMES:
             self._frames(lines)
         elif hunk.title == NAMES:
-            # Always from the names in the patch to those of the right module.
+            # Not reversed: names always change from those in the patch to those of the right
+            # module.
             self._names(hunk.lines)
         elif hunk.title == REFERENCES:
             self._references(lines)
@@ -187,14 +204,14 @@ class _ContentReader:
             own = definition.name if definition is not None else ""
             for side in {line.sign == "+", line.sign != "-"} if own else ():
                 if (side, own) in seen:
-                    raise self.error(line, f"each instruction of a computation once, but '%{own}' is there before")
+                    raise self.error(line, f"each instruction of a computation only once, but '%{own}' occurs before")
                 seen.add((side, own))
             part.lines.append(PatchedLine(line.sign, line.text, own, line.number))
         if not part.lines:
             del self.content.computations[name]
 
     def check(self, part: ComputationPatch) -> None:
-        """Raises PatchSyntaxError unless a computation that is added or removed is so as a whole."""
+        """Raises PatchSyntaxError unless an added or removed computation is complete."""
         is_whole = part.is_new or part.is_deleted
         for number, line in enumerate(part.lines):
             is_last = number == len(part.lines) - 1
@@ -205,18 +222,18 @@ class _ContentReader:
             if is_whole and number and bool(line.name) == is_last:
                 raise self.error(line, "'}' at the end of the computation" if is_last else "an instruction")
         if is_whole and len(part.lines) == 1:
-            raise self.error(part.lines[0], "a computation, of which there is only the first line")
+            raise self.error(part.lines[0], "a whole computation, not only its first line")
 
     def _names(self, lines: Sequence[Line]) -> None:
         if len(lines) % 2:
-            raise self.error(lines[-1], "old and new names in turn, '-' and '+'")
+            raise self.error(lines[-1], "alternating old and new names, '-' and '+'")
         names = self.content.names
         for line, following in [*pairwise(lines)][::2]:
             old, new = _RENAMED.fullmatch(line.text), _RENAMED.fullmatch(following.text)
             if old is None or line.sign != "-":
                 raise self.error(line, "'-HloModule NAME', '-%COMPUTATION' or '-%COMPUTATION %INSTRUCTION'", 1)
             if new is None or following.sign != "+" or old.lastgroup != new.lastgroup:
-                raise self.error(following, f"the new name of '{line.text}', in a line like it with '+'", 1)
+                raise self.error(following, f"the new name of '{line.text}', in a similar line with '+'", 1)
             if old["module"] is not None:
                 names.module = (new["module"], old["module"]) if self.is_reverse else (old["module"], new["module"])
                 continue

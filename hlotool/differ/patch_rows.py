@@ -1,4 +1,4 @@
-"""The lines of a patch, as nodes of the graph of both modules: what is deleted, inserted and changed, and what is shown next to it."""
+"""Finds the lines of a patch as nodes of the graph: deletions, insertions, changes and context."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ __all__ = ["PatchRows", "Row"]
 
 
 class Row(NamedTuple):
-    """A line of a computation: its sign, and the nodes that it shows, left and right, -1 for none. A line that shows no node has a `text`, or
-    is the one that opens the computation `opens`."""
+    """A line of a computation: its sign and the nodes that it shows, left and right, -1 for none.
+
+    A line without nodes has a `text`, or is the first line of the computation `opens`.
+    """
 
     sign: str
     left: int
@@ -25,7 +27,11 @@ class Row(NamedTuple):
 
 
 class PatchRows:
-    """Finds the lines of a patch. `computations` and `kept` are the computations and instructions that both modules show, right to left."""
+    """Finds the lines of a patch.
+
+    `computations` and `kept` map the computations and instructions of the right module that both
+    modules show to those of the left one.
+    """
 
     def __init__(self, delta: Delta, line: Callable[[int], str]) -> None:
         self.delta = delta
@@ -38,7 +44,8 @@ class PatchRows:
         self.partner = {left: right for right, left in self.kept.items()}
         scheduled = self.left.is_scheduled, self.right.is_scheduled
         self.has_order = any(scheduled) and "schedule" not in delta.ignored
-        # A schedule that replaces no other one can be told by the order of all instructions only.
+        # If only one module is scheduled, only the order of all instructions can express the
+        # schedule.
         self.shows_all = self.has_order and not all(scheduled)
 
     def is_shown(self, computation: int) -> bool:
@@ -55,10 +62,10 @@ class PatchRows:
     # ---- computations ---------------------------------------------------------------------------------------------------
 
     def parts(self) -> list[tuple[int, list[Row]]]:
-        """The lines of the patch by parts: runs of changed lines of a computation, with context."""
+        """Returns the parts of the patch: runs of changed lines of a computation, with context."""
         graph = self.graph
         counterparts = {a: b for b, a in self.computations.items()}
-        # Computations of the left module as far as they are needed, with all of their lines.
+        # The pairs of computations, with all of their lines.
         compared = {(a, b): self._compared(a, b) for a, b in counterparts.items()}
         inserted = [b for b in range(graph.computation_split, len(graph.computations)) if self.is_shown(b) and b not in self.computations]
         deleted = [a for a in range(graph.computation_split) if self.is_shown(a) and a not in counterparts]
@@ -71,7 +78,7 @@ class PatchRows:
         return parts
 
     def _whole(self, computation: int, sign: str) -> list[Row]:
-        """The lines of a computation that only one module has."""
+        """Returns the lines of a computation that only one module has."""
         graph = self.graph
         x = graph.computations[computation]
         is_left = computation < graph.computation_split
@@ -79,7 +86,7 @@ class PatchRows:
         return [Row(sign, -1, -1, opens=computation), *rows, Row(sign, -1, -1, closing_line(x))]
 
     def _compared(self, a: int, b: int) -> list[Row]:
-        """All lines of a pair of computations, in one order."""
+        """Returns all lines of a pair of computations, merged into one order."""
         graph = self.graph
         if self.has_order:
             rows = self._scheduled(a, b)
@@ -91,7 +98,10 @@ class PatchRows:
         return rows
 
     def _scheduled(self, a: int, b: int) -> list[Row]:
-        """The lines in the order of the right module; instructions that have moved are deleted and inserted."""
+        """Returns the lines in the order of the right module.
+
+        Instructions that have moved are deleted and inserted.
+        """
         graph, partner = self.graph, self.partner
         both = [node for node in graph.members[a] if node in partner]
         stays = longest_increasing([partner[node] for node in both])
@@ -111,7 +121,7 @@ class PatchRows:
         return rows
 
     def _unscheduled(self, a: int, b: int) -> list[Row]:
-        """The lines in the order of the left module; what is inserted comes after the last of its operands."""
+        """Returns the lines in the order of the left module; insertions follow their operands."""
         graph, kept, partner = self.graph, self.kept, self.partner
         before = graph.members[a].start - 1
         places: dict[int, int] = {}
@@ -136,7 +146,11 @@ class PatchRows:
         return [Row(" ", left, right)]
 
     def _has_changed(self, left: int, right: int) -> bool:
-        """Whether the line of an instruction has changed; what the delta tells is not all, since it follows values through calls and tuples."""
+        """Returns whether the line of an instruction has changed.
+
+        The delta does not report all of these changes, since it follows values through calls and
+        tuples.
+        """
         graph, kept = self.graph, self.kept
         if any(change["kind"] != "schedule" for change in self.delta.changed.get(left, ())):
             return True
@@ -150,7 +164,11 @@ class PatchRows:
         return self._calls_differ(left, right)
 
     def _calls_differ(self, left: int, right: int) -> bool:
-        """Whether two instructions call other computations, or computations that async sugar stands for, and that differ."""
+        """Returns whether two instructions call different computations.
+
+        Hidden computations, which the short form of asynchronous operations implies, are compared
+        by content.
+        """
         graph = self.graph
         first, second = graph.calls.get(left, {}), graph.calls.get(right, {})
         if first.keys() != second.keys():
@@ -167,21 +185,22 @@ class PatchRows:
         return False
 
     def _wrapped_differ(self, a: int, b: int) -> bool:
-        """Whether two computations that async sugar stands for differ."""
+        """Returns whether two hidden computations differ."""
         graph = self.graph
         if graph.computations[a].execution_thread != graph.computations[b].execution_thread:
             return True
         first, second = graph.members[a], graph.members[b]
         if [graph.contents[node] for node in first] != [graph.contents[node] for node in second]:
             return True
-        # It calls no other computation that sugar stands for: that is a wrapper, and nothing wraps one.
+        # A hidden computation calls no other hidden one: it is a wrapper, and wrappers are not
+        # wrapped.
         called = [[c for node in members for callees in graph.calls.get(node, {}).values() for c in callees] for members in (first, second)]
         return called[0] != [self.computations.get(c) for c in called[1]]
 
     # ---- context --------------------------------------------------------------------------------------------------------
 
     def _needed(self, parts: Sequence[list[Row]]) -> tuple[set[int], set[int]]:
-        """The instructions and computations that changed lines refer to, as nodes and computations of the left module."""
+        """Returns the nodes and computations of the left module that changed lines refer to."""
         graph, kept = self.graph, self.kept
         nodes: set[int] = set()
         computations: set[int] = set()
@@ -198,7 +217,11 @@ class PatchRows:
         return nodes, computations
 
     def _called(self, node: int) -> Iterator[int]:
-        """The computations that the line of an instruction names, also those that the operation calls that sugar stands for."""
+        """Yields the computations that the line of an instruction mentions.
+
+        For the short form of an asynchronous operation, these are the callees of the wrapped
+        operation.
+        """
         graph = self.graph
         for callees in graph.calls.get(node, {}).values():
             for callee in callees:
@@ -208,12 +231,12 @@ class PatchRows:
                     yield from (c for member in graph.members[callee] for inner in graph.calls.get(member, {}).values() for c in inner)
 
     def _runs(self, rows: list[Row], needed: set[int], root: int, *, is_needed: bool) -> Iterator[list[Row]]:
-        """The lines to show of a computation, divided where lines are left out after a change."""
+        """Yields the visible lines of a computation in parts, split at gaps after a change."""
         changed = [k for k, row in enumerate(rows) if row.sign != " "]
         shown = {k for k, row in enumerate(rows) if self.shows_all or row.left in needed or row.sign != " "} | {k - 1 for k in changed if k}
         sides = {row.sign for row in (rows[k] for k in shown)}
         if (shown or is_needed) and " " not in sides and sides != {"-", "+"}:
-            # So that the computation can be found on both sides.
+            # The root is shown, so that the computation can be found on both sides.
             shown |= {k for k, row in enumerate(rows) if row.left == root}
         part: list[Row] = []
         is_gap = False

@@ -1,17 +1,21 @@
-"""The text of a patch: a unified diff whose hunks are parts of a module. This module writes and reads it; it does not know modules.
+"""Writes and reads the text of a patch: a unified diff whose hunks are parts of a module.
 
-The hunks, in this order, each left out if it has no line:
+The hunks, in this order; a hunk without lines is omitted:
 
     @@ header @@            attributes of the module: `name=value`
     @@ stack frames @@      the stack frames that the lines below refer to by number
     @@ computation NAME @@  lines of a computation; `-` and `+` lines with the same name are one instruction
-    @@ names @@             names that change: `HloModule NAME`, `%COMPUTATION` or `%COMPUTATION %INSTRUCTION`, old and new in turn
-    @@ references @@        `module HASH`, of the whole text of each module, and `COMPUTATION INSTRUCTION FINGERPRINT` for what has to be found:
-                            `-` and context lines in the left module, `+` and context lines in the right one
+    @@ names @@             changed names, alternating between old and new: `HloModule NAME`,
+                            `%COMPUTATION` or `%COMPUTATION %INSTRUCTION`
+    @@ references @@        `module HASH` for the whole text of each module, and
+                            `COMPUTATION INSTRUCTION FINGERPRINT` for each instruction to be found:
+                            context lines in both modules, `-` lines in the left one, `+` lines in
+                            the right one
     @@ end @@
 
-Lines of a computation have the names of the left module; new instructions have names that are free there. A context line is one that a
-changed line refers to, or that it follows; lines in between are left out. A line feed within a line is followed by the sign and a backslash.
+The lines of a computation use the names of the left module; new instructions have names that are
+unused there. A context line is one that a changed line refers to or directly follows; other
+unchanged lines are omitted. A line feed within a line is followed by the sign and a backslash.
 """
 
 from __future__ import annotations
@@ -32,7 +36,10 @@ _MOST_SHOWN = 60
 
 
 class PatchError(HlotoolError):
-    """Raised for a patch that does not apply to a module, which stays as it is. `messages` has a message for each reason."""
+    """Raised if a patch does not apply to a module, which is not changed.
+
+    `messages` has a message for each reason.
+    """
 
     def __init__(self, *messages: str) -> None:
         super().__init__("\n".join(messages))
@@ -40,7 +47,7 @@ class PatchError(HlotoolError):
 
 
 class PatchSyntaxError(PatchError):
-    """Raised for a text that is not a patch."""
+    """Raised if a text is not a patch."""
 
     exit_code = 2
 
@@ -54,7 +61,7 @@ class Line(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """A part of a patch. `computation` is the name of the computation that it belongs to, empty for other titles."""
+    """A part of a patch; `computation` is the name of its computation, empty for other titles."""
 
     title: str
     lines: list[Line]
@@ -63,7 +70,7 @@ class Hunk(NamedTuple):
 
 
 def write_patch(hunks: Iterable[Hunk], left_name: str, right_name: str) -> Iterator[str]:
-    """The lines of a patch, each with its line end."""
+    """Yields the lines of a patch, including line ends."""
     yield f"--- {left_name}\n"
     yield f"+++ {right_name}\n"
     for hunk in hunks:
@@ -75,7 +82,9 @@ def write_patch(hunks: Iterable[Hunk], left_name: str, right_name: str) -> Itera
 
 
 def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
-    """The hunks of a patch. Raises PatchSyntaxError, with line and column. Text before and after the patch is skipped, as in an e-mail.
+    """Returns the hunks of a patch. Raises PatchSyntaxError, with line and column.
+
+    Text before and after the patch is skipped, as in an e-mail.
 
     >>> hunks = read_patch("--- a\\n+++ b\\n@@ header @@\\n-replica_count=2\\n@@ end @@\\n")
     >>> hunks[0].title, hunks[0].lines
@@ -85,14 +94,14 @@ def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
     ending = "\r" if any(line.startswith("--- ") and line.endswith("\r") for line in lines[:1000]) else ""
     start = next((k for k, line in enumerate(lines[:-1]) if line.startswith("--- ") and lines[k + 1].startswith("+++ ")), None)
     if start is None:
-        hint = "a patch begins with a line '--- FILE' and a line '+++ FILE'; `hlotool diff --patch A B` makes one"
+        hint = "a patch begins with the lines '--- FILE' and '+++ FILE'; make one with `hlotool diff --patch A B`"
         raise PatchSyntaxError(f"{filename}:1:1: this is not a patch: {hint}")
     reader = _Reader(filename)
     for number, line in enumerate(lines[start + 2 :], start + 3):
         reader.read(line.removesuffix(ending), number)
         if reader.hunks and reader.hunks[-1].title == END:
             return reader.hunks[:-1]
-    raise PatchSyntaxError(f"{filename}:{len(lines) + 1}:1: the patch is cut off: its last line '@@ {END} @@' is missing; make it again")
+    raise PatchSyntaxError(f"{filename}:{len(lines) + 1}:1: the patch is truncated: its last line '@@ {END} @@' is missing; make it again")
 
 
 class _Reader:
@@ -102,7 +111,7 @@ class _Reader:
         self.filename = filename
         self.hunks: list[Hunk] = []
         self.titles: set[str] = set()
-        # The pieces of the last line, which line feeds separate.
+        # The pieces of the last line, split at line feeds.
         self.pieces: list[str] = []
 
     def read(self, line: str, number: int) -> None:
@@ -120,7 +129,7 @@ class _Reader:
         elif lines and lines[-1].sign == sign:
             self.pieces.append(line[2:])
         else:
-            raise self.error(number, f"'{sign}\\' continues the line before, but that does not begin with '{sign}'")
+            raise self.error(number, f"'{sign}\\' continues the previous line, but that line does not begin with '{sign}'")
 
     def _finish_line(self) -> None:
         if len(self.pieces) > 1:
@@ -131,11 +140,13 @@ class _Reader:
     def _title(self, line: str, number: int) -> None:
         match = _TITLE.fullmatch(line.rstrip())
         if match is None:
-            raise self.error(number, f"{_shown(line)} begins no part of a patch; expected '@@ {COMPUTATION} NAME @@' or one of {', '.join(_ONCE)}")
+            raise self.error(
+                number, f"{_shown(line)} does not begin a part of a patch; expected '@@ {COMPUTATION} NAME @@' or one of {', '.join(_ONCE)}"
+            )
         title = match["title"] or COMPUTATION
         if title in _ONCE:
             if title in self.titles:
-                raise self.error(number, f"'@@ {title} @@' is there twice; a patch is about one module")
+                raise self.error(number, f"'@@ {title} @@' occurs twice; a patch is for one module")
             self.titles.add(title)
         self.hunks.append(Hunk(title, [], match["name"] or "", number))
 

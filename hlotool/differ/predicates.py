@@ -1,4 +1,4 @@
-"""Questions about a difference that are answered with yes or no, such as `opcode=all-gather`: is that what has changed here?"""
+"""Predicates on a difference, such as `opcode=all-gather`: true if it includes such a change."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ _WORDS: Mapping[str, Collection[str]] = {"opcode": OPS, "category": CATEGORIES}
 
 
 class Predicate(NamedTuple):
-    """What must have changed. `subject` is a key of PREDICATES, or `name` for an instruction or a computation."""
+    """A change to look for.
+
+    `subject` is a key of PREDICATES, or `name` for the name of an instruction or a computation.
+    """
 
     subject: str
     value: str
 
     @property
     def text(self) -> str:
-        """The predicate as it is written."""
+        """The predicate as the user writes it."""
         return self.value if self.subject == "name" else f"{self.subject}={self.value}"
 
     def evidence(self, delta: Delta) -> str:
-        """What has changed, in a few words; empty if the predicate does not hold.
+        """Returns the change in a few words, or an empty string if the predicate does not hold.
 
         >>> import hlotool
         >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -40,7 +43,9 @@ class Predicate(NamedTuple):
 
 
 def parse_predicate(text: str) -> Predicate:
-    """Reads a predicate: `SUBJECT=VALUE`, or a category, an opcode, or the name of an instruction or a computation. Raises ValueError.
+    """Reads a predicate. Raises ValueError if it is not valid.
+
+    It is `SUBJECT=VALUE`, a category, an opcode, or the name of an instruction or a computation.
 
     >>> parse_predicate("opcode=all-gather"), parse_predicate("layout"), parse_predicate("dot.5")
     (Predicate(subject='opcode', value='all-gather'), Predicate(subject='category', value='layout'), Predicate(subject='name', value='dot.5'))
@@ -52,9 +57,9 @@ def parse_predicate(text: str) -> Predicate:
     elif subject not in PREDICATES:
         meant = nearest(subject, PREDICATES)
         hint = f"did you mean '{meant}={value}'?" if meant else f"there are {', '.join(f'{name}=' for name in PREDICATES)}"
-        raise ValueError(f"nothing is known about '{subject}='; {hint}")
+        raise ValueError(f"there is no subject '{subject}='; {hint}")
     if not value:
-        raise ValueError(f"'{text}' names nothing; write a category, an opcode or a name, such as opcode=all-gather")
+        raise ValueError(f"'{text}' has no value; write a category, an opcode or a name, such as opcode=all-gather")
     words = _WORDS.get(subject)
     if words is not None and value not in words:
         meant = nearest(value, words)
@@ -77,7 +82,7 @@ def _category(delta: Delta, category: str) -> str:
 
 
 def _touched(delta: Delta) -> Iterator[tuple[int, str]]:
-    """The instructions that differ, and what happened to each."""
+    """Yields the instructions that differ, each with what happened to it."""
     for node, changes in delta.changed.items():
         kinds = ", ".join(change["kind"] for change in changes)
         yield node, kinds

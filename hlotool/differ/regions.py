@@ -1,4 +1,4 @@
-"""What happened to whole computations: inlined, outlined, fused, unfused, cloned or merged."""
+"""Detects changes to whole computations: inlining, outlining, fusion, cloning and merging."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["regions"]
 
 
 def regions(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
-    """Regions, each with its kind and the names of the computations on both sides."""
+    """Returns the regions, each with its kind and the names of the computations on both sides."""
     found: list[dict[str, Any]] = []
     found += _extracted(graph, pairs, from_left=True)
     found += _extracted(graph, pairs, from_left=False)
@@ -23,7 +23,7 @@ def regions(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
 
 
 def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str, Any]]:
-    """Computations of one module whose instructions are in another computation of the other module."""
+    """Finds unpaired computations of one module whose instructions are elsewhere in the other."""
     result = []
     for computation in range(len(graph.computations)):
         is_left = computation < graph.computation_split
@@ -33,7 +33,8 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         sources = sources or _replaced_calls(graph, pairs, computation)
         if not sources:
             continue
-        # If a computation became two, the inner one has been taken out of it, even if that has kept most of the instructions.
+        # If a computation was split into two, the inner one was extracted, even if it has kept most
+        # of the instructions.
         members = graph.members[computation]
         counterparts = [pairs.computations[c] for c in sorted(sources) if c in pairs.computations]
         extracted = next((c for c in counterparts if any(caller in members for caller in graph.callers[c])), computation)
@@ -45,7 +46,10 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
 
 
 def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int]:
-    """The computations of the other module where an instruction like the root stands in place of a call that only this module has."""
+    """Returns the computations of the other module in which an instruction replaced a call.
+
+    Only this module has the call, and the instruction is like the root of the called computation.
+    """
     partner, root = pairs.partner, graph.structures[graph.roots[computation]]
     found: Counter[int] = Counter()
     for caller in graph.callers[computation]:
@@ -58,7 +62,10 @@ def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int
 
 
 def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
-    """Computations without a counterpart that are equal to another one of their module: rather to the one that their callers called before."""
+    """Finds unpaired computations that are equal to a paired one of the same module.
+
+    If there are several, the one that the callers called before is preferred.
+    """
     groups: dict[tuple[bool, int], list[int]] = {}
     for computation, number in enumerate(outlines(graph)):
         groups.setdefault((computation < graph.computation_split, number), []).append(computation)
@@ -77,6 +84,6 @@ def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
 
 
 def _called_before(graph: Graph, pairs: Pairs, computation: int) -> set[int]:
-    """The computations that the partners of the callers of a computation call."""
+    """Returns the computations that the partners of a computation's callers call."""
     partners = [pairs.partner[caller] for caller in graph.callers[computation]]
     return {callee for partner in partners if partner in graph.calls for callees in graph.calls[partner].values() for callee in callees}

@@ -1,4 +1,4 @@
-"""Pairs computations by what is in them: those that no instruction calls, and in the end those that are left."""
+"""Pairs computations by content: at first those without callers, finally those that remain."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ from hlotool.differ.pairs import Pairs
 
 __all__ = ["pair_remaining", "pair_uncalled"]
 
-# An instruction that occurs in more pairs of computations says nothing about which of them belong together.
+# An instruction that occurs in more pairs of computations does not help to decide which of them
+# match.
 _MOST_ALIKE = 2500
 
 
 def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
-    """Returns pairs of computations without callers: the entries, then equal ones, then those with the most instructions in common."""
+    """Returns pairs of computations without callers.
+
+    The entries come first, then equal computations, then those with the most instructions in
+    common.
+    """
     uncalled = [c for c, callers in enumerate(graph.callers) if not callers and c not in graph.entries]
     matching = _Matching(graph, uncalled)
     if matching.left and matching.right:
@@ -26,7 +31,10 @@ def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
 
 
 def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
-    """Returns pairs of computations of which nothing has a partner: equal ones, then those with the most instructions in common."""
+    """Returns pairs of computations in which no instruction has a partner.
+
+    Equal ones come first, then those with the most instructions in common.
+    """
     free = [c for c, members in enumerate(graph.members) if c not in pairs.computations and all(pairs.partner[node] < 0 for node in members)]
     matching = _Matching(graph, free)
     if matching.left and matching.right:
@@ -36,7 +44,7 @@ def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
 
 
 class _Matching:
-    """Pairs of some of the computations of both modules; `left` and `right` are those without a partner."""
+    """A matching of some computations of both modules; `left` and `right` have no partner yet."""
 
     def __init__(self, graph: Graph, computations: Sequence[int]) -> None:
         self.graph = graph
@@ -45,7 +53,7 @@ class _Matching:
         self.pairs: list[tuple[int, int]] = []
 
     def _nodes(self, computation: int) -> list[int]:
-        """The nodes of a computation, and of those that only it calls."""
+        """Returns the nodes of a computation and of the computations called only from it."""
         graph = self.graph
         nodes: list[int] = []
         pending = [computation]
@@ -57,7 +65,7 @@ class _Matching:
         return nodes
 
     def join(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Makes pairs, in this order, of computations without partners."""
+        """Pairs computations in the given order, if both have no partner yet."""
         free = {*self.left, *self.right}
         for a, b in pairs:
             if a in free and b in free:
@@ -67,7 +75,10 @@ class _Matching:
         self.right = [c for c in self.right if c in free]
 
     def join_equal(self) -> None:
-        """Pairs equal computations, rather with equal annotations: those of the same name first, the others in order."""
+        """Pairs equal computations, first those whose annotations are equal, too.
+
+        Among equals, those with the same name come first, the others follow in order.
+        """
         graph, numbers = self.graph, outlines(self.graph)
         keys = {c: (numbers[c], *sorted([graph.keys[node] for node in graph.members[c]])) for c in (*self.left, *self.right)}
         equalities: tuple[Callable[[int], Hashable], ...] = (keys.__getitem__, numbers.__getitem__)
@@ -83,9 +94,10 @@ class _Matching:
                 self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
 
     def join_similar(self) -> None:
-        """Pairs computations by the share of instructions that are the same, by themselves and with their neighbors.
+        """Pairs computations by the share of equal instructions, alone and with their neighbors.
 
-        What is further away does not count, since one change would make all instructions different that depend on it.
+        Larger neighborhoods do not count: a single change would affect all instructions that depend
+        on it.
         """
         graph = self.graph
         if not self.left or not self.right:

@@ -1,4 +1,4 @@
-"""Which instructions of a module the lines of a patch mean, whatever the names in it."""
+"""Resolves the lines of a patch to instructions of a module, even if names differ."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ from hlotool.text.print.instruction import InstructionWriter
 
 __all__ = ["Reference", "Resolution"]
 
-# Lines that a message looks at for the nearest one.
+# The number of lines that a message compares to find the nearest one.
 _MOST_COMPARED = 1000
-# A value with more users does not say which of them is meant, and asking all of them for each would take too long.
+# A value with more users does not help to find one of them, and visiting all of them takes too
+# long.
 _MOST_USERS = 100
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _METADATA = re.compile(rf', metadata=\{{(?:[^{{}}"]++|{_STRING}|\{{(?:[^{{}}"]++|{_STRING})*+\}})*+\}}')
-# What tells apart instructions with the same fingerprint.
+# The number that distinguishes instructions with the same fingerprint.
 _NUMBER = re.compile(r"[0-9]+(?=/)")
 
 
 class Reference(NamedTuple):
-    """An instruction that a patch refers to: its computation and its name in the patch, its name in the module that the patch was made from,
-    its fingerprint, and its line, with the number in the patch."""
+    """An instruction that a patch refers to.
+
+    `computation` and `name` are names in the patch; the expected names are those in the module that
+    the patch was made from. `number` is that of its line in the patch.
+    """
 
     computation: str
     name: str
@@ -44,10 +48,11 @@ class Reference(NamedTuple):
 class Resolution:
     """Finds the instructions of a module that references mean.
 
-    In the module that the patch was made from, names say it; `text_hash` is the hash of its text. Elsewhere, an instruction with the fingerprint
-    is meant, whatever its name. In a module that has other changes, too, fingerprints have changed around
-    them: there, an instruction with the same name and line is meant, or the operand or user of one that has been found, or the only one
-    that is computed, or used, in the same way.
+    In the module that the patch was made from (`text_hash` is the hash of its text), names decide.
+    In other modules, fingerprints decide, even if names differ. If a module has further changes,
+    the fingerprints around them differ. Then a reference means an instruction with the same name
+    and line, an operand or a user of one that has been found, or the only one with the same
+    operands or the same users.
     """
 
     def __init__(self, module: Module, references: Iterable[Reference], text_hash: str = "") -> None:
@@ -61,11 +66,11 @@ class Resolution:
         self._resolve(text_hash)
 
     def missing(self) -> list[Reference]:
-        """The references that mean no instruction of the module."""
+        """Returns the references without an instruction in the module."""
         return [reference for key, reference in self.references.items() if key not in self.instructions]
 
     def names_of_patch(self, computation: str) -> dict[Instruction, str]:
-        """The instructions that have been found for a computation of the patch, with their names there."""
+        """Returns the instructions found for a computation of the patch, with their names there."""
         return self._names.get(computation, {})
 
     @cached_property
@@ -99,7 +104,7 @@ class Resolution:
         return True
 
     def _settle_computations(self) -> None:
-        """Finds the computations of the instructions that have been found; those elsewhere are given up."""
+        """Finds the computations of the instructions found so far; drops instructions elsewhere."""
         votes: dict[str, Counter[Computation]] = {}
         for (name, _), x in self.instructions.items():
             votes.setdefault(name, Counter())[self.homes[x]] += 1
@@ -117,8 +122,10 @@ class Resolution:
                 self.taken.discard(x)
 
     def _by_fingerprint(self) -> None:
-        """Instructions with the same fingerprint. Where several in a computation differ in nothing but a number, metadata tells which of them is
-        meant."""
+        """Finds instructions with the same fingerprint.
+
+        If the fingerprints of several in a computation differ only in the number, metadata decides.
+        """
         by_fingerprint = {text: x for x, text in self._fingerprints.items()}
         numbered: dict[tuple[str, str], Instruction] = {}
         for key, reference in self.references.items():
@@ -138,7 +145,8 @@ class Resolution:
                 group = alike.setdefault((self.homes[x], _NUMBER.sub("", text)), _Alike())
                 group.add(x, self.line(x))
                 groups[x] = group
-        # Those that no other one may be mistaken for come first, since their neighbors may have no metadata that tells them apart.
+        # References that cannot be confused with others come first, since their neighbors may have
+        # no metadata to distinguish them.
         for key, x in sorted(numbered.items(), key=lambda item: groups[item[1]].count(self.references[item[0]].line)):
             if key not in self.instructions:
                 meant = groups[x].choose(x, self.references[key].line, self.taken)
@@ -146,7 +154,10 @@ class Resolution:
                     self._by_neighbors([key])
 
     def _by_name(self, *, is_certain: bool = False) -> None:
-        """Instructions of the same name whose lines are the same but for names; with `is_certain`, whatever their lines."""
+        """Finds instructions with the same name whose lines are the same except for names.
+
+        With `is_certain`, lines do not matter.
+        """
         by_name = {(c.name, x.name): x for c in self.module.computations for x in c.instructions}
         for key, reference in self.references.items():
             if key in self.instructions:
@@ -158,7 +169,10 @@ class Resolution:
                 self._take(key, x)
 
     def _by_neighbors(self, found: Iterable[tuple[str, str]] | None = None) -> None:
-        """Operands of instructions that have been found, or of those of them that are given, and their only users of the same line."""
+        """Finds operands of the instructions found so far, and their only users with the same line.
+
+        Starts from the instructions `found`, by default from all.
+        """
         operands, users = self._operands_of_references, self._users_of_references
         queue = [*(self.instructions if found is None else found)]
         while queue:
@@ -179,7 +193,7 @@ class Resolution:
                     queue.append(other)
 
     def _by_half(self) -> None:
-        """Instructions that are the only ones computed in the same way, or used in the same way."""
+        """Finds instructions that are the only ones with the same operands or the same users."""
         halves: tuple[dict[str, list[Instruction]], dict[str, list[Instruction]]] = ({}, {})
         for x, text in self._fingerprints.items():
             for half, part in zip(halves, text.split(".")[:2], strict=True):
@@ -217,7 +231,7 @@ class Resolution:
         return users
 
     def _has_line(self, x: Instruction, reference: Reference) -> bool:
-        """Whether the line of an instruction is that of a reference, apart from names and metadata."""
+        """Returns whether an instruction has a reference's line, up to names and metadata."""
         return _nameless(self.line(x)) == self._nameless_references[reference.computation, reference.name]
 
     @cached_property
@@ -228,7 +242,7 @@ class Resolution:
         return self._writer.write(x, is_root=self.homes[x].root is x, level=0)
 
     def nearest(self, reference: Reference) -> Instruction | None:
-        """The instruction that a reference most probably means, if none fits."""
+        """Returns the instruction that a reference most probably means, if none matches."""
         computation = self.computations.get(reference.computation)
         if computation is None:
             computation = next((c for c in self.module.computations if c.name == reference.expected_computation), self.module.entry)
@@ -242,7 +256,7 @@ class Resolution:
 
 
 class _Alike:
-    """Instructions whose fingerprints differ in nothing but a number, by their metadata."""
+    """Instructions whose fingerprints differ only in the number, by metadata."""
 
     def __init__(self) -> None:
         self._metadata: dict[Instruction, str] = {}
@@ -255,11 +269,14 @@ class _Alike:
         self._counts[metadata] += 1
 
     def count(self, line: str) -> int:
-        """How many have the metadata in a line; if there are none, how many there are."""
+        """Returns the number of instructions with the metadata in a line, or of all if it is 0."""
         return self._counts[_metadata_in(line)] or len(self._metadata)
 
     def choose(self, numbered: Instruction, line: str, taken: Container[Instruction]) -> Instruction | None:
-        """One that is not taken, with the metadata in a line if there is one, and else the one that has the number."""
+        """Returns an instruction that is not taken, with the metadata in a line if there is one.
+
+        Otherwise returns the numbered instruction. Returns None if all of them are taken.
+        """
         metadata = _metadata_in(line)
         others = self._with_metadata.get(metadata, deque())
         while others and others[0] in taken:
@@ -275,7 +292,7 @@ def _metadata_in(line: str) -> str:
 
 
 def _operands(line: str) -> Iterable[str]:
-    """The names of the operands in a line, in order."""
+    """Yields the names of the operands in a line, in order."""
     definition = definition_of(line)
     if definition is None:
         return
@@ -286,7 +303,7 @@ def _operands(line: str) -> Iterable[str]:
 
 
 def _nameless(line: str) -> str:
-    """A line without names and metadata."""
+    """Returns a line without names and metadata."""
     line = _METADATA.sub("", line)
     definition = definition_of(line)
     root = "ROOT " if definition is not None and definition.is_root else ""

@@ -1,4 +1,4 @@
-"""Runs two modules on the same inputs, and finds the first pair of instructions whose values differ."""
+"""Runs two modules on the same inputs and finds the first pair of instructions that disagrees."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__ = ["Mismatch", "SemanticDifference", "devices_of", "semantic_difference"]
 
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
-# Values beyond this are not kept, and so not compared.
+# Values beyond this total size are not kept, and therefore not compared.
 _MOST_BYTES = 1 << 30
-# What these kinds of changes change is not a value.
+# The kinds of changes that do not affect values.
 _WITHOUT_VALUE = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
 
 Place = tuple[str, str]
@@ -38,12 +38,14 @@ Place = tuple[str, str]
 
 
 class Mismatch(Record):
-    """A pair of instructions whose values differ although those that they are computed from do not.
+    """A pair of instructions whose values differ although their operands agree.
 
-    `iterations` are those (0-based) of the enclosing loops, the outermost first. `left_value` and `right_value` are the numbers at `index`
-    of leaf `leaf` of the value, where they differ most; `elements` counts those that differ. `changes` are the kinds of what has changed
-    in the pair itself, and `sources` the places in the program that the two instructions come from. `nodes` are the numbers of the
-    two instructions in the graph of the Delta. `is_rounding` says that these values are equal up to rounding, but not what is computed from them.
+    `iterations` has the (0-based) iterations of the enclosing loops, the outermost first.
+    `left_value` and `right_value` are the numbers at `index` in leaf `leaf` of the value, where
+    they differ most; `elements` is the number of elements that differ. `changes` has the kinds of
+    changes in the pair itself, and `sources` the source locations of the two instructions. `nodes`
+    are their numbers in the graph of the Delta. `is_rounding` is true if these values are equal up
+    to rounding, but later values that depend on them are not.
     """
 
     nodes: tuple[int, int]
@@ -63,7 +65,7 @@ class Mismatch(Record):
     is_rounding: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """The pair as plain lists, strings and numbers."""
+        """Returns the pair as a dictionary of plain lists, strings and numbers."""
         return {
             "left": list(self.left),
             "right": list(self.right),
@@ -82,22 +84,22 @@ class Mismatch(Record):
         }
 
     def headline(self, *, has_effect: bool = True) -> str:
-        """Returns where values differ first; `has_effect` says whether the results differ."""
+        """Returns a line on the first difference; `has_effect` is true if the results differ."""
         (_, x), (computation, y) = self.left, self.right
         name = f"'{x}'" if x == y else f"'{x}' and '{y}'"
-        aside = "" if has_effect else ", without an effect on the results,"
+        aside = "" if has_effect else ", without effect on the results"
         if self.is_rounding:
-            return f"rounding differs{aside} in {name} ({self.opcode}) in '{computation}', and later instructions make the difference larger"
-        return f"the first values that differ{aside} are those of {name} ({self.opcode}) in '{computation}'"
+            return f"first difference{aside}, by rounding: {name} ({self.opcode}) in '{computation}'; later instructions amplify it"
+        return f"first difference{aside}: {name} ({self.opcode}) in '{computation}'"
 
     @property
     def text(self) -> str:
-        """A few lines that say what differs, and where."""
+        """The headline and the details, as a few lines."""
         return "\n".join([self.headline(), *self.details])
 
     @property
     def details(self) -> list[str]:
-        """The values and what has changed, in lines after the headline."""
+        """The lines after the headline: the values and the changes."""
         lines = []
         place = f" at [{','.join(map(str, self.index))}]" if self.index else ""
         leaf = f" of element {self.leaf}" if self.leaf else ""
@@ -107,16 +109,17 @@ class Mismatch(Record):
             lines.append(f"  in iteration {', '.join(map(str, self.iterations))} (0-based) of the enclosing loop{'s' * (len(self.iterations) > 1)}")
         if self.device is not None:
             lines.append(f"  on device {self.device}")
-        lines.append(f"  changed there: {', '.join(self.changes)}" if self.changes else "  nothing has changed in the instruction itself")
+        lines.append(f"  changes in this instruction: {', '.join(self.changes)}" if self.changes else "  this instruction has not changed")
         return [*lines, *(f"  {source}" for source in self.sources)]
 
 
 class SemanticDifference(Record):
-    """What runs of two modules on the same inputs have shown; false if the results agree.
+    """The outcome of running two modules on the same inputs; false if the results agree.
 
-    `runs` is the number of inputs on which both modules were run, and `compared` that of the pairs of values that were compared.
-    `run` is the number of the input on which the results differ, None if they agree, and `first` the first pair of instructions whose
-    values differ, which there may be even if the results agree. `failure` says why a module could not be run.
+    `runs` is the number of inputs on which both modules were run, and `compared` the number of
+    value pairs that were compared. `run` is the number of the input on which the results differ, or
+    None if they agree. `first` is the first pair of instructions whose values differ; it may exist
+    even if the results agree. `failure` says why a module could not be run.
     """
 
     runs: int
@@ -130,12 +133,12 @@ class SemanticDifference(Record):
 
     @property
     def text(self) -> str:
-        """The result as a person would say it, with the first pair that differs."""
+        """The result in sentences, with the first pair that differs."""
         return "\n".join([*self.sentences, *([self.first.text] if self.first is not None else [])])
 
     @property
     def sentences(self) -> list[str]:
-        """The result without the first pair that differs."""
+        """The result in sentences, without the first pair that differs."""
         inputs = f"{self.runs} random input{'s' * (self.runs != 1)}"
         lines = []
         if self.run is not None:
@@ -145,11 +148,11 @@ class SemanticDifference(Record):
         if self.failure is not None:
             lines.append(self.failure)
         if self.first is None and self.run is not None:
-            lines.append("no pair of instructions has other values: what only one of the modules computes makes the difference")
+            lines.append("all paired instructions agree: the difference comes from instructions that only one module has")
         return lines
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as plain dictionaries, lists, strings and numbers."""
+        """Returns the result as plain dictionaries, lists, strings and numbers."""
         first = None if self.first is None else self.first.to_dict()
         return {"agrees": self.run is None, "runs": self.runs, "compared": self.compared, "run": self.run, "failure": self.failure, "first": first}
 
@@ -166,10 +169,12 @@ def semantic_difference(
     options: RunOptions | None = None,
     observers: Sequence[Observer] = (),
 ) -> SemanticDifference:
-    """Runs two modules on `runs` random inputs, up to the first on which the results differ, and compares all values of paired instructions.
+    """Runs two modules on the same random inputs and compares all values of paired instructions.
 
-    Paired parameters of the entry get the same values. `delta` is `diff(left, right)`. Numbers may differ by `relative` and `absolute`, by
-    default as much as rounding explains. Constants are compared bit for bit. `observers` observe all runs.
+    There are at most `runs` inputs; the first one on which the results differ is the last. Paired
+    parameters of the entry get the same values. `delta` is `diff(left, right)`. Numbers may differ
+    by the tolerances `relative` and `absolute`, which by default allow for rounding. Constants are
+    compared bit for bit. `observers` observe all runs.
 
     >>> import hlotool
     >>> text = "ENTRY e { p = f32[3] parameter(0) s = f32[3] %s(p) ROOT n = f32[3] negate(s) }"
@@ -234,14 +239,17 @@ class _Search:
         return len(first) != len(second) or any(self.comparison(x, y) is not None for x, y in zip(first, second, strict=True))
 
     def comparison(self, a: Any, b: Any, *, exact: bool = False) -> Comparison | None:
-        """How two arrays differ; None if they do not, or, unless `exact`, by no more than the tolerance."""
+        """Compares two arrays; returns None if they agree.
+
+        Unless `exact`, they agree if they differ by no more than the tolerance.
+        """
         if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or (a.dtype == b.dtype and a.shape == b.shape and _same_bytes(a, b)):
             return None
         names = [_ELEMENT_TYPES.get(x.dtype) for x in (a, b)]
         if names[0] is None or names[1] is None:
             return None
         tolerances = [tolerance_of(name, self.relative, self.absolute) for name in names if name is not None]
-        # Of two element types, the coarser one.
+        # The tolerance of the coarser element type.
         tolerance = Tolerance(0.0, 0.0) if exact else Tolerance(max(t.relative for t in tolerances), max(t.absolute for t in tolerances))
         comparison = compare("", array_shape(names[0], a.shape), a, b, tolerance)
         return None if comparison.agrees else comparison
@@ -258,7 +266,7 @@ def _same_bytes(a: Array, b: Array) -> bool:
 
 
 def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple[list[Sequence[Value]], list[Sequence[Value]]]:
-    """Random arguments of both modules for each device; paired parameters have the same."""
+    """Returns random arguments of both modules for each device, equal for paired parameters."""
     devices = max(devices_of(left), devices_of(right))
     here: list[Sequence[Value]] = []
     there: list[Sequence[Value]] = []
@@ -275,7 +283,7 @@ def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple
 
 
 def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
-    """A value with the element types of another shape; `other` where the dimensions differ."""
+    """Converts a value to the element types of another shape; `other` if dimensions differ."""
     wanted, given = [*leaves(other)], [*leaves(value)]
     if len(wanted) != len(given) or any(getattr(a, "shape", None) != getattr(b, "shape", None) for a, b in zip(wanted, given, strict=True)):
         return other
@@ -286,7 +294,7 @@ def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
 
 
 def devices_of(module: Module) -> int:
-    """How many devices a module is for; one for each replica if all partitions compute the same."""
+    """Returns the number of devices, one per replica if all partitions compute the same."""
     return max(1, module.replica_count or 1) * _partitions(module)
 
 
@@ -305,10 +313,10 @@ def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOpti
 
 
 class _Paired(Observer):
-    """Tells the values of paired instructions in an order of their own.
+    """Observes the values of paired instructions and identifies each by a key.
 
-    The key of a value says which of the calls of its computation computed it: those of enclosing instructions without a partner, as of
-    computations that were inlined, do not count.
+    The key says in which call of its computation a value was computed. Enclosing instructions
+    without a partner, such as calls of computations that were inlined, do not count.
     """
 
     def __init__(self, search: _Search) -> None:
@@ -317,7 +325,7 @@ class _Paired(Observer):
         self.visited: set[int] = set()
 
     def left_node(self, x: Instruction) -> int:
-        """The number of an instruction, or of its partner, in the left module; -1 if it has none."""
+        """Returns the left node of an instruction's pair, or -1 if it has no partner."""
         node = self.search.numbers.get(x, -1)
         if node < 0:
             return -1
@@ -343,7 +351,8 @@ class _Paired(Observer):
         caller = self.left_node(where.frames[-1].instruction) if where.frames else -1
         for parameter, argument in zip(computation.parameters, arguments, strict=True):
             node = self.left_node(parameter)
-            # What the entry gets has been compared by its caller; and an argument that is another one is a fault of the caller.
+            # The arguments of the entry are the same by construction. For other computations, the
+            # caller is to blame for a different argument.
             if node >= 0 and caller >= 0:
                 self.tell(self.key("argument", where, node, len(where.frames)), where.frames[-1].instruction, where, argument, parameter)
         for x in computation.instructions:
@@ -356,11 +365,11 @@ class _Paired(Observer):
             self.tell(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
 
     def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
-        """Called for the value of an instruction `of`, whose difference is a fault of `blamed`."""
+        """Handles the value of the instruction `of`; `blamed` is responsible if it differs."""
 
 
 class _Recorder(_Paired):
-    """Keeps copies of the values of the left module, in the order in which they are computed."""
+    """Keeps copies of the values of the left module, in the order of their computation."""
 
     def __init__(self, search: _Search) -> None:
         super().__init__(search)
@@ -386,7 +395,7 @@ class _Found(Record):
 
 
 class _Comparer(_Paired):
-    """Compares the values of the right module with those of the left one."""
+    """Compares the values of the right module with the recorded values of the left one."""
 
     def __init__(self, search: _Search, recorder: _Recorder) -> None:
         super().__init__(search)
@@ -400,7 +409,7 @@ class _Comparer(_Paired):
         self.where = where
 
     def blame_failure(self) -> None:
-        """The instruction that was being computed when the run failed is the first that differs, if all before it agree."""
+        """Makes the instruction that failed the first one that differs, if all before it agree."""
         if self.first is not None or self.where is None or not self.where.frames:
             return
         x = self.where.frames[-1].instruction
@@ -431,7 +440,7 @@ class _Comparer(_Paired):
                 return
 
     def _is_slight(self, x: Instruction, a: Any, b: Any) -> bool:
-        """Whether values of a pair in which something has changed differ by so little that rounding could explain it."""
+        """Returns whether the values of a changed pair differ, but within the tolerance."""
         if not {*self._kinds(self.left_node(x))} - _WITHOUT_VALUE or not isinstance(a, np.ndarray):
             return False
         return self.search.comparison(a, b, exact=True) is not None
@@ -454,7 +463,7 @@ class _Comparer(_Paired):
     # ---- the first one ------------------------------------------------------------------------------------------------
 
     def mismatch(self) -> Mismatch | None:
-        """The first pair, in the order of the left module, whose values differ."""
+        """Returns the first pair, in the order of the left module, whose values differ."""
         found = self.first
         if found is None:
             return None
@@ -471,7 +480,10 @@ class _Comparer(_Paired):
         )  # fmt: skip
 
     def _cause(self, found: _Found) -> _Found:
-        """A slight difference of a changed pair, on which a pair depends that has not changed; or else the difference itself."""
+        """Returns the slight difference of a changed pair that explains that of an unchanged one.
+
+        If there is none, returns the difference itself.
+        """
         if not self.slight or {*self._kinds(self.left_node(found.blamed))} - _WITHOUT_VALUE:
             return found
         slight = {self.left_node(other.blamed): other for other in self.slight if other.order < found.order}
@@ -486,7 +498,7 @@ class _Comparer(_Paired):
         return found
 
     def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
-        """The index, the two values and the counts of elements that differ, and of all."""
+        """Returns the index, the two values, and the numbers of different elements and of all."""
         comparison = found.comparison
         if comparison is not None and comparison.worst:
             worst = comparison.worst[0]
@@ -513,10 +525,10 @@ class _Comparer(_Paired):
         return tuple(sorted({change["kind"] for change in self.search.delta.changed.get(left, ())}))
 
     def _inner(self, left: int, *, of_argument: bool) -> int:
-        """The instruction itself, or what has changed in what it calls.
+        """Returns the left node, or that of a changed instruction in a computation that it calls.
 
-        That is so where a fast path does not run what is called, and where the arguments of further calls depend on earlier ones, as in
-        a sort.
+        The latter if a fast path does not run the computation, or if the arguments of later calls
+        depend on earlier ones, as in a sort.
         """
         graph, delta = self.search.graph, self.search.delta
         if {*self._kinds(left)} - _WITHOUT_VALUE:
@@ -548,7 +560,7 @@ def _place(graph: Graph, node: int) -> Place:
 
 def _type(value: Any) -> str:
     if not isinstance(value, np.ndarray):
-        return "no array"
+        return "not an array"
     return f"{_ELEMENT_TYPES.get(value.dtype, value.dtype)}[{','.join(map(str, value.shape))}]"
 
 

@@ -1,1 +1,1 @@
-"""Element types, layouts, shapes, literals and attribute values: immutable records that do not depend on NumPy."""
+"""Element types, layouts, shapes and attribute values: immutable records, independent of NumPy."""

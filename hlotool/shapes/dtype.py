@@ -1,6 +1,7 @@
 """The element types, one row each.
 
-The floating-point rows follow the definitions of ml_dtypes and XLA; `interp/dtypes.py` maps element types to NumPy's.
+The floating-point rows follow the definitions of ml_dtypes and XLA. `interp/dtypes.py` maps element
+types to NumPy dtypes.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ __all__ = ["ELEMENT_TYPES", "ElementType", "FloatFormat"]
 class FloatFormat(Record):
     """A binary floating-point format.
 
-    `nonfinite` is the kind of special values: "ieee" (infinities and NaNs with payloads), "fn" (no infinities, and one NaN: all bits one),
-    "fnuz" (one NaN in place of negative zero), "none" (finite values only), "e8m0" (no sign and no zero; the NaN is 0xff).
+    `nonfinite` is the kind of special values: "ieee" (infinities, and NaNs with payloads), "fn" (no
+    infinities and a single NaN, with all bits set), "fnuz" (a single NaN in place of negative
+    zero), "none" (finite values only), or "e8m0" (no sign and no zero; the NaN is 0xff).
     """
 
     exponent_bits: int
@@ -25,7 +27,10 @@ class FloatFormat(Record):
 
 
 class ElementType(Record):
-    """An element type. `kind` is "pred", "signed", "unsigned", "float", "complex", "token" or "opaque"; `bits` is the size of an element."""
+    """An element type; `bits` is the size of an element.
+
+    `kind` is "pred", "signed", "unsigned", "float", "complex", "token" or "opaque".
+    """
 
     name: str
     kind: str
@@ -34,7 +39,7 @@ class ElementType(Record):
 
     @property
     def stored_bits(self) -> int:
-        """How many bits of memory an element takes: those of 6 bits take 8, others as many as they have."""
+        """The number of bits of memory for an element: 8 for types of 6 bits, `bits` for others."""
         return 1 << (self.bits - 1).bit_length()
 
     @property
@@ -83,4 +88,4 @@ ELEMENT_TYPES: dict[str, ElementType] = {
         ElementType("opaque", "opaque", 0),
     )
 }
-"""Every type that is written `type[...]` in the text format, by name."""
+"""All types that the text format writes as `type[...]`, by name."""

@@ -1,6 +1,7 @@
 """Checks whether a text is JSON.
 
-The standard library's parser would cost every verification its import, and it recurses over nested values.
+The parser of the standard library is not used: its import would slow down each verification, and it
+is recursive, so that deeply nested values exceed the recursion limit.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _CLOSES = {"{": "}", "[": "]"}
 
 
 def json_error_offset(text: str) -> int:
-    """The offset of the first character that JSON does not allow there; -1 if the text is JSON.
+    """Returns the offset of the first character that is invalid in JSON, or -1 if the text is JSON.
 
     >>> json_error_offset('{"a": [1, true]}'), json_error_offset('{"a":}')
     (-1, 5)
@@ -53,13 +54,16 @@ def json_error_offset(text: str) -> int:
 
 def _skip(text: str, position: int) -> int:
     space = _SPACE.match(text, position)
-    # No space is a match as well.
+    # The pattern also matches the empty string.
     assert space is not None
     return space.end()
 
 
 def _key(text: str, position: int, open_brackets: list[str]) -> tuple[int, bool]:
-    """Reads the key of the next value if it is in an object: the offset after it, and whether key and colon are valid."""
+    """Reads the key of the next value if it is in an object.
+
+    Returns the offset after the key, and whether the key and its colon are valid.
+    """
     if open_brackets[-1] != "{":
         return position, True
     key = _SCALAR.match(text, position) if text.startswith('"', position) else None

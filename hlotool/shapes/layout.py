@@ -1,4 +1,4 @@
-"""Memory layouts: the order of dimensions, tiles, and the other suffixes of `{1,0:T(8,128)S(1)}`."""
+"""Memory layouts: the order of dimensions, tiles, and other suffixes of `{1,0:T(8,128)S(1)}`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hlotool.record import Record
 __all__ = ["COMBINE", "Layout", "default_layout", "is_implicit_layout", "is_valid_layout"]
 
 COMBINE = -1
-"""A tile dimension that is written `*`: combined with the next more minor one."""
+"""A tile dimension written `*`: it is combined with the next more minor dimension."""
 
 
 class Layout(Record):
-    """The layout of an array in memory; the fields are those of XLA's Layout, in the order of the suffixes in the text.
+    """The layout of an array in memory, with the fields of XLA's Layout in the order of the text.
 
     >>> Layout((1, 0), tiles=((8, 128),), memory_space=1).text
     '{1,0:T(8,128)S(1)}'
@@ -39,7 +39,7 @@ class Layout(Record):
             suffixes = self._suffixes()
             text = ",".join(map(str, self.minor_to_major)) + (":" + suffixes if suffixes else "")
             text = "{" + text + "}" if text else ""
-            # Cached, since printing a module needs it once for each instruction.
+            # Cached, because the printer needs it for each instruction.
             object.__setattr__(self, "_text", text)
         return text
 
@@ -66,7 +66,7 @@ class Layout(Record):
 
 @lru_cache(maxsize=256)
 def default_layout(rank: int) -> Layout:
-    """Row-major order: the last dimension is the most minor one.
+    """Returns the row-major layout, in which the last dimension is the most minor one.
 
     >>> default_layout(3).text
     '{2,1,0}'
@@ -75,7 +75,9 @@ def default_layout(rank: int) -> Layout:
 
 
 def is_implicit_layout(layout: Layout | None, rank: int) -> bool:
-    """Whether the layout is not written in the text. Compares identity: an implicit layout is the one object of `default_layout`.
+    """Returns whether the layout is not written in the text.
+
+    Compares by identity: an implicit layout is the object that `default_layout` returns.
 
     >>> is_implicit_layout(default_layout(2), 2), is_implicit_layout(Layout((1, 0)), 2)
     (True, False)
@@ -84,7 +86,10 @@ def is_implicit_layout(layout: Layout | None, rank: int) -> bool:
 
 
 def is_valid_layout(layout: Layout, sizes: tuple[int, ...]) -> bool:
-    """Whether XLA accepts the layout for an array of these sizes in a tuple; it does not check those of other arrays."""
+    """Returns whether XLA accepts the layout for an array of these sizes in a tuple.
+
+    XLA does not check the layouts of other arrays.
+    """
     order, rank = layout.minor_to_major, len(sizes)
     if sorted(order) != list(range(rank)) or layout.index_type is not None or layout.pointer_type is not None:
         return False

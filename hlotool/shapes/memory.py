@@ -1,4 +1,4 @@
-"""The size of arrays in memory and the positions of their elements, computed from shapes and layouts."""
+"""Computes the sizes of arrays in memory and the positions of elements from shapes and layouts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 def _element_bits(shape: Shape) -> int:
     layout = shape.layout
     bits = ELEMENT_TYPES[shape.element_type].bits
-    # Without E(n), elements of less than a byte take a byte each.
+    # Without E(n), elements smaller than a byte take a byte each.
     return layout.element_size_in_bits if layout is not None and layout.element_size_in_bits else max(8, bits)
 
 
 def data_size(shape: Shape) -> int:
-    """The size of an array's elements in bytes, without the padding of tiles; dynamic dimensions count with their bounds.
+    """Returns the size of an array's elements in bytes, without the padding of tiles.
+
+    Dynamic dimensions count with their bounds.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> data_size(array_shape("bf16", (3, 5)))
@@ -33,7 +35,7 @@ def data_size(shape: Shape) -> int:
 
 
 def stored_size(shape: Shape) -> int:
-    """The size of an array in memory in bytes, with the padding of tiles and of the end of the array.
+    """Returns the size of an array in memory in bytes, with padding of tiles and at the end.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape
@@ -52,10 +54,11 @@ def stored_size(shape: Shape) -> int:
 
 
 def sizes_differ(first: Shape, second: Shape, measure: Callable[[Shape], int] = stored_size) -> bool:
-    """Whether two arrays have different sizes on all targets.
+    """Returns whether two arrays have different sizes on all targets.
 
-    Targets store the actual sizes of dynamic dimensions in different ways, so that only arrays with the same number of dimensions can be
-    compared, and a static array that is smaller than the elements of a dynamic one.
+    Targets store the actual sizes of dynamic dimensions in different ways. So dynamic arrays can
+    only be compared if they have the same rank, and a static array only differs from a dynamic one
+    if it is smaller.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> dynamic = array_shape("f32", (3,), dynamic=(True,))
@@ -83,7 +86,7 @@ def array_bytes(shape: Shape) -> int:
 
 
 def format_bytes(count: int) -> str:
-    """A size in bytes as text, in the largest unit that fits.
+    """Writes a size in bytes in the largest unit that fits.
 
     >>> format_bytes(512), format_bytes(3 << 29)
     ('512 B', '1.5 GiB')
@@ -95,7 +98,9 @@ def format_bytes(count: int) -> str:
 
 
 def tiled_sizes(sizes: list[int], tile: Sequence[int]) -> list[int]:
-    """Tiles the last dimensions of `sizes`, which begin with the most major one: the numbers of tiles, then the tile's own sizes.
+    """Tiles the last dimensions of `sizes`, which begin with the most major dimension.
+
+    Returns the dimensions that are not tiled, the numbers of tiles, and the sizes of a tile.
 
     >>> tiled_sizes([3, 5], (2, 2))
     [2, 3, 2, 2]
@@ -109,7 +114,7 @@ def tiled_sizes(sizes: list[int], tile: Sequence[int]) -> list[int]:
         if part == COMBINE:
             combined *= size
             continue
-        # A tile of size 0 is invalid, which the verifier reports.
+        # A tile of size 0 is invalid; the verifier reports it.
         counts.append(-(-size * combined // max(part, 1)))
         inner.append(max(part, 1))
         combined = 1
@@ -117,7 +122,9 @@ def tiled_sizes(sizes: list[int], tile: Sequence[int]) -> list[int]:
 
 
 def is_physical_reshape(operand: Shape, result: Shape) -> bool:
-    """Whether a row-major reshape moves no element in memory, given both layouts. Always true for tiled layouts, which are not examined.
+    """Returns whether a row-major reshape moves no elements in memory, given both layouts.
+
+    Always true for tiled layouts, which are not examined.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape
@@ -137,13 +144,13 @@ _Run = list[tuple[int, int]]
 
 
 def _order(shape: Shape) -> Sequence[int]:
-    """The dimensions from the most minor one on; row-major if the layout's dimensions are not those of the shape."""
+    """Returns the dimensions from minor to major; row-major if the layout does not match."""
     order = shape.layout.minor_to_major if shape.layout is not None else ()
     return order if sorted(order) == list(range(shape.rank)) else default_layout(shape.rank).minor_to_major
 
 
 def _strided(shape: Shape) -> _Run:
-    """The size and the stride of each dimension whose size is not 1."""
+    """Returns the size and the stride of each dimension whose size is not 1."""
     strides, step = [0] * shape.rank, 1
     for dimension in _order(shape):
         strides[dimension] = step
@@ -152,7 +159,7 @@ def _strided(shape: Shape) -> _Run:
 
 
 def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
-    """Pairs of the shortest runs of dimensions on both sides that have the same number of elements."""
+    """Returns the shortest pairs of runs, one of each side, with the same number of elements."""
     runs: list[tuple[_Run, _Run]] = []
     i = j = 0
     # Both sides have the same number of elements, so they end together.
@@ -172,7 +179,10 @@ def _matching_runs(first: _Run, second: _Run) -> list[tuple[_Run, _Run]]:
 
 
 def _is_same_run(first: _Run, second: _Run) -> bool:
-    """Whether two matching runs have their elements at the same offsets: both contiguous, with the same smallest stride."""
+    """Returns whether two matching runs have their elements at the same offsets.
+
+    Both must be contiguous and have the same smallest stride.
+    """
     return all(_is_contiguous(run) for run in (first, second)) and first[-1][1] == second[-1][1]
 
 

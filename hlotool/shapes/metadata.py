@@ -1,6 +1,7 @@
-"""The origin of instructions in a program: `metadata={...}` and the tables of stack frames to which it refers.
+"""The origin of instructions in a program: `metadata={...}` and the stack frame tables.
 
-Both are stored as canonical text and decoded on demand; the regular expressions here read only that canonical form.
+Both are stored as canonical text and decoded on demand. The regular expressions here read only that
+canonical form.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ __all__ = ["FileLocation", "Metadata", "StackFrame", "StackTables", "decode_meta
 
 
 class Metadata(Record):
-    """The fields of XLA's OpMetadata in printed order. Zero and empty mean absent, except for the payload, which may be empty."""
+    """The fields of XLA's OpMetadata in printed order.
+
+    Zero or empty means absent, except for the payload, which may be empty.
+    """
 
     op_type: str = ""
     op_name: str = ""
@@ -50,7 +54,7 @@ class Metadata(Record):
 
     @property
     def is_printed_by_xla(self) -> bool:
-        """Whether XLA prints the metadata; it drops metadata without any of these fields."""
+        """True if XLA prints the metadata; it drops metadata without any of these fields."""
         return bool(
             self.op_type or self.op_name or self.source_file or self.scheduling_name or self.stack_frame_id or self.metadata_payload is not None
         )
@@ -77,7 +81,7 @@ def decode_metadata(text: str) -> Metadata:
 
 
 class FileLocation(Record):
-    """A range of lines and columns in a file and a function, which are given by their row numbers in the tables."""
+    """A range of lines and columns in a file and a function, given by row numbers in the tables."""
 
     file_name_id: int
     function_name_id: int
@@ -88,7 +92,11 @@ class FileLocation(Record):
 
 
 class StackFrame(Record):
-    """A call site. `parent_frame_id` is as in the text: one more than the row number of the caller's frame, 1 if there is none."""
+    """A call site.
+
+    `parent_frame_id` is the number in the text: the row number of the caller's frame plus one, or 1
+    if there is no caller.
+    """
 
     file_location_id: int
     parent_frame_id: int
@@ -104,7 +112,10 @@ class StackTables(Record):
 
     @property
     def text(self) -> str:
-        """The tables as XLA prints them after the header: four blocks, each followed by an empty line."""
+        """The tables as XLA prints them after the header.
+
+        They are four blocks, each followed by an empty line.
+        """
         blocks = [
             ["FileNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.file_names, 1))],
             ["FunctionNames", *(f"{k} {quote(name)}" for k, name in enumerate(self.function_names, 1))],
@@ -133,7 +144,7 @@ _FRAME_ROW = re.compile(r"^[0-9]+ \{file_location_id=(-?[0-9]+) parent_frame_id=
 
 
 def decode_stack_tables(text: str) -> StackTables:
-    """Decodes tables of stack frames in canonical text."""
+    """Decodes canonical stack frame tables."""
     functions = text.index("\nFunctionNames\n")
     locations = text.index("\nFileLocations\n", functions)
     frames = text.index("\nStackFrames", locations)

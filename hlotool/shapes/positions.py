@@ -1,7 +1,7 @@
-"""Dimension numbers and positions of elements: in the shape, as indices, and in memory, as the layout puts them.
+"""Dimension numbers, and conversions between indices of elements and their positions in memory.
 
-XLA's documents call these utilities ShapeUtil, LayoutUtil and IndexUtil. The padding of layouts by `padded_dimensions` is that of 2018 to 2020;
-today layouts have tiles.
+XLA's documentation calls these utilities ShapeUtil, LayoutUtil and IndexUtil. The padding of
+layouts by `padded_dimensions` was in use from 2018 to 2020; today layouts have tiles.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LETTERS = "pzyx"
 
 
 def true_rank(shape: Shape) -> int:
-    """The number of dimensions whose size is more than 1.
+    """Returns the number of dimensions whose size is more than 1.
 
     >>> true_rank(array_shape("f32", (4, 1, 3)))
     2
@@ -42,7 +42,9 @@ def true_rank(shape: Shape) -> int:
 
 
 def dimension_number(number: int, rank: int) -> int:
-    """A dimension number that may count from the end, where -1 is the last dimension. Raises HlotoolError if it is out of range.
+    """Normalizes a dimension number that may count from the end: -1 is the last dimension.
+
+    Raises HlotoolError if it is out of range.
 
     >>> dimension_number(-2, 3), dimension_number(0, 3)
     (1, 0)
@@ -53,18 +55,20 @@ def dimension_number(number: int, rank: int) -> int:
 
 
 def dimension_letters(rank: int) -> tuple[str, ...]:
-    """The letters by which the dimensions of arrays of rank 1 to 4 are called, in order. Raises HlotoolError for other ranks.
+    """Returns the letters that denote the dimensions of arrays of rank 1 to 4, in order.
+
+    Raises HlotoolError for other ranks.
 
     >>> dimension_letters(3)
     ('z', 'y', 'x')
     """
     if not 1 <= rank <= len(_LETTERS):
-        raise HlotoolError(f"the dimensions of rank {rank} have no letters; those of rank 1 to {len(_LETTERS)} have")
+        raise HlotoolError(f"the dimensions of arrays of rank {rank} have no letters: expected rank 1 to {len(_LETTERS)}")
     return tuple(_LETTERS[-rank:])
 
 
 def multi_indices(shape: Shape) -> Iterator[tuple[int, ...]]:
-    """The indices of all elements in row-major order, whatever the layout.
+    """Yields the indices of all elements in row-major order, regardless of the layout.
 
     >>> list(multi_indices(array_shape("f32", (2, 2))))
     [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -76,9 +80,9 @@ def multi_indices(shape: Shape) -> Iterator[tuple[int, ...]]:
 
 
 def linear_index(shape: Shape, index: Sequence[int]) -> int:
-    """The position in memory of an element, counted in elements, with the padding of tiles.
+    """Returns the position of an element in memory, counted in elements, including tile padding.
 
-    Raises HlotoolError for an index of another rank, or one that is out of range.
+    Raises HlotoolError if the index has another rank or is out of range.
 
     >>> from hlotool.shapes.layout import Layout
     >>> linear_index(array_shape("f32", (2, 3), layout=Layout((0, 1))), (1, 2))
@@ -97,9 +101,9 @@ def linear_index(shape: Shape, index: Sequence[int]) -> int:
 
 
 def multi_index(shape: Shape, linear: int) -> tuple[int, ...]:
-    """The index of the element at a position in memory, the inverse of `linear_index`.
+    """Returns the index of the element at a position in memory; the inverse of `linear_index`.
 
-    Raises HlotoolError for positions outside of the array, and for those that hold padding.
+    Raises HlotoolError if the position is outside of the array or contains padding.
 
     >>> from hlotool.shapes.layout import Layout
     >>> multi_index(array_shape("f32", (2, 3), layout=Layout((0, 1))), 5)
@@ -122,10 +126,11 @@ def multi_index(shape: Shape, linear: int) -> tuple[int, ...]:
 
 
 def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Sequence[int] = (), padding_value: Any = None) -> list[Value]:
-    """The values of an array, given in row-major order, in the order of memory.
+    """Reorders the values of an array from row-major order to memory order.
 
-    With `padded_dimensions`, the array is enlarged at the high end to these sizes and filled with `padding_value`. Raises HlotoolError for
-    another number of values, and for sizes that are smaller than the array's.
+    With `padded_dimensions`, the array is padded at the high end to these sizes with
+    `padding_value`. Raises HlotoolError if the number of values is wrong, or if these sizes are
+    smaller than the array's.
 
     >>> from hlotool.shapes.layout import Layout
     >>> "".join(memory_order(array_shape("u8", (2, 3), layout=Layout((0, 1))), "abcdef", [3, 5], "0"))
@@ -142,9 +147,10 @@ def memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Seque
 
 
 def from_memory_order(shape: Shape, values: Sequence[Value], padded_dimensions: Sequence[int] = ()) -> list[Value]:
-    """The values of an array in row-major order, from those in memory without padding removed: the inverse of `memory_order`.
+    """Reorders the values of an array from memory order to row-major order.
 
-    Raises HlotoolError for another number of values.
+    This is the inverse of `memory_order`: the values include the padding, which is removed. Raises
+    HlotoolError if the number of values is wrong.
 
     >>> from hlotool.shapes.layout import Layout
     >>> "".join(from_memory_order(array_shape("u8", (2, 3), layout=Layout((0, 1))), "ad0be0cf0000000", [3, 5]))
@@ -165,7 +171,7 @@ def _padded(shape: Shape, sizes: Sequence[int]) -> Shape:
 
 
 def _end(shape: Shape) -> int:
-    """The number of elements in memory, with the padding of tiles."""
+    """Returns the number of elements in memory, including tile padding."""
     sizes = [shape.dimensions[k] for k in _major_to_minor(shape)]
     for tile in _tiles(shape):
         sizes = tiled_sizes(sizes, tile)
@@ -197,7 +203,10 @@ def _unraveled(sizes: Sequence[int], linear: int) -> list[int]:
 
 
 def _tile_groups(count: int, tile: Sequence[int]) -> Iterator[tuple[list[int], int | None]]:
-    """The runs of dimensions, by number, that a tile treats as one, each with its part of the tile; the last has none, and may be empty."""
+    """Yields the runs of dimensions that a tile combines, each with its part of the tile.
+
+    The last run has no part (None) and may be empty.
+    """
     run: list[int] = []
     for k, part in enumerate(tile, count - len(tile)):
         run.append(k)
@@ -208,12 +217,12 @@ def _tile_groups(count: int, tile: Sequence[int]) -> Iterator[tuple[list[int], i
 
 
 def _widened(values: Sequence[int], tile: Sequence[int], filler: int) -> list[int]:
-    """The values of all dimensions, with more major ones for a tile that has more dimensions than the array."""
+    """Prepends fillers as major dimensions if a tile has more dimensions than the array."""
     return [filler] * (len(tile) - len(values)) + list(values)
 
 
 def _tiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[int]) -> list[int]:
-    """A position among the dimensions that `tiled_sizes` makes of `sizes`."""
+    """Converts a position in `sizes` to the dimensions that `tiled_sizes` returns."""
     sizes, position = _widened(sizes, tile, 1), _widened(position, tile, 0)
     outer = position[: len(position) - len(tile)]
     counts: list[int] = []
@@ -229,7 +238,7 @@ def _tiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[i
 
 
 def _untiled_index(sizes: Sequence[int], position: Sequence[int], tile: Sequence[int]) -> list[int] | None:
-    """The inverse of `_tiled_index`; None for padding."""
+    """Inverts `_tiled_index`; returns None for padding."""
     wide = _widened(sizes, tile, 1)
     groups = list(_tile_groups(len(wide), tile))
     outer = list(position[: len(wide) - len(tile)])

@@ -1,4 +1,7 @@
-"""Replica groups, the groups of devices that take part in a collective: as lists, as a transposed iota, or as axes of a mesh."""
+"""Replica groups: the groups of devices that take part in a collective.
+
+They are lists, a transposed iota, or axes of a mesh.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ __all__ = ["NO_GROUPS", "ReplicaGroups"]
 
 
 class ReplicaGroups(Record):
-    """Replica groups in one of three forms: `lists`, `tile` (two dimensions, an iota) or `axes` of a `mesh`.
+    """Replica groups in one of three forms: `lists`, `tile` (a 2D iota) or `axes` of a `mesh`.
 
     >>> from hlotool.shapes.tiles import iota_devices
     >>> ReplicaGroups(tile=TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).groups()
@@ -41,11 +44,11 @@ class ReplicaGroups(Record):
         return self.text
 
     def __bool__(self) -> bool:
-        """False for `{}`, which means one group of all devices."""
+        """Returns false for `{}`, which means one group of all devices."""
         return bool(self.lists) or self.tile is not None or self.mesh is not None
 
     def to_text(self, *, exact: bool = True) -> str:
-        """The text; with `exact=False` as XLA prints it, which does not escape the names of axes."""
+        """Returns the text; with `exact=False` as XLA prints it, with axis names not escaped."""
         if self.tile is not None:
             return self.tile.text
         if self.mesh is not None:
@@ -64,15 +67,16 @@ class ReplicaGroups(Record):
 
     @property
     def device_count(self) -> int:
-        """The number of ids in all groups together, computed without expanding them."""
+        """The total number of ids in all groups, computed without expanding them."""
         if self.tile is not None:
             return self.tile.size
         return sum(map(len, self.lists)) if self.mesh is None else self.mesh.size
 
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """All groups as tuples of ids.
+        """Returns all groups as tuples of ids.
 
-        Raises Violation P030 if an iota does not have the number of ids of its groups, or if there are more than MAX_DEVICES ids.
+        Raises Violation P030 if an iota does not have as many ids as its groups, or if there are
+        more than MAX_DEVICES ids.
         """
         if self._groups is None:
             object.__setattr__(self, "_groups", self._expanded_groups())
@@ -97,13 +101,14 @@ class ReplicaGroups(Record):
         return tuple(tuple(islice(ids, per_group)) for _ in range(tile.size // per_group))
 
     def as_lists(self) -> ReplicaGroups:
-        """The same groups in the form of lists: `{{0,1},{2,3}}`. Raises Violation like `groups`."""
+        """Returns the same groups as lists: `{{0,1},{2,3}}`. Raises Violation like `groups`."""
         return ReplicaGroups(self.groups())
 
     def _split_axes(self) -> tuple[list[list[int]], list[int]]:
-        """The sizes into which each axis is split, and the numbers of the resulting dimensions that form the groups.
+        """Returns the sizes into which each axis is split, and the dimensions that form the groups.
 
-        As in XLA, an axis of which one part is used is split into three, of which the first or the last may have size one.
+        The latter are numbers of the resulting dimensions. As in XLA, an axis of which a single
+        part is used is split into three, of which the first or the last may have size one.
         """
         assert self.mesh is not None
         parts_of: dict[int, list[AxisRef]] = {}
@@ -129,7 +134,9 @@ class ReplicaGroups(Record):
         return split, [numbers[ref] for ref in self.axes]
 
     def without_subaxes(self) -> ReplicaGroups:
-        """The same groups over a mesh with the used parts as axes of their own; groups in other forms are returned unchanged.
+        """Returns the same groups over a mesh in which the used parts of axes are separate axes.
+
+        Groups in other forms are returned unchanged.
 
         >>> ReplicaGroups(mesh=Mesh(("a",), (8,)), axes=(AxisRef(0, 1, 2), AxisRef(0, 4, 2))).without_subaxes().text
         "mesh['a_0'=2,'a_1'=2,'a_2'=2] {'a_0','a_2'}"
@@ -151,7 +158,7 @@ def _lists_text(lists: Sequence[Sequence[int]]) -> str:
 
 
 def _letters(number: int) -> str:
-    """The letters of a number: a, b, ..., z, aa, ab, ...; empty for -1."""
+    """Writes a number in letters: a, b, ..., z, aa, ab, ...; empty for -1."""
     out = ""
     while number >= 0:
         out = chr(ord("a") + number % 26) + out

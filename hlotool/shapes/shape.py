@@ -29,15 +29,16 @@ UNBOUNDED = -1
 
 
 def join_elements(texts: Iterable[str]) -> str:
-    """Joins texts by `, `, with XLA's index mark `/*index=5*/` before every fifth."""
+    """Joins texts with `, ` and XLA's index comments: `/*index=5*/` before every fifth element."""
     return "".join(("" if k == 0 else ", " if k % 5 else f", /*index={k}*/") + text for k, text in enumerate(texts))
 
 
 class Shape(Record):
     """The type of an instruction's result: an array, a tuple, a token, an opaque value or a buffer.
 
-    `element_type` is a name of ELEMENT_TYPES, "tuple" or "buffer". `dynamic` has a flag for each dimension, or is empty if all of them are
-    static. Only arrays have a `layout`. `elements` are the shapes in a tuple, or the array in a buffer.
+    `element_type` is a name of ELEMENT_TYPES, "tuple" or "buffer". `dynamic` has a flag for each
+    dimension, or is empty if all of them are static. Only arrays have a `layout`. `elements` has
+    the shapes in a tuple, or the array in a buffer.
 
     >>> array_shape("f32", (2, 3)).text
     'f32[2,3]{1,0}'
@@ -82,7 +83,7 @@ class Shape(Record):
         """The shape as XLA prints it without layouts, for example in signatures: `f32[2,3]`."""
         if self.elements:
             return _text(self, layouts=False)
-        # Cached for arrays, since many messages are built that are never shown.
+        # Cached for arrays, because many messages are built but never shown.
         if not self._plain_text:
             object.__setattr__(self, "_plain_text", _text(self, layouts=False))
         return self._plain_text
@@ -91,7 +92,8 @@ class Shape(Record):
         return self.text
 
     def __hash__(self) -> int:
-        # Cached, since tuples may have thousands of leaves; an explicit stack, since they may nest deeper than Python recurses.
+        # Cached, because tuples may have thousands of leaves. An explicit stack, because they may
+        # nest deeper than Python's recursion limit.
         if not self._hash:
             stack = [self]
             while stack:
@@ -120,7 +122,7 @@ class Shape(Record):
                 and self.layout == other.layout
             )
         stack: list[tuple[Shape, Shape]] = [(self, other)]
-        # Pairs of tuples, since tuples of tuples may share their elements.
+        # Pairs of tuples are visited once, because tuples of tuples may share their elements.
         seen: set[tuple[int, int]] = set()
         while stack:
             a, b = stack.pop()
@@ -140,16 +142,16 @@ class Shape(Record):
 
     @property
     def leaf_count(self) -> int:
-        """The number of `leaves`, which are counted once, however often they occur in tuples of tuples."""
+        """The number of `leaves`, computed without expanding tuples of tuples; cached."""
         return self._counted()[0] if self.is_tuple else 1
 
     @property
     def tree_size(self) -> int:
-        """The number of shapes in this one, and itself; a shape that occurs several times counts as often."""
+        """The number of shapes in this one, including itself; repeated shapes count repeatedly."""
         return self._counted()[1] if self.elements else 1
 
     def _counted(self) -> tuple[int, int]:
-        """The counts of leaves and of shapes of a tuple or a buffer, cached."""
+        """Returns the numbers of leaves and of shapes of a tuple or a buffer, which are cached."""
         stack = [self]
         while self._counts is None:
             shape = stack.pop()
@@ -164,10 +166,14 @@ class Shape(Record):
         return self._counts
 
     def leaves(self) -> Iterator[Shape]:
-        """The shapes in a tuple that are not tuples, at any depth and in order; the shape itself if it is not a tuple."""
+        """Yields the shapes in a tuple that are not tuples themselves, at any depth, in order.
+
+        If the shape is not a tuple, yields the shape itself.
+        """
         if self.element_type != "tuple":
             return iter((self,))
-        # Cached, since many rules ask. A tuple of one tuple has the leaves of that.
+        # Cached, because many rules need them. A tuple of a single tuple has the same leaves as
+        # that.
         inner = self
         while inner._leaves is None and len(inner.elements) == 1 and inner.elements[0].is_tuple:
             inner = inner.elements[0]
@@ -181,22 +187,22 @@ class Shape(Record):
         return iter(leaves)
 
     def with_layout(self, layout: Layout | None) -> Shape:
-        """The same shape with another layout."""
+        """Returns the same shape with another layout."""
         return replace(self, layout=layout)
 
     def with_dimensions(self, dimensions: Iterable[int], dynamic: Iterable[bool] = ()) -> Shape:
-        """The same element type with other dimensions and the default layout."""
+        """Returns the shape with other dimensions, the same element type and the default layout."""
         return array_shape(self.element_type, tuple(dimensions), tuple(dynamic))
 
     def with_element_type(self, element_type: str) -> Shape:
-        """The same shape with another element type."""
+        """Returns the same shape with another element type."""
         return replace(self, element_type=element_type)
 
 
 def _text(root: Shape, *, layouts: bool) -> str:
     if not root.elements and root.element_type != "tuple":
         return _leaf_text(root, layouts)
-    # An explicit stack, since tuples may nest deeper than Python recurses.
+    # An explicit stack, because tuples may nest deeper than Python's recursion limit.
     out: list[str] = []
     stack: list[Shape | str] = [root]
     while stack:
@@ -226,7 +232,9 @@ def _leaf_text(shape: Shape, layouts: bool) -> str:
 
 
 def array_shape(element_type: str, dimensions: tuple[int, ...] = (), dynamic: tuple[bool, ...] = (), layout: Layout | None = None) -> Shape:
-    """An array shape, by default with a row-major layout; `dynamic` is normalized to `()` if all dimensions are static.
+    """Returns an array shape, by default with a row-major layout.
+
+    `dynamic` is normalized to `()` if all dimensions are static.
 
     >>> array_shape("f32", (2, 3), (True, False)).text
     'f32[<=2,3]{1,0}'
@@ -235,7 +243,7 @@ def array_shape(element_type: str, dimensions: tuple[int, ...] = (), dynamic: tu
 
 
 def tuple_shape(elements: Iterable[Shape]) -> Shape:
-    """The tuple of these shapes.
+    """Returns the tuple of these shapes.
 
     >>> tuple_shape([array_shape("f32"), TOKEN]).text
     '(f32[], token[])'
@@ -244,7 +252,7 @@ def tuple_shape(elements: Iterable[Shape]) -> Shape:
 
 
 def buffer_shape(element: Shape) -> Shape:
-    """The buffer that holds this array: `b(f32[2]{0})`."""
+    """Returns the buffer that holds this array: `b(f32[2]{0})`."""
     return Shape("buffer", elements=(element,))
 
 
@@ -253,9 +261,9 @@ OPAQUE = Shape("opaque")
 
 
 def compatible(first: Shape, second: Shape) -> bool:
-    """Whether two shapes are equal except for layouts and dynamic flags, as in XLA's ShapeUtil::Compatible.
+    """Returns whether two shapes are equal except for layouts and dynamic flags.
 
-    An unbounded dimension equals a dimension of any size.
+    This is XLA's ShapeUtil::Compatible. An unbounded dimension equals a dimension of any size.
     """
     if first is second:
         return True
@@ -276,7 +284,10 @@ def compatible(first: Shape, second: Shape) -> bool:
 
 
 def is_prefix(part: Shape, whole: Shape, same: Callable[[Shape, Shape], bool] = compatible) -> bool:
-    """Whether a shape is another one, or a tuple of prefixes of its first elements, as in XLA's ShapeUtil::IsPrefix; `()` is a prefix of any shape.
+    """Returns whether a shape is a prefix of another one, as in XLA's ShapeUtil::IsPrefix.
+
+    That is the other shape itself, or a tuple of prefixes of its first elements. `()` is a prefix
+    of any shape.
 
     >>> number = array_shape("f32")
     >>> is_prefix(tuple_shape([number]), tuple_shape([number, number])), is_prefix(number, tuple_shape([number])), is_prefix(tuple_shape(()), number)
@@ -294,12 +305,12 @@ def is_prefix(part: Shape, whole: Shape, same: Callable[[Shape, Shape], bool] = 
 
 
 def _sizes_match(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Whether the sizes are equal; an unbounded size equals any other."""
+    """Returns whether the sizes are equal; an unbounded size equals any other."""
     return len(first) == len(second) and all(x == y or UNBOUNDED in (x, y) for x, y in zip(first, second, strict=True))
 
 
 def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
-    """The element of a tuple shape at `index`, a path into nested tuples; None if there is no such element."""
+    """Returns the element of a tuple shape at `index`, a path into nested tuples, or None."""
     for k in index:
         if not shape.is_tuple or not 0 <= k < len(shape.elements):
             return None
@@ -308,13 +319,14 @@ def subshape(shape: Shape, index: tuple[int, ...]) -> Shape | None:
 
 
 def indexed_leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
-    """The leaves of a shape, each with the path that leads to it.
+    """Yields the leaves of a shape, each with its path.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> [path for path, _ in indexed_leaves(tuple_shape([array_shape("f32"), tuple_shape([array_shape("s32")])]))]
     [(0,), (1, 0)]
     """
-    # One path for all, since copies at each level would take quadratic time in deep tuples. Numbers are those of the next elements.
+    # A single path is updated, because copies at each level would take quadratic time in deep
+    # tuples. Its numbers are those of the next elements.
     path: list[int] = []
     stack: list[Iterator[Shape]] = [iter((shape,))]
     while stack:
@@ -335,8 +347,12 @@ def indexed_leaves(shape: Shape) -> Iterator[tuple[tuple[int, ...], Shape]]:
 
 
 def with_default_order(root: Shape) -> Shape:
-    """The shape with the default order of dimensions in every array; tiles and other parts of layouts stay."""
-    # Post-order with an explicit stack; `finished` holds the new shapes whose tuples are not finished.
+    """Returns the shape with the default dimension order in all arrays.
+
+    Tiles and other parts of layouts stay.
+    """
+    # Post-order with an explicit stack. `finished` has the new shapes whose tuples are not finished
+    # yet.
     stack: list[tuple[Shape, bool]] = [(root, False)]
     finished: list[Shape] = []
     while stack:
@@ -355,7 +371,10 @@ def with_default_order(root: Shape) -> Shape:
 
 
 class ProgramShape(Record):
-    """The shapes of a computation's parameters and of its result, which are all that an op definition sees of a called computation."""
+    """The shapes of a computation's parameters and of its result.
+
+    An op definition sees nothing else of a called computation.
+    """
 
     parameters: tuple[Shape, ...]
     result: Shape

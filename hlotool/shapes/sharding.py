@@ -1,4 +1,4 @@
-"""Shardings and device meshes, in the normal form to which XLA converts them when it reads them.
+"""Shardings and device meshes, in the normal form to which XLA's parser converts them.
 
 `opdefs.codecs.sharding` parses and prints them.
 """
@@ -32,23 +32,26 @@ __all__ = [
 ]
 
 SUBGROUP_TYPES = ("maximal", "manual", "unreduced", "replicated")
-"""The types of trailing tile dimensions (subgroups), in the order to which XLA sorts these dimensions."""
+"""The types of trailing tile dimensions (subgroups), in the order in which XLA sorts them."""
 
 
 class _Metadata(Protocol):
-    """Metadata of a sharding; `text` has braces."""
+    """The metadata of a sharding; `text` includes the braces."""
 
     @property
     def text(self) -> str: ...
 
 
 class AxisRef(Record):
-    """An axis of a mesh, by number, or a part of one: `'a':(2)4` has `pre_size` 2 and `size` 4, as in Shardy's sub-axes."""
+    """An axis of a mesh, by number, or a part of one, like Shardy's sub-axes.
+
+    `'a':(2)4` has `pre_size` 2 and `size` 4.
+    """
 
     axis: int
     pre_size: int = 1
     size: int = 0
-    """0 for the whole axis."""
+    """The size of the part, or 0 for the whole axis."""
 
     @property
     def is_whole(self) -> bool:
@@ -59,19 +62,19 @@ class AxisRef(Record):
         return self.pre_size * self.size
 
     def extent(self, mesh: Mesh) -> int:
-        """The number of devices along the axis or its part."""
+        """Returns the number of devices along the axis or its part."""
         return self.size or mesh.sizes[self.axis]
 
     def covers(self, part: AxisRef) -> bool:
-        """Whether `part` is in this axis or part; it must not overlap its ends."""
+        """Returns whether this axis or part contains `part`, which must not cross its ends."""
         return self.axis == part.axis and self.pre_size <= part.pre_size and (not self.size or part.pre_size < self.next_pre_size)
 
     def can_join(self, following: AxisRef) -> bool:
-        """Whether the two parts are adjacent on one axis, so that they must be written as one part."""
+        """Returns whether two parts are adjacent on one axis, so they must be written as one."""
         return self.axis == following.axis and self.next_pre_size == following.pre_size
 
     def can_coexist(self, other: AxisRef) -> bool:
-        """Whether the parts are disjoint and the axis can be split so that both are parts of it."""
+        """Returns whether the parts are disjoint and the axis can be split into both of them."""
         if self.axis != other.axis:
             return True
         if not self.size or not other.size:
@@ -81,7 +84,7 @@ class AxisRef(Record):
 
 
 class Mesh(Record):
-    """A mesh of devices with named axes; `devices` is None if the devices are 0, 1, 2, ... in order.
+    """A mesh of devices with named axes; `devices` is None for the devices 0, 1, 2, ... in order.
 
     >>> Mesh(("x", "y"), (2, 4)).to_text()
     "mesh['x'=2,'y'=4]"
@@ -102,24 +105,24 @@ class Mesh(Record):
         return TileAssignment(self.sizes, IotaDevices((self.size,), (0,)) if self.devices is None else self.devices)
 
     def to_text(self, *, exact: bool = True) -> str:
-        """The text; with `exact=False` as XLA prints it, which does not escape the names of axes."""
+        """Returns the text; with `exact=False` as XLA prints it, with axis names not escaped."""
         axes = ",".join(f"{_quote_axis(name, exact)}={size}" for name, size in zip(self.names, self.sizes, strict=True))
         if self.devices is None:
             return f"mesh[{axes}]"
         return f"mesh[{axes}], device_ids=({self.devices.text if isinstance(self.devices, IotaDevices) else integers_text(self.devices)})"
 
     def axes_text(self, axes: Iterable[AxisRef], separator: str = ", ", *, exact: bool = True) -> str:
-        """The text of a list of axes or parts of axes: `'x', 'y':(1)2`."""
+        """Returns the text of a list of axes or parts of axes: `'x', 'y':(1)2`."""
         return separator.join(_quote_axis(self.names[ref.axis], exact) + (f":({ref.pre_size}){ref.size}" if ref.size else "") for ref in axes)
 
     def contains_all(self, axes: Sequence[AxisRef]) -> bool:
-        """Whether `axes` are all axes in order; an axis of size one may be missing."""
+        """Returns whether `axes` are all axes in order; axes of size one may be missing."""
         numbers = [ref.axis for ref in axes]
         required = {axis for axis, size in enumerate(self.sizes) if size != 1}
         return all(ref.is_whole for ref in axes) and numbers == sorted(set(numbers)) and required.issubset(numbers)
 
     def split(self, axes: Iterable[AxisRef]) -> list[AxisRef]:
-        """The smallest parts into which the parts in `axes` split all axes of the mesh, in order."""
+        """Returns the smallest parts into which `axes` split all axes of the mesh, in order."""
         cuts: list[set[int]] = [{1, size} for size in self.sizes]
         for ref in axes:
             if ref.size:
@@ -138,16 +141,20 @@ def _quote_axis(name: str, exact: bool) -> str:
 
 
 class DimensionSharding(Record):
-    """The axes that split an array dimension, from major to minor. `is_open` is the `?` that lets propagation add axes."""
+    """The axes that split an array dimension, from major to minor.
+
+    `is_open` stands for `?`, which allows propagation to add axes.
+    """
 
     axes: tuple[AxisRef, ...] = ()
     is_open: bool = False
 
 
 class NamedSharding(Record):
-    """`mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`: the mesh axes that split each array dimension.
+    """The mesh axes that split each dimension: `mesh['x'=2,'y'=4], [{'x'}, {}], replicated={'y'}`.
 
-    `reduction` is "max" or "min" if unreduced axes are combined by that operation instead of a sum, which newer versions of XLA can do.
+    `reduction` is "max" or "min" if that operation combines unreduced axes instead of a sum, which
+    newer versions of XLA support.
     """
 
     mesh: Mesh
@@ -158,7 +165,7 @@ class NamedSharding(Record):
     reduction: str = ""
 
     def axes(self) -> list[AxisRef]:
-        """All axes and parts of axes of the sharding, in the order of the text."""
+        """Returns all axes and parts of axes of the sharding, in textual order."""
         return [*(ref for dimension in self.dimensions for ref in dimension.axes), *self.replicated, *self.unreduced, *self.manual]
 
     @property
@@ -167,7 +174,7 @@ class NamedSharding(Record):
         return tuple(prod(ref.extent(self.mesh) for ref in dimension.axes) for dimension in self.dimensions)
 
     def to_text(self, *, exact: bool = True) -> str:
-        """The text without braces and metadata; with `exact=False` as XLA prints it."""
+        """Returns the text without braces and metadata; with `exact=False` as XLA prints it."""
         return f"{self.mesh.to_text(exact=exact)}, {self._axes_text(exact)}"
 
     def _axes_text(self, exact: bool) -> str:
@@ -189,7 +196,10 @@ class NamedSharding(Record):
         return ", ".join(out)
 
     def as_tiled(self) -> Sharding:
-        """The same sharding as a tile assignment, with trailing dimensions for the manual, the unreduced and all other axes."""
+        """Returns the same sharding as a tile assignment.
+
+        It has trailing dimensions for the manual axes, the unreduced axes and all other axes.
+        """
         parts = self.mesh.split(self.axes())
         parts_of_axis = {axis: list(group) for axis, group in groupby(range(len(parts)), key=lambda k: parts[k].axis)}
         order: list[int] = []
@@ -220,11 +230,12 @@ class NamedSharding(Record):
 
 
 class Sharding(Record):
-    """The devices that hold the parts of a value; use `tiled` and `tuple_sharding` to make those of these kinds.
+    """The devices that hold the parts of a value; `tiled` and `tuple_sharding` make these kinds.
 
-    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (the same, written as a mesh), "manual", "unknown",
-    "unreduced", "tiled" (by `tile`, whose last dimensions have the types in `subgroups`), "named" (by `named`) or "tuple" (`elements` has a
-    sharding for each leaf). `shard_group` is ("shard_as" or "shard_like", number).
+    `kind` is "replicated", "maximal" (everything on `device`), "maximal_mesh" (the same, written as
+    a mesh), "manual", "unknown", "unreduced", "tiled" (by `tile`, whose last dimensions have the
+    types in `subgroups`), "named" (by `named`) or "tuple" (`elements` has a sharding for each
+    leaf). `shard_group` is ("shard_as" or "shard_like", number).
 
     >>> tiled(TileAssignment((2, 2), (3, 2, 1, 0)), ("replicated",)).text
     '{devices=[2,2]2,3,0,1 last_tile_dim_replicate}'
@@ -259,7 +270,10 @@ class Sharding(Record):
         return self._hash
 
     def to_text(self, *, exact: bool = True, metadata: bool = True) -> str:
-        """The text; with `exact=False` byte for byte as XLA prints it, even where XLA cannot read its own print."""
+        """Returns the text; with `exact=False` byte for byte as XLA prints it.
+
+        XLA cannot read some of the shardings that it prints.
+        """
         if self.is_tuple:
             cached = exact and metadata
             return "{" + join_elements(element.text if cached else element.to_text(exact=exact, metadata=metadata) for element in self.elements) + "}"
@@ -283,19 +297,19 @@ class Sharding(Record):
             return self.kind
         tile, subgroups = self.tile, self.subgroups
         if exact and not tile.dimensions:
-            # XLA prints `devices=[]` if all subgroups have size one, but cannot read that.
+            # XLA prints `devices=[]` if all subgroups have size one, but cannot read it.
             tile, subgroups = tile.with_dimensions((1, 1)), ("manual", "replicated")
         elif exact and subgroups == ("unreduced",) and tile.dimensions[-1] == tile.size and not tile.is_miscounted:
-            # Without the second subgroup, which XLA drops, it would read `{unreduced}`.
+            # XLA drops the second subgroup. Without it, the text would be read as `{unreduced}`.
             tile, subgroups = tile.with_dimensions((*tile.dimensions, 1)), ("unreduced", "replicated")
         if subgroups == ("replicated",):
             return f"devices={tile.text} last_tile_dim_replicate"
         return f"devices={tile.text}" + (f" last_tile_dims={{{', '.join(subgroups)}}}" if subgroups else "")
 
     def completed(self) -> Sharding:
-        """The sharding with a miscounted device list truncated or extended as in XLA.
+        """Returns the sharding with a miscounted device list truncated or extended, as in XLA.
 
-        Until this is called, the list is as written, so that the verifier can report it.
+        Before this is called, the list is as in the text, so that the verifier can report it.
         """
         if self.tile is None or not self.tile.is_miscounted:
             return self
@@ -303,7 +317,10 @@ class Sharding(Record):
         return replace(tiled(tile, self.subgroups), shard_group=self.shard_group, metadata=self.metadata)
 
     def as_tiled(self) -> Sharding:
-        """The equivalent tiled sharding of a named one; other shardings are returned unchanged."""
+        """Returns the tiled sharding that is equivalent to a named one, or others unchanged.
+
+        Miscounted device lists are completed, and `maximal_mesh` becomes `maximal`.
+        """
         if self.kind == "maximal_mesh":
             return replace(self, kind="maximal")
         if self.named is None:
@@ -311,9 +328,9 @@ class Sharding(Record):
         return replace(self.named.as_tiled(), metadata=self.metadata)
 
     def tile_assignment(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The tile dimensions, including those of subgroups, and the device of each tile; both are empty if the sharding names no devices.
+        """Returns the tile dimensions, including those of subgroups, and the device of each tile.
 
-        Raises Violation P024 for a tuple sharding.
+        Both are empty if the sharding names no devices. Raises Violation P024 for a tuple sharding.
 
         >>> from hlotool.shapes.tiles import iota_devices
         >>> tiled(TileAssignment((2, 2), iota_devices((2, 2), (1, 0)))).tile_assignment()
@@ -330,14 +347,18 @@ class Sharding(Record):
 
     @property
     def tile_counts(self) -> tuple[int, ...] | None:
-        """The number of parts into which each array dimension is split; None if the sharding has no tiles."""
+        """The number of parts into which each array dimension is split, or None without tiles."""
         if self.named is not None:
             return self.named.tile_counts
         return None if self.tile is None else self.tile.dimensions[: len(self.tile.dimensions) - len(self.subgroups)]
 
     @property
     def num_devices(self) -> int:
-        """The number of tiles or of devices in the mesh: 1 for maximal, 0 if no devices are named, the maximum for a tuple."""
+        """The number of tiles or of devices in the mesh.
+
+        It is 1 for maximal shardings, 0 if no devices are named, and the maximum of all elements
+        for a tuple.
+        """
         if self.is_tuple:
             return max((element.num_devices for element in self.elements), default=0)
         if self.named is not None:
@@ -348,11 +369,11 @@ class Sharding(Record):
 
 
 REPLICATED = Sharding("replicated")
-"""Every device holds the whole value."""
+"""The sharding in which every device holds the whole value."""
 
 
 def tuple_sharding(elements: Iterable[Sharding]) -> Sharding:
-    """The sharding of a tuple; `elements` has one for each leaf, also of nested tuples.
+    """Returns the sharding of a tuple; `elements` has one for each leaf, also of nested tuples.
 
     >>> tuple_sharding([REPLICATED, Sharding("manual")]).text
     '{{replicated}, {manual}}'
@@ -361,11 +382,13 @@ def tuple_sharding(elements: Iterable[Sharding]) -> Sharding:
 
 
 def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
-    """A tiled sharding in XLA's normal form; each of `subgroups` is the type of one of the last dimensions of `tile`.
+    """Returns a tiled sharding in XLA's normal form.
 
-    XLA merges the dimensions of subgroups of one type, drops those of size one, sorts them by type with "replicated" last, and sorts the
-    devices in a replicated subgroup. A single tile becomes a replicated, manual or unreduced sharding. Raises Violation S017 if there are
-    more subgroups than dimensions, or if a dimension is not positive.
+    `subgroups` has the types of the last dimensions of `tile`. XLA merges the dimensions of
+    subgroups of one type, drops those of size one, sorts them by type with "replicated" last, and
+    sorts the devices in a replicated subgroup. A single tile becomes a replicated, manual or
+    unreduced sharding. Raises Violation S017 if there are more subgroups than dimensions, or if a
+    dimension is not positive.
 
     >>> from hlotool.shapes.tiles import iota_devices
     >>> tiled(TileAssignment((2, 2), iota_devices((4,))), ("manual", "manual")).text
@@ -395,7 +418,7 @@ def tiled(tile: TileAssignment, subgroups: Sequence[str] = ()) -> Sharding:
 
 
 def expand(sharding: Sharding, leaf_count: int) -> Sharding:
-    """The tuple sharding with `sharding` for each leaf; a tuple sharding is returned unchanged.
+    """Returns the tuple sharding with `sharding` for each leaf, or a tuple sharding unchanged.
 
     As in XLA, the sharding of an empty tuple has one element.
 
@@ -409,13 +432,13 @@ def expand(sharding: Sharding, leaf_count: int) -> Sharding:
 
 @lru_cache(maxsize=256)
 def _repeated(sharding: Sharding, times: int) -> Sharding:
-    """Cached, since thousands of short lines may each have a long tuple as their result."""
+    """Returns a cached tuple sharding: thousands of short lines may have long tuple results."""
     return tuple_sharding((sharding,) * times)
 
 
 def check_against_shape(sharding: Sharding, shape: Shape) -> Sharding:
-    """The sharding that XLA's parser gives an instruction of this shape: expanded if the shape is a tuple.
+    """Returns the sharding of an instruction of this shape: expanded if the shape is a tuple.
 
-    Ranks and the number of elements of a tuple sharding are not checked, as in XLA's parser.
+    Like XLA's parser, does not check ranks and the number of elements of a tuple sharding.
     """
     return expand(sharding, sum(1 for _ in shape.leaves())) if shape.is_tuple else sharding

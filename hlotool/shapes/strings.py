@@ -1,4 +1,4 @@
-"""Strings of the text format: C escapes, raw dictionaries, and the whitespace and comments around them.
+"""Strings of the text format: C escapes, raw dictionaries, and whitespace and comments around them.
 
 Values are str; bytes that are not UTF-8 are represented by surrogate escapes.
 """
@@ -42,7 +42,9 @@ _RAW = re.compile(r'[{}]|"(?:[^"\\]++|\\.)*+"|"', re.DOTALL)
 
 
 def unescape(text: str) -> str:
-    r"""Replaces C escapes by the characters that they stand for. Raises ValueError if one is unknown or out of range.
+    r"""Replaces C escapes with their characters.
+
+    Raises ValueError if an escape is unknown or out of range.
 
     >>> unescape(r"a\tb \101 \303\251")
     'a\tb A é'
@@ -70,12 +72,12 @@ def _unescape_one(match: re.Match[bytes]) -> bytes:
 
 
 def unquote(token: str) -> str:
-    """The value of a quoted string token. Raises ValueError for an invalid escape."""
+    """Returns the value of a quoted string token. Raises ValueError for an invalid escape."""
     return unescape(token[1:-1])
 
 
 def escape(value: str) -> str:
-    r"""Adds C escapes as XLA does: bytes outside printable ASCII become three octal digits.
+    r"""Adds C escapes like XLA: bytes other than printable ASCII become three octal digits.
 
     >>> escape("it's é")
     "it\\'s \\303\\251"
@@ -89,14 +91,15 @@ def _escape_one(match: re.Match[str]) -> str:
 
 
 def quote(value: str) -> str:
-    """The value, escaped and in double quotes."""
+    """Returns the value, escaped and in double quotes."""
     return f'"{escape(value)}"'
 
 
 def raw_dict_end(text: str, start: int) -> int:
-    """The end of the raw dictionary that starts with the brace at `start`; -1 if it is never closed.
+    """Returns the end of the raw dictionary that starts with the brace at `start`.
 
-    Braces in double-quoted strings do not count; single quotes have no meaning.
+    Returns -1 if it is never closed. Braces in double-quoted strings do not count; single quotes
+    have no meaning.
     """
     depth = 0
     for match in _RAW.finditer(text, start):
@@ -108,25 +111,26 @@ def raw_dict_end(text: str, start: int) -> int:
             if not depth:
                 return match.end()
         elif brace == '"':
-            # A string that is not closed extends to the end of the text.
+            # An unterminated string extends to the end of the text.
             return -1
     return -1
 
 
 def is_raw_dict(value: str) -> bool:
-    """Whether the value as a whole is a raw dictionary, which XLA prints without quotes."""
+    """Returns whether the whole value is a raw dictionary, which XLA prints without quotes."""
     return value.startswith("{") and raw_dict_end(value, 0) == len(value)
 
 
 def printed_string(value: str) -> str:
-    """A string as XLA's printer writes it: raw if its only token is a dictionary, even between whitespace or comments; else quoted.
+    """Returns a string as XLA prints it: raw if its only token is a dictionary, otherwise quoted.
 
-    A raw dictionary is read back without what is around it.
+    The dictionary may be surrounded by whitespace and comments, which are lost when it is read
+    back.
 
     >>> [printed_string(value) for value in ('{"a":1}\\n', "{}{}")]
     ['{"a":1}\\n', '"{}{}"']
     """
-    # The pattern matches at the start of any text.
+    # The pattern always matches, at the start of any text.
     start = next(_TRIVIA.finditer(value)).end()
     end = raw_dict_end(value, start) if value.startswith("{", start) else -1
     return value if end >= 0 and _TRIVIA.fullmatch(value, end) else quote(value)

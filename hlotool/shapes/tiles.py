@@ -1,4 +1,7 @@
-"""Assignments of devices to tiles, as lists or as transposed iotas (`[4,2]<=[2,4]T(1,0)`), in XLA's normal form."""
+"""Assignments of devices to tiles in XLA's normal form: lists or transposed iotas.
+
+An example of the latter is `[4,2]<=[2,4]T(1,0)`.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,20 @@ from hlotool.record import Record, replace
 __all__ = ["MAX_DEVICES", "IotaDevices", "TileAssignment", "integers_text", "iota_devices"]
 
 MAX_DEVICES = 1 << 24
-"""The longest list of devices to which an iota is expanded; the text `[1000000000]<=[1000000000]` is short."""
+"""The longest list of devices to which an iota is expanded.
+
+A limit is necessary, because a short text such as `[1000000000]<=[1000000000]` may stand for a long
+list.
+"""
 
 
 def integers_text(values: Iterable[int]) -> str:
-    """The values joined by commas."""
+    """Returns the values, joined by commas."""
     return ",".join(map(str, values))
 
 
 def _strided(extents_and_strides: Iterable[tuple[int, int]]) -> list[int]:
-    """The offsets of all elements of a strided array, in row-major order."""
+    """Returns the offsets of all elements of a strided array, in row-major order."""
     offsets = [0]
     for extent, stride in extents_and_strides:
         offsets = [offset + k * stride for offset in offsets for k in range(extent)]
@@ -35,7 +42,9 @@ def _strides(extents: Sequence[int]) -> list[int]:
 
 
 class IotaDevices(Record):
-    """The devices 0, 1, 2, ... reshaped and transposed, as in `[4,2]T(1,0)`; use `iota_devices` to get the normal form.
+    """The devices 0, 1, 2, ..., reshaped and transposed, as in `[4,2]T(1,0)`.
+
+    Use `iota_devices` to get the normal form.
 
     >>> IotaDevices((2, 3), (1, 0)).ids()
     (0, 3, 1, 4, 2, 5)
@@ -55,7 +64,11 @@ class IotaDevices(Record):
         return prod(self.reshape)
 
     def ids(self) -> tuple[int, ...]:
-        """All ids in order. Raises Violation P026 for more than MAX_DEVICES ids, or if `permutation` is not one."""
+        """Returns all ids in order.
+
+        Raises Violation P026 for more than MAX_DEVICES ids, or if `permutation` is not a
+        permutation.
+        """
         if sorted(self.permutation) != list(range(len(self.reshape))) or min(self.reshape) < 0:
             raise Violation("P026", "sharding", f"{self.text} is not a valid iota of devices")
         if self.size > MAX_DEVICES:
@@ -64,9 +77,10 @@ class IotaDevices(Record):
         return tuple(_strided((self.reshape[k], strides[k]) for k in self.permutation))
 
     def transposed(self, dimensions: Sequence[int], order: Sequence[int]) -> IotaDevices | None:
-        """These devices arranged in an array of `dimensions`, transposed by `order`; None where XLA falls back to a list.
+        """Returns these devices as an array of `dimensions`, transposed by `order`.
 
-        A reshape dimension that crosses the end of a tile dimension is split there, if the sizes divide.
+        Returns None if XLA falls back to a list. A reshape dimension that crosses the end of a tile
+        dimension is split there if the sizes are divisible.
         """
         if len(self.reshape) == 1:
             return iota_devices(dimensions, order)
@@ -95,7 +109,10 @@ class IotaDevices(Record):
         return iota_devices(sizes, [starts[dimension] + k for tile_dimension in order for dimension, k in parts[tile_dimension]])
 
     def with_sorted_minor(self, count: int) -> IotaDevices | None:
-        """The same devices with every run of `count` devices sorted; None if a run is not made of whole dimensions or factors of them."""
+        """Returns the same devices with every run of `count` devices sorted.
+
+        Returns None if a run does not consist of whole dimensions or factors of them.
+        """
         if min(self.reshape) <= 0 or count <= 0:
             return None
         major, minor, rest = list(self.permutation), [], count
@@ -114,9 +131,10 @@ class IotaDevices(Record):
 
 
 def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> IotaDevices:
-    """The iota in XLA's normal form: without dimensions of size one, and with adjacent dimensions joined that stay adjacent.
+    """Returns an iota in XLA's normal form.
 
-    Raises Violation P026 if `permutation` is not one, or if a product of sizes does not fit into 64 bits.
+    It has no dimensions of size one, and adjacent dimensions that stay adjacent are joined. Raises
+    Violation P026 if `permutation` is not a permutation, or if a product of sizes exceeds 64 bits.
 
     >>> iota_devices((1, 8), (1, 0)).text, iota_devices((3, 4, 5), (1, 2, 0)).text
     ('[8]', '[3,20]T(1,0)')
@@ -128,7 +146,7 @@ def iota_devices(reshape: Sequence[int], permutation: Sequence[int] = (0,)) -> I
         kept = {old: new for new, old in enumerate(k for k, size in enumerate(sizes) if size != 1)}
         if len(kept) != len(sizes):
             moved = [kept[k] for k in order if k in kept]
-            # An invalid permutation leaves too few entries; XLA then reads old entries of its array.
+            # If an invalid permutation leaves too few entries, XLA reads old entries of its array.
             order = (moved + order[len(moved) :])[: len(kept)]
             sizes = [sizes[k] for k in kept]
         if any(k >= len(sizes) for k in order):
@@ -167,23 +185,27 @@ class TileAssignment(Record):
 
     @property
     def device_count(self) -> int:
-        """The number of devices as written, which may differ from the number of tiles."""
+        """The number of devices in the text, which may differ from the number of tiles."""
         return self.devices.size if isinstance(self.devices, IotaDevices) else len(self.devices)
 
     @property
     def is_permuted(self) -> bool:
-        """Whether the transposition of an iota is a permutation; XLA's parser accepts any numbers that are in range."""
+        """True for lists, and for an iota whose transposition is a permutation.
+
+        XLA's parser accepts any numbers that are in range.
+        """
         return not isinstance(self.devices, IotaDevices) or sorted(self.devices.permutation) == list(range(len(self.devices.permutation)))
 
     @property
     def is_miscounted(self) -> bool:
-        """Whether a list has fewer or more devices than there are tiles."""
+        """True if the length of a device list is not the number of tiles."""
         return not isinstance(self.devices, IotaDevices) and len(self.devices) != self.size
 
     def device_ids(self) -> tuple[int, ...]:
-        """The device of each tile. As in XLA, a miscounted list is truncated, or extended with device 0.
+        """Returns the device of each tile.
 
-        Raises Violation P026 if the size of an iota is not the number of tiles or exceeds MAX_DEVICES.
+        As in XLA, a miscounted list is truncated, or extended with device 0. Raises Violation P026
+        if the size of an iota is not the number of tiles or exceeds MAX_DEVICES.
         """
         if not isinstance(self.devices, IotaDevices):
             return self.devices[: self.size] + (0,) * (self.size - len(self.devices))
@@ -192,11 +214,11 @@ class TileAssignment(Record):
         return self.devices.ids()
 
     def with_dimensions(self, dimensions: Iterable[int]) -> TileAssignment:
-        """The same devices in tiles of other dimensions."""
+        """Returns the same devices with other tile dimensions."""
         return replace(self, dimensions=tuple(dimensions))
 
     def transposed(self, order: Sequence[int]) -> TileAssignment:
-        """The tiles with their dimensions transposed by `order`, which may leave out dimensions of size one."""
+        """Returns the tiles transposed by `order`, which may omit dimensions of size one."""
         dimensions = tuple(self.dimensions[k] for k in order)
         moved = [k for k in order if self.dimensions[k] != 1]
         if moved == sorted(moved):
@@ -209,7 +231,10 @@ class TileAssignment(Record):
         return TileAssignment(dimensions, tuple(ids[offset] for offset in _strided((self.dimensions[k], strides[k]) for k in order)))
 
     def with_sorted_minor(self) -> TileAssignment:
-        """The tiles with the devices along the last dimension sorted, for a replicated dimension, in which their order has no meaning."""
+        """Returns the tiles with the devices along the last dimension sorted.
+
+        This is for a replicated dimension, in which their order has no meaning.
+        """
         if isinstance(self.devices, IotaDevices):
             devices = self.devices.with_sorted_minor(self.dimensions[-1])
             if devices is not None:

@@ -1,4 +1,4 @@
-"""Values of attributes that have a structure: windows, paddings, slices, dimension labels, aliases and others.
+"""Structured attribute values: windows, paddings, slices, dimension labels, aliases and others.
 
 `opdefs.codecs` parses and prints them.
 """
@@ -33,9 +33,10 @@ class Raw(Record):
 
 
 class WindowDimension(Record):
-    """One dimension of `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
+    """One dimension of a window.
 
-    `base_dilation` is lhs_dilate and `window_dilation` is rhs_dilate; paddings may be negative.
+    The text is `window={size=.. stride=.. pad=.. lhs_dilate=.. rhs_dilate=.. rhs_reversal=..}`.
+    `base_dilation` is lhs_dilate, and `window_dilation` is rhs_dilate. Paddings may be negative.
     """
 
     size: int
@@ -64,9 +65,10 @@ class SliceRange(Record):
 
 
 class ConvolutionDimensions(Record):
-    """`dim_labels=b01f_01io->b01f`: the number of each logical dimension in input, kernel and output.
+    """The numbers of logical dimensions in input, kernel and output: `dim_labels=b01f_01io->b01f`.
 
-    As in XLA, a label that the text leaves out has number 0. `text` is the canonical text, with `?` for dimensions without a label.
+    As in XLA, a label that is missing in the text has number 0. `text` is the canonical text, with
+    `?` for dimensions without a label.
     """
 
     input_batch: int
@@ -82,14 +84,20 @@ class ConvolutionDimensions(Record):
 
 
 class ResultAccuracy(Record):
-    """`result_accuracy={mode=highest}`, or `{tolerance={atol=..,rtol=..,ulps=..}}` with `tolerance` in this order."""
+    """The value of `result_accuracy={mode=highest}` or `{tolerance={atol=..,rtol=..,ulps=..}}`.
+
+    `tolerance` has its values in this order.
+    """
 
     mode: str = "default"
     tolerance: tuple[float, float, int] | None = None
 
 
 class TensorSparsity(Record):
-    """`{sparsity=1x4 dimension=0 stride=1}`; `index` is `idx=`, a later addition to the format."""
+    """The sparsity of an operand, `{sparsity=1x4 dimension=0 stride=1}`.
+
+    `index` is `idx=`, a later addition to the format.
+    """
 
     sparsity: tuple[int, ...] = ()
     dimension: int = 0
@@ -98,16 +106,17 @@ class TensorSparsity(Record):
 
 
 class SparsityConfig(Record):
-    """`sparsity_config={lhs={...} rhs={...}}`; None for an operand that is dense."""
+    """The value of `sparsity_config={lhs={...} rhs={...}}`; None for a dense operand."""
 
     lhs: TensorSparsity | None = None
     rhs: TensorSparsity | None = None
 
 
 class AliasPair(Record):
-    """An output buffer that shares memory with a parameter or an operand, which has this `number`; indices are paths into tuples.
+    """An output buffer that shares memory with the parameter or operand of this `number`.
 
-    `kind` is "may-alias" or "must-alias" for a module's input_output_alias, and None for output_to_operand_aliasing.
+    Indices are paths into tuples. `kind` is "may-alias" or "must-alias" for a module's
+    input_output_alias, and None for output_to_operand_aliasing.
     """
 
     output_index: tuple[int, ...]
@@ -117,7 +126,7 @@ class AliasPair(Record):
 
 
 class DomainMetadata(Record):
-    """`domain={kind="sharding", entry=.., exit=..}`, the shardings on both sides of a domain instruction."""
+    """The shardings on both sides of a domain: `domain={kind="sharding", entry=.., exit=..}`."""
 
     kind: str
     entry: object
@@ -125,26 +134,35 @@ class DomainMetadata(Record):
 
 
 class StatisticsViz(Record):
-    """`statistics={visualizing_index=1,count_nan=100}`: statistics of a value, by name, and the number of the one to show."""
+    """Statistics of a value by name, and the number of the one to show.
+
+    The text is `statistics={visualizing_index=1,count_nan=100}`.
+    """
 
     visualizing_index: int = 0
     values: tuple[tuple[str, float], ...] = ()
 
 
 class OriginLeaf(Record):
-    """An array of the original program: `{"name" {1,0}}`; `name` is None for an array without an origin."""
+    """An array of the original program: `{"name" {1,0}}`.
+
+    `name` is None for an array without an origin.
+    """
 
     name: str | None = None
     index: tuple[int, ...] = ()
 
 
 class Origin(Record):
-    """`origin={...}`: a tree of nested tuples with the structure of the instruction's result; `synthetic` is set for a synthetic call."""
+    """The value of `origin={...}`: a tree of nested tuples with the structure of the result.
+
+    `synthetic` is true for a synthetic call.
+    """
 
     tree: object = ()
     synthetic: bool = False
 
-    # Compared in flat form, since trees may nest deeper than Python recurses.
+    # Compared in flat form, because trees may nest deeper than Python's recursion limit.
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Origin) and self.synthetic == other.synthetic and self.flat() == other.flat()
@@ -156,7 +174,7 @@ class Origin(Record):
         return f"<origin of {sum(isinstance(part, OriginLeaf) for part in self.flat())} arrays>"
 
     def flat(self) -> list[object]:
-        """The tree in pre-order: its leaves, and the number of children of each inner node."""
+        """Returns the tree in pre-order: leaves, and the number of children of each inner node."""
         parts: list[object] = []
         stack = [self.tree]
         while stack:
@@ -170,7 +188,10 @@ class Origin(Record):
 
 
 class Recovery(Record):
-    """A row of origin_recovery_table: `old` can be computed from `new`, by the module whose text is `module` if that is not None."""
+    """A row of origin_recovery_table: `old` can be computed from `new`.
+
+    If `module` is not None, it is the text of the module that computes it.
+    """
 
     old: OriginLeaf
     new: OriginLeaf
@@ -178,7 +199,10 @@ class Recovery(Record):
 
 
 class DebugEntry(Record):
-    """A row of debug_attributes: an array of the original program and the fields of its records, as names and values."""
+    """A row of debug_attributes: an array of the original program and its records.
+
+    A record has its fields as names and values.
+    """
 
     array: OriginLeaf
     records: tuple[tuple[tuple[str, str], ...], ...]

@@ -321,7 +321,7 @@ def test_bytes_are_counted(cli, file_of):
     doubled = file_of("b.hlo", text.format("concatenate").replace("(p)", "(p, p)"))
     shown = cli("diff", gathered, doubled, "--stat").stdout
     assert " collectives          1 -> 0 (-1)\n" in shown
-    assert " data of collectives  256 B -> 0 B (-256 B)\n" in shown
+    assert " data in collectives  256 B -> 0 B (-256 B)\n" in shown
 
 
 def test_json(cli, pair):
@@ -344,7 +344,7 @@ def test_schema_names_all_categories():
 def test_markdown(cli, pair, file_of):
     text = cli("diff", *pair, "--output-format", "markdown").stdout
     assert "2 instructions changed (tanh -\\> logistic, divide: operands)" in text
-    assert "| `opcode` | 1 | another opcode |" in text
+    assert "| `opcode` | 1 | the opcode |" in text
     assert "<details><summary>e (ENTRY)</summary>\n\n```diff\n-   d = f32[8] divide(c, q)\n+   d = f32[8] divide(q, c)\n" in text
     assert "No differences." in cli("diff", pair[0], pair[0], "--output-format", "markdown").stdout
     # A comment on GitHub has at most 65,536 characters.
@@ -468,9 +468,9 @@ def test_semantic(cli, pair):
     assert result.exit_code == 1
     assert result.stdout.splitlines()[:6] == [
         "the results differ on random input 0",
-        "compared as modules: 2 instructions changed (tanh -> logistic, divide: operands)",
+        "structural diff: 2 instructions changed (tanh -> logistic, divide: operands)",
         "",
-        "the first values that differ are those of 't' (tanh, logistic) in 'f'",
+        "first difference: 't' (tanh, logistic) in 'f'",
         "  - t = f32[8] tanh(x)",
         "  + t = f32[8] logistic(x)",
     ]
@@ -487,14 +487,14 @@ def test_semantic_of_equal_results(cli, file_of):
     result = cli("diff", file_of("left.hlo", LEFT), right, "--semantic", "--n", "3")
     assert (result.exit_code, result.stdout) == (
         0,
-        "the results agree on 3 random inputs\ncompared as modules: 1 instruction changed (add: operands exchanged)\n",
+        "the results agree on 3 random inputs\nstructural diff: 1 instruction changed (add: operands exchanged)\n",
     )
     # A constant that is compared with a larger one may be another, too.
     bound = "ENTRY e { p = f32[] parameter(0) c = f32[] constant(%s) m = f32[] maximum(p, c) a = f32[] abs(p) ROOT r = f32[] maximum(m, a) }"
     result = cli("diff", file_of("low.hlo", bound % "-2"), file_of("lower.hlo", bound % "-3"), "--semantic")
     assert (result.exit_code, result.stdout.splitlines()[3]) == (
         0,
-        "the first values that differ, without an effect on the results, are those of 'c' (constant) in 'e'",
+        "first difference, without effect on the results: 'c' (constant) in 'e'",
     )
     # Sums of another order differ by rounding only.
     other = file_of(
@@ -558,7 +558,7 @@ def test_rounding_is_not_called_a_difference_of_values(cli, file_of):
     )
     arguments = ("diff", "--semantic", file_of("left.hlo", left), file_of("right.hlo", right))
     text = cli(*arguments).stdout
-    assert "rounding differs in 'q' (divide, multiply) in 'e', and later instructions make the difference larger\n" in text
-    assert "values that differ" not in text
+    assert "first difference, by rounding: 'q' (divide, multiply) in 'e'; later instructions amplify it\n" in text
+    assert "first difference:" not in text
     first = json.loads(cli(*arguments, "--output-format", "json").stdout)["semantic"]["first"]
     assert (first["left"], first["is_rounding"]) == (["e", "q"], True)

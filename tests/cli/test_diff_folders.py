@@ -287,7 +287,7 @@ def test_markdown_fits_into_a_comment(cli, folders):
     pair = folders(dict.fromkeys(names, SMALL), {})
     text = cli("diff", *pair, "--output-format", "markdown").stdout
     assert len(text) < 65_536
-    assert re.search(r"\.\.\. and \d+ more lines\.\n$", text)
+    assert re.search(r"\.\.\. and \d+ more\.\n$", text)
 
 
 def test_names_with_line_breaks(cli, folders):

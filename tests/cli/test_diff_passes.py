@@ -46,7 +46,7 @@ simplification
   0001 algsimp                  6  1 instruction changed (tanh: operands)
   0002 dce                 6 -> 3  3 deleted (broadcast, add, constant)
 spmd
-  0010 partitioner         3 -> 4  1 shape put together from shards (f32[8] -> f32[16]), 1 collective inserted (all-gather)
+  0010 partitioner         3 -> 4  1 shape unsharded (f32[8] -> f32[16]), 1 collective inserted (all-gather)
 after all pipelines
   cpu_after_optimizations       4  equal but for layouts
 """
@@ -125,11 +125,11 @@ def test_until_shows_the_difference(cli, dumps):
             "\n"
             "main (ENTRY)\n"
             "  - zero = f32[] constant(0)\n"
-            "      not used\n"
+            "      unused\n"
             "  - zeros = f32[8] broadcast(zero), dimensions={}\n"
-            "      not used\n"
+            "      unused\n"
             "  - sum = f32[8] add(p, zeros)\n"
-            "      not used\n"
+            "      unused\n"
         )
         or "  - sum = f32[8] add(p, zeros)\n" in shown
     )
@@ -208,7 +208,7 @@ def test_many_damaged_dumps_in_a_row(cli, dumps):
         (("dumps", "--until", "opcode=all-gathr"), "there is no opcode 'all-gathr'; did you mean 'all-gather'?"),
         (("dumps", "--until", "category=layouts"), "there is no category 'layouts'; did you mean 'layout'?"),
         (("dumps", "--until", "opcodes=add"), "did you mean 'opcode=add'?"),
-        (("dumps", "--until", "opcode="), "'opcode=' names nothing"),
+        (("dumps", "--until", "opcode="), "'opcode=' has no value"),
         (("dumps", "--until", "banana"), "no dump has an instruction or a computation 'banana'; write a category, an opcode or a name"),
         (("dumps", "--until", "all-gathr"), "no dump has an instruction or a computation 'all-gathr'; did you mean 'all-gather'?"),
         (("dumps", "--until", "computation=mainn"), "no dump has an instruction or a computation 'mainn'; did you mean 'main'?"),

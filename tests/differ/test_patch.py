@@ -85,31 +85,31 @@ def test_damaged_patches(case) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("--- a\n", "", "m.patch:1:1: this is not a patch: a patch begins with a line '--- FILE'"),
-        ("@@ end @@", "", "m.patch:14:1: the patch is cut off: its last line '@@ end @@' is missing"),
-        ("@@ computation e @@", "@@ computation @@", "m.patch:3:1: '@@ computation @@' begins no part of a patch"),
+        ("--- a\n", "", "m.patch:1:1: this is not a patch: a patch begins with the lines '--- FILE'"),
+        ("@@ end @@", "", "m.patch:14:1: the patch is truncated: its last line '@@ end @@' is missing"),
+        ("@@ computation e @@", "@@ computation @@", "m.patch:3:1: '@@ computation @@' does not begin a part of a patch"),
         ("   %p", "   p", "m.patch:4:2: expected an instruction, such as '%n = f32[] negate(%p)'"),
         ("   %p", "%p", "m.patch:4:1: expected '@@ ... @@' or a line that begins with a space, '-' or '+', but found '%p = "),
         ("logistic(%p)", "logistic(%q)", "m.patch:6:29: the instruction '%q' is neither in this patch nor in the module"),
         ("logistic(%p)", "logistics(%p)", "m.patch:6:19: unknown opcode 'logistics'"),
         ("logistic(%p)", "logistic(%p, %p)", "m.patch:6:"),
         ("+  %t = f32[8]{0} logistic(%p)\n", "", "with the patch, the module does not parse: "),
-        ("-  %t =", "-  %p =", "m.patch:5:2: expected each instruction of a computation once, but '%p' is there before"),
+        ("-  %t =", "-  %p =", "m.patch:5:2: expected each instruction of a computation only once, but '%p' occurs before"),
         ("-module ", "-module x", "expected 'module HASH' or 'COMPUTATION INSTRUCTION FINGERPRINT'"),
-        ("@@ references @@", "@@ references @@\n@@ references @@", "'@@ references @@' is there twice"),
-        ("@@ references @@", "@@ names @@\n-%e\n@@ references @@", "m.patch:8:2: expected old and new names in turn"),
+        ("@@ references @@", "@@ references @@\n@@ references @@", "'@@ references @@' occurs twice"),
+        ("@@ references @@", "@@ names @@\n-%e\n@@ references @@", "m.patch:8:2: expected alternating old and new names"),
         ("@@ references @@", "@@ names @@\n-%e\n+%e %x\n@@ references @@", "m.patch:9:1: expected the new name of '%e'"),
         ("@@ references @@", "@@ names @@\n+%e\n-%x\n@@ references @@", "m.patch:8:1: expected '-HloModule NAME'"),
         ("@@ computation", "@@ stack frames @@\n+1 x\n@@ computation", "m.patch:4:2: expected a stack frame"),
         ("@@ computation", "@@ header @@\n+replicas\n@@ computation", "m.patch:4:2: expected a changed attribute of the header"),
         ("@@ computation", "@@ header @@\n+replica_count=2\n+replica_count=3\n@@ computation", "expected 'replica_count' only once with '+'"),
         ("@@ computation", "@@ header @@\n+replica_count=many\n@@ computation", "m.patch: with the patch, the module does not parse"),
-        ("@@ computation", "@@ computation f @@\n+%f {\n@@ computation", "m.patch:4:2: expected a computation, of which there is only"),
+        ("@@ computation", "@@ computation f @@\n+%f {\n@@ computation", "m.patch:4:2: expected a whole computation, not only its first line"),
         ("@@ computation", "@@ computation f @@\n+%f {\n+}\n+}\n@@ computation", "m.patch:5:2: expected an instruction"),
         ("@@ computation", "@@ computation f @@\n+%f {\n+  %x = f32[] parameter(0)\n@@ computation", "m.patch:5:2: expected '}' at the end"),
         ("@@ computation", "@@ computation f @@\n+%f {\n-  %x = f32[] parameter(0)\n+}\n@@ computation", "m.patch:5:1: expected '+' in all lines"),
         ("+  %t", "+%f {\n+  %t", "m.patch:6:2: expected an instruction"),
-        ("+  %t", " \\x\n+  %t", "m.patch:6:1: ' \\' continues the line before"),
+        ("+  %t", " \\x\n+  %t", "m.patch:6:1: ' \\' continues the previous line"),
     ],
 )  # fmt: skip
 def test_messages(old: str, new: str, message: str) -> None:
@@ -122,9 +122,9 @@ def test_messages(old: str, new: str, message: str) -> None:
 
 def test_a_patch_that_is_applied_already() -> None:
     patch = patch_of(LEFT, RIGHT)
-    with pytest.raises(HlotoolError, match="the patch may be applied already"):
+    with pytest.raises(HlotoolError, match="the patch may already be applied"):
         hlotool.apply_patch(hlotool.parse(RIGHT), patch)
-    with pytest.raises(HlotoolError, match="the patch may be applied already"):
+    with pytest.raises(HlotoolError, match="the patch may already be applied"):
         hlotool.apply_patch(hlotool.parse(LEFT), patch, reverse=True)
     with pytest.raises(HlotoolError) as raised:
         hlotool.apply_patch(hlotool.parse(LEFT.replace("tanh", "cosine")), patch)

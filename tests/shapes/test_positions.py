@@ -131,7 +131,7 @@ def test_what_has_no_position() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(HlotoolError, match="out of range for rank 3: expected -3 to 2"):
         dimension_number(3, 3)
-    with pytest.raises(HlotoolError, match="rank 5 have no letters"):
+    with pytest.raises(HlotoolError, match="rank 5 have no letters: expected rank 1 to 4"):
         dimension_letters(5)
     with pytest.raises(HlotoolError, match="there are 5 values"):
         memory_order(SMALL, "abcde")

@@ -1,1 +1,1 @@
-"""What people read of a difference: a sentence, text, Markdown, and a page."""
+"""Renders a difference for readers: as a sentence, as text, as Markdown and as a web page."""

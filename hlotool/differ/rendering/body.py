@@ -1,4 +1,4 @@
-"""The differences of each computation as lines of text."""
+"""Renders the differences of each computation as lines of text."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _MOST_NAMES = 6
 _MOST_ALIKE = 2
 _MOST_ENTRIES = 40
 _MOST_ASIDES = 3
-# In reports that begin with numbers.
+# The limits for long reports, which begin with numbers.
 _MOST_GROUPS = 8
 _MOST_ONE_SIDED_GROUPS = 3
 
 
 def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
-    """The rows of each section, as many as a person reads unless all are asked for."""
+    """Yields the rows of each section; long ones are shortened unless the layout shows all."""
     return _Body(report, layout).blocks()
 
 
 def entry_rows(report: Report, entry: Entry, width: int) -> Iterator[Row]:
-    """The line of each side of a difference, or one line for both."""
+    """Yields a line for each side of a difference, or one line for both."""
     room = width and max(1, width - 4)
     old, new = report.pair_lines(entry)
     parts: tuple[list[Interval], list[Interval]] = ([], [])
@@ -72,7 +72,10 @@ class _Body:
             yield iter([Row(".", f"... and {more} in {count_of(len(left_out), 'computation')} (--show-all)")])
 
     def _told_in_numbers(self, sections: Sequence[Section]) -> list[Group]:
-        """Changes that leave alone what is computed, if others do not: they become a line for each kind."""
+        """Returns the changes to summarize in one line per kind.
+
+        These are changes that do not affect the computed values, if there are others that do.
+        """
         if self.layout.show_all or all(section.is_side_issue for section in self.report.sections):
             return []
         if self.is_short:
@@ -86,7 +89,7 @@ class _Body:
         ]
 
     def _ordered(self, sections: Sequence[Section]) -> Sequence[Section]:
-        """In long reports, the entry comes first, and computations with many differences before others."""
+        """Orders the sections of long reports: the entry first, then by number of differences."""
         if not self.is_short:
             return sections
         entries = self.report.delta.graph.entries
@@ -111,9 +114,9 @@ class _Body:
             yield Row(".", f"  ... and the same in {count_of(len(alike), 'other computation')}: {names}")
 
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """The groups to show; those that are too many become a line for each side, and for the rest."""
+        """Yields the rows of as many groups as fit, with summary lines for the others."""
         nodes = self.report.delta.graph.nodes
-        # What groups and takes apart values follows from the rest.
+        # Tuples and the like come last: they follow from the other changes.
         groups = sorted(
             (group for group in groups if not group.is_side_issue),
             key=lambda group: (STRUCTURAL in nodes[max(group.entries[0][:2])].op.traits, -len(group.entries)),
@@ -135,7 +138,7 @@ class _Body:
     def _group(self, group: Group) -> Iterator[Row]:
         entries, report = group.entries, self.report
         if _is_line(group) and not self.layout.show_all:
-            what = "moved, otherwise the same" if group.pattern == "moved" else "scheduled elsewhere"
+            what = "moved, otherwise unchanged" if group.pattern == "moved" else "rescheduled"
             names = listed([report.name(entry.right) for entry in entries], _MOST_NAMES)
             yield Row("~", f"  ~ {count_of(len(entries), 'instruction')} {what}: {names}")
             self.room -= 1
@@ -147,7 +150,7 @@ class _Body:
         yield from self._rest(group, number)
 
     def _number_of(self, group: Group) -> int:
-        """How many entries of a group to show."""
+        """Returns the number of entries of a group to show."""
         entries = group.entries
         most = 1 if group.is_side_issue or group.is_one_sided or self.is_short else _MOST_ALIKE
         return len(entries) if self.layout.show_all or len(entries) <= most + 1 else most
@@ -162,7 +165,7 @@ class _Body:
     # ---- context -----------------------------------------------------------------------------------------------------
 
     def _in_context(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """Entries in the order of the text, each with the instructions before and after it, none of which is shown twice."""
+        """Yields entries in textual order, each with the instructions around it, but none twice."""
         lines = [group for group in groups if _is_line(group) and not self.layout.show_all]
         others = [group for group in groups if not _is_line(group) or self.layout.show_all]
         entries = sorted((entry for group in others for entry in group.entries[: self._number_of(group)]), key=lambda entry: entry.position)
@@ -188,7 +191,10 @@ class _Body:
             yield from self._group(group)
 
     def _neighbors(self, entry: Entry, number: int, told: Collection[int]) -> list[tuple[int, int]]:
-        """The pairs before an entry, for a negative number, or after it, up to one that is told; of the module that has the entry."""
+        """Returns the pairs before an entry, for a negative number, or after it.
+
+        They are adjacent in a module that has the entry, and end before one that is already shown.
+        """
         delta = self.report.delta
         graph, partner = delta.graph, delta.pairs.partner
         node = max(entry.left, entry.right)
@@ -217,10 +223,10 @@ class _Body:
         notes = report.entry_notes(entry, is_brief=not self.layout.show_all)
         yield from (Row(" ", f"      {note}") for note in _filled(notes, width))
 
-    # ---- what is told in numbers -------------------------------------------------------------------------------------
+    # ---- summaries ---------------------------------------------------------------------------------------------------
 
     def _side_issues(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """How many instructions have changed in nothing that is computed, a line for each kind."""
+        """Counts the changes that do not affect the computed values, with a line for each kind."""
         graph = self.report.delta.graph
         instructions: Counter[str] = Counter()
         homes: dict[str, set[int]] = {}
@@ -230,13 +236,13 @@ class _Body:
                 homes.setdefault(kind, set()).add(graph.home[entry.left])
         if not instructions:
             return
-        yield Row("@", "also")
+        yield Row("@", "other changes")
         for kind, number in sorted(instructions.items(), key=lambda item: (-item[1], item[0])):
             where = count_of(len(homes[kind]), "computation")
             yield Row("~", f"  ~ {kind} of {count_of(number, 'instruction')} in {where} (--only {kind})")
 
     def _one_sided(self, sections: Sequence[Section], mark: str, where: str) -> Iterator[Row]:
-        """Computations without a counterpart, a line for each."""
+        """Yields a line for each computation without a counterpart."""
         if not sections:
             return
         report, graph = self.report, self.report.delta.graph
@@ -257,7 +263,7 @@ class _Body:
 
 
 def _is_line(group: Group) -> bool:
-    """Whether a group is told in a line: instructions that have moved, and nothing else."""
+    """Returns whether a group is shown in one line: its instructions have only moved."""
     return group.pattern in ("moved", "schedule")
 
 
@@ -271,7 +277,7 @@ def _marked(mark: str, text: str, parts: Sequence[Interval], *, is_strong: bool)
 
 
 def _filled(notes: Sequence[str], width: int) -> Iterator[str]:
-    """Notes, several in a line where they fit."""
+    """Yields lines of notes, with several notes in a line if they fit."""
     line = ""
     for note in notes:
         if line and (not width or len(line) + len(note) + 8 <= width) and len(line) + len(note) < 120:

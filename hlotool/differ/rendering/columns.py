@@ -1,4 +1,4 @@
-"""Both sides of a difference in one line, next to each other."""
+"""Renders both sides of a difference next to each other, in two columns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ __all__ = ["Columns"]
 
 _MARGIN = 2
 _GUTTER = 3
-# Narrower columns show nothing.
+# Narrower columns would show too little.
 _NARROWEST = 24
 
 
 class Columns:
     """Two columns that fill a width; for width 0, the left one is as wide as its line.
 
-    Between them is `|` for a pair that differs, `~` for one that is the same but for names, `<` and `>` for one side only, as in GNU diff.
+    Between them is `|` for a pair that differs, `~` for a pair that differs only in names, and `<`
+    or `>` for one side only, as in GNU diff.
     """
 
     def __init__(self, report: Report, width: int) -> None:
@@ -27,7 +28,7 @@ class Columns:
         self._room = max(_NARROWEST, (width - _MARGIN - _GUTTER) // 2) if width else 0
 
     def of(self, entry: Entry) -> Row:
-        """The row of a difference."""
+        """Returns the row of a difference."""
         report = self._report
         old, new = (report.lines.of(node, entry.kinds) if node >= 0 else "" for node in (entry.left, entry.right))
         parts: tuple[list[Interval], list[Interval]] = ([], [])
@@ -38,7 +39,7 @@ class Columns:
         return self._row(gutter, left, right, is_strong=is_similar(old, new, parts))
 
     def context(self, left: int, right: int) -> Row:
-        """The row of a pair that has not changed, or of an instruction of one module; -1 stands for no instruction."""
+        """Returns the row of an unchanged pair or a single instruction; -1 for no instruction."""
         lines = [cut(self._report.lines.of(node), self._room) if node >= 0 else "" for node in (left, right)]
         return Row(" ", self._text(" ", *lines))
 
@@ -55,7 +56,7 @@ class Columns:
 
 
 def _spans(text: str, parts: Sequence[Interval], start: int, mark: str) -> list[Span]:
-    """A line as spans from `start` on, with those parts strong."""
+    """Returns a line as spans from `start` on, in which the given parts are strong."""
     spans, last = [], 0
     for a, b in parts:
         spans += [Span(start + last, start + a, mark), Span(start + a, start + b, mark, is_strong=True)]

@@ -1,4 +1,4 @@
-"""What differs between two lines, and lines cut so that it can be seen."""
+"""Finds the differences between two lines, and shortens lines so that they stay visible."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CONTEXT = 6
 _TOKEN = re.compile(r"[\w.-]+|\s+|.", re.DOTALL)
 _TUPLE_SHAPE = re.compile(r" = \((.*?)\) (?=[a-z][a-z0-9-]*\()")
 _LEAST_SHAPE, _SHORT_SHAPE = 6, 24
-# The time of an alignment grows with the product of both lengths.
+# Longer lines are not aligned: the time is proportional to the product of both lengths.
 _MOST_PRODUCT = 40_000
 
 
 def cut(text: str, room: int) -> str:
-    """A text in at most `room` characters; 0 is as many as it takes.
+    """Shortens a text to at most `room` characters; 0 means no limit.
 
     >>> cut("a long line of text", 10)
     'a long ...'
@@ -33,7 +33,7 @@ def cut(text: str, room: int) -> str:
 
 
 def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) -> tuple[list[Interval], list[Interval]]:
-    """The parts of two lines that differ. Names that only were `renamed` do not.
+    """Returns the parts of two lines that differ; `renamed` names do not count.
 
     >>> changed_parts("a = f32[8] tanh(p.1)", "b = f32[16] tanh(p.2)", {"a": "b", "p.1": "p.2"})
     ([(8, 9)], [(8, 10)])
@@ -53,7 +53,7 @@ def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) 
 
 
 def is_similar(old: str, new: str, parts: tuple[Sequence[Interval], Sequence[Interval]]) -> bool:
-    """Whether so much of two lines is the same that it helps to see what differs."""
+    """Returns whether at most half of each line differs, so that highlighting the parts helps."""
     return all(2 * sum(end - start for start, end in intervals) <= len(text) for text, intervals in zip((old, new), parts, strict=True))
 
 
@@ -66,7 +66,7 @@ def _is_opcode(text: str, end: int) -> bool:
 
 
 def _replaced(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """`a, b, c, d` where first[a:b] is replaced by second[c:d]."""
+    """Yields `a, b, c, d` for each replacement of first[a:b] by second[c:d]."""
     start, tail = _equal_ends(first, second)
     a, b = first[start : len(first) - tail], second[start : len(second) - tail]
     if len(a) * len(b) > _MOST_PRODUCT:
@@ -78,14 +78,14 @@ def _replaced(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int
 
 
 def _equal_ends(first: Sequence[str], second: Sequence[str]) -> tuple[int, int]:
-    """How much is equal at the beginning, and then at the end."""
+    """Returns the lengths of the common prefix and of the common suffix of the rest."""
     most = min(len(first), len(second))
     start = next((k for k in range(most) if first[k] != second[k]), most)
     return start, next((k for k in range(most - start) if first[-1 - k] != second[-1 - k]), most - start)
 
 
 def _add_words(old: str, new: str, first: Interval, second: Interval, parts: tuple[list[Interval], list[Interval]]) -> None:
-    """Adds what differs between two words: numbers as a whole, of other words what is between the equal ends."""
+    """Adds the difference between two words: the part between equal ends, but whole numbers."""
     a, b = old[slice(*first)], new[slice(*second)]
     same, tail = _equal_ends(a, b)
     if a[same : same + 1].isdigit() or b[same : same + 1].isdigit():
@@ -98,7 +98,7 @@ def _add_words(old: str, new: str, first: Interval, second: Interval, parts: tup
 
 
 def _add(intervals: list[Interval], start: int, end: int) -> None:
-    """Adds a part; parts with one character between them become one."""
+    """Adds a part; parts with at most one character between them are merged."""
     if intervals and start - intervals[-1][1] <= 1:
         intervals[-1] = intervals[-1][0], end
     else:
@@ -109,7 +109,10 @@ def _add(intervals: list[Interval], start: int, end: int) -> None:
 
 
 def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[Interval]]:
-    """A line in at most `room` characters, in which the beginning and the first of `parts` are kept; and where the parts are then.
+    """Shortens a line to at most `room` characters.
+
+    Keeps the beginning and the first of `parts`. Returns the line and the new positions of the
+    parts.
 
     >>> fitted("r = f32[] f(a, b, c, d, e, x, g, h)", [(27, 28)], 24)
     ('r = f32[..., e, x, g, h)', [(16, 17)])
@@ -126,12 +129,15 @@ def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[I
 
 
 def _is_hidden(shape: Interval, parts: Sequence[Interval], room: int) -> bool:
-    """Whether the shape of a tuple is so long, and so much the same on both sides, that the rest of the line says more."""
+    """Returns whether to shorten a tuple shape: it is long and contains no difference."""
     return shape[1] - shape[0] > max(_SHORT_SHAPE, room // 3) and not any(start < shape[1] and shape[0] < end for start, end in parts)
 
 
 def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
-    """The beginning of a text, and what is around the first part that is farther away; with `...` for the rest, they need `room` characters."""
+    """Returns the intervals of a text to keep: its beginning, and around the first distant part.
+
+    With `...` for the rest, they fill `room` characters.
+    """
     far = next((start for start, end in parts if end > room - len(_CUT)), None)
     if far is None:
         return [(0, room - len(_CUT))]
@@ -147,7 +153,7 @@ def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
 
 
 def _joined(text: str, kept: Sequence[Interval], parts: Sequence[Interval]) -> tuple[str, list[Interval]]:
-    """The intervals of a text with `...` for the others, and the parts where they are in it."""
+    """Joins intervals of a text with `...`, and returns it with the new positions of the parts."""
     pieces: list[str] = []
     moved: list[Interval] = []
     length = last = 0

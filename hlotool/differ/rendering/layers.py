@@ -1,4 +1,4 @@
-"""Finds layers that were added or removed: parts of a computation that occur in it several times."""
+"""Finds layers that were added or removed: parts that occur several times in a computation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from hlotool.differ.delta import Delta
 
 __all__ = ["Layers", "layers"]
 
-# A shorter part that occurs several times is an expression rather than a layer.
+# A shorter repeated part is an expression rather than a layer.
 _SHORTEST = 4
 
 
 class Layers(NamedTuple):
-    """Layers that only one of the modules has: how many, their instructions, and how many layers come before them."""
+    """Layers that only one module has: their number and size, and the number of layers before them.
+
+    The size is the number of instructions of all these layers together.
+    """
 
     is_added: bool
     number: int
@@ -24,9 +27,11 @@ class Layers(NamedTuple):
 
 
 def layers(delta: Delta) -> Layers | None:
-    """Returns the layers by which one of the modules is longer, if all instructions that only one module has belong to them.
+    """Returns the layers by which one of the modules is longer.
 
-    What follows from a layer elsewhere, such as its gradients, belongs to it, too: there is nothing in it that other layers do not have.
+    Returns None unless all instructions that only one module has belong to them. Instructions
+    elsewhere that follow from a layer, such as its gradients, belong to it as well; other layers
+    must have equal ones.
 
     >>> import hlotool
     >>> opcodes = ["add", "subtract", "multiply", "divide", "maximum", "minimum"]
@@ -64,7 +69,7 @@ def layers(delta: Delta) -> Layers | None:
 
 
 def _runs(places: Sequence[int]) -> list[range]:
-    """Places that follow one another, put together."""
+    """Merges consecutive positions into ranges."""
     runs: list[range] = []
     for place in places:
         if runs and runs[-1].stop == place:
@@ -75,12 +80,12 @@ def _runs(places: Sequence[int]) -> list[range]:
 
 
 def _period(part: Sequence[int]) -> int:
-    """The length of the shortest sequence of which a part is a repetition."""
+    """Returns the length of the shortest sequence that, repeated, gives a part."""
     return next(n for n in range(1, len(part) + 1) if len(part) % n == 0 and part[n:] == part[:-n])
 
 
 def _occurrences(sequence: Sequence[int], part: Sequence[int]) -> list[int]:
-    """Where a part is in a sequence, without overlaps."""
+    """Returns the positions at which a part occurs in a sequence, without overlaps."""
     starts = []
     at = 0
     while at <= len(sequence) - len(part):

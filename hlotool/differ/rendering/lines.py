@@ -1,4 +1,4 @@
-"""The instructions of both modules, each as one short line."""
+"""Prints the instructions of both modules, each as one short line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ __all__ = ["Lines"]
 
 
 class Lines:
-    """Prints instructions of a graph without metadata, configurations and layouts, except for those that have changed."""
+    """Prints instructions of a graph, without metadata and backend configurations.
+
+    Layouts and frontend attributes are printed only if they have changed.
+    """
 
     def __init__(self, delta: Delta) -> None:
         self._graph = delta.graph
@@ -21,7 +24,7 @@ class Lines:
         self._writers: dict[tuple[bool, bool, bool], InstructionWriter] = {}
 
     def of(self, node: int, kinds: Collection[str] = ()) -> str:
-        """The line of an instruction that has changes of these kinds."""
+        """Returns the line of an instruction that has changes of these kinds."""
         graph = self._graph
         x = graph.nodes[node]
         is_right = node >= graph.split

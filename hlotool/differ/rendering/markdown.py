@@ -1,4 +1,4 @@
-"""A difference as Markdown, for pull requests."""
+"""Renders a difference as Markdown, for pull requests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ __all__ = ["details", "listing", "markdown"]
 _LONGEST = 60_000
 _MOST_OPCODES = 10
 _WIDTH = 160
-# One that is not escaped.
+# A pipe that is not escaped.
 _PIPE = re.compile(r"(?<!\\)\|")
 
 
 def markdown(report: Report, left: str, right: str) -> str:
-    """The sentence, tables of numbers, and the differences of each computation, to be opened; of long ones, as many as a comment holds."""
+    """Returns the summary, tables of numbers, and the differences of each computation, collapsed.
+
+    A long text is limited to the length of a comment.
+    """
     delta = report.delta
     sentence = summary(report)
     pieces = [f"### {_code(left)} → {_code(right)}\n\n{_plain(sentence or 'No differences.')}\n"]
@@ -39,12 +42,14 @@ def markdown(report: Report, left: str, right: str) -> str:
 
 
 def details(report: Report, room: int = _LONGEST // 4) -> str:
-    """The differences of each computation, to be opened, without the sentence and the tables."""
+    """Returns the collapsed differences of each computation, without the summary and the tables."""
     return "\n".join(_details(report, room))
 
 
 def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: Sequence[tuple[str, str]]) -> str:
-    """Differences of many modules: a sentence, a table that begins with the names of its columns, and a part for each module, to be opened.
+    """Renders the differences of many modules: a sentence, a table, and a collapsed block for each.
+
+    The first row of the table has the names of its columns.
 
     >>> print(listing("a → b", "1 of 1 module differs", [("module", "what has changed"), ("m.hlo", "1 inserted (abs)")], []), end="")
     ### a → b
@@ -66,7 +71,7 @@ def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: S
     if len(rows) > 1:
         pieces.append(_table(rows[0], rows[1:]))
     if len(rows) < len(table):
-        pieces.append(f"... and {len(table) - len(rows)} more lines.\n")
+        pieces.append(f"... and {len(table) - len(rows)} more.\n")
     for k, (name, body) in enumerate(blocks):
         piece = f"<details><summary>{_html(name)}</summary>\n\n{body}\n</details>\n"
         room -= len(piece) + 1
@@ -97,7 +102,7 @@ def _detail(rows: Sequence[Row]) -> str:
 
 
 def _without_mark(row: Row) -> str:
-    """The text of a row; the marks of added and removed lines are in the first column of a diff."""
+    """Returns the text of a row without its mark, which a diff has in its first column."""
     return row.text.replace(row.mark, " ", 1)[1:] if row.mark in "+-" else row.text
 
 
@@ -111,7 +116,7 @@ def _code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """The text with the characters escaped that Markdown would take for its own."""
+    """Escapes the characters that have a meaning in Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_<>[]#|~" else c for c in visible(text))
 
 

@@ -1,4 +1,4 @@
-"""What has changed in a pair of instructions, in words, and which changes are alike."""
+"""Describes the changes of a pair of instructions in words, and groups equal changes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from hlotool.text.print.stack_frames import innermost_location
 __all__ = ["ASIDES", "INVISIBLE", "SIDE_ISSUES", "Notes", "listed"]
 
 SIDE_ISSUES = frozenset({"metadata", "backend_config", "frontend_attributes", "layout", "schedule", "moved", "names", "sharding"})
-"""Kinds of changes that leave alone what is computed from what."""
+"""The kinds of changes that do not affect what is computed from what."""
 
 INVISIBLE = frozenset({"metadata", "backend_config", "schedule", "moved", "control"})
-"""Kinds of changes that the short lines of instructions do not show."""
+"""The kinds of changes that the short lines of instructions do not show."""
 
 ASIDES = frozenset({"metadata", "backend_config", "frontend_attributes", "moved", "schedule"})
-"""Kinds of changes that say little about a pair that also computes something else."""
+"""The kinds of changes that matter little in a pair whose computation has changed as well."""
 
 _MOST_PARTS = 4
 
@@ -45,10 +45,10 @@ class Notes:
         self._graph = delta.graph
         self._partner = delta.pairs.partner
 
-    # ---- what happened ---------------------------------------------------------------------------------------------------
+    # ---- descriptions ------------------------------------------------------------------------------------------------
 
     def of(self, left: int, changes: Iterable[Change]) -> Iterator[str]:
-        """A line for each change of the instruction of the left module `left`."""
+        """Yields a line for each change of the instruction `left` of the left module."""
         for change in changes:
             kind = change["kind"]
             describe = _DESCRIBED.get(kind)
@@ -76,7 +76,7 @@ class Notes:
             old, new = self._old_name(first[slot], left), self._name(second[slot], right)
             yield f"operand {slot}: {old} -> {'another ' if old.partition(' ')[0] == new else ''}{new}"
         if len(slots) > _MOST_PARTS:
-            yield f"and {len(slots) - _MOST_PARTS} more operands"
+            yield f"and {len(slots) - _MOST_PARTS} more"
 
     def _gained_and_lost(self, first: Sequence[int], second: Sequence[int]) -> str:
         nodes = self._graph.nodes
@@ -87,7 +87,7 @@ class Notes:
         return f" ({', '.join(parts)})" if parts else ""
 
     def _old_name(self, node: int, user: int) -> str:
-        """The name of an operand of the left module, and that of its counterpart if it is another."""
+        """Returns the name of an operand of the left module, and its new name if it differs."""
         name, other = self._name(node, user), self._partner[node]
         if other < 0:
             return f"{name} (deleted)"
@@ -95,7 +95,7 @@ class Notes:
         return name if name == new_name else f"{name} (now {new_name})"
 
     def _name(self, node: int, user: int) -> str:
-        """The name of an operand, with its computation if that is not the user's."""
+        """Returns the name of an operand, with its computation if that differs from the user's."""
         graph = self._graph
         name = graph.nodes[node].name
         return name if graph.home[node] == graph.home[user] else f"{graph.computations[graph.home[node]].name}/{name}"
@@ -123,11 +123,11 @@ class Notes:
         if places[0] != places[1]:
             yield f"source: {arrow(*places)}"
         elif not differences:
-            yield f"source: {places[0]}, called from elsewhere"
+            yield f"source: {places[0]}, with different callers"
 
     @staticmethod
     def _place(module: Module, metadata: str | None) -> str | None:
-        """The innermost stack frame of a metadata text as `file:line`; None if it has none."""
+        """Returns the innermost stack frame of a metadata text as `file:line`; None without one."""
         number = decode_metadata(metadata).stack_frame_id if metadata is not None else 0
         frame = innermost_location(module.stack_tables, number) if number else None
         return None if frame is None else f"{frame[0]}:{frame[1].line}"
@@ -157,27 +157,30 @@ class Notes:
         yield f"schedule: position {arrow(*positions)}"
 
     def use(self, node: int) -> str:
-        """What uses an instruction."""
+        """Returns a description of the users of an instruction."""
         graph = self._graph
         users = list(dict.fromkeys(graph.nodes[user].name for _, user in graph.users[node]))
         if users:
             return f"used by {listed(users)}"
-        return "the root" if graph.roots[graph.home[node]] == node else "not used"
+        return "the root" if graph.roots[graph.home[node]] == node else "unused"
 
     def of_header(self, change: Change) -> Iterator[str]:
-        """Lines for a change of the modules themselves."""
+        """Yields lines for a change of the modules themselves."""
         name, modules = change["key"], (self._delta.left, self._delta.right)
         if change["kind"] == "layout":
-            yield f"{name}: other layouts"
+            yield f"{name}: different layouts"
         elif name == "frontend_attributes":
             yield from (f"{name}: {text}" for text in shown(mapping_differences(*(m.attributes.get(name) or {} for m in modules)), _MOST_PARTS))
         else:
             yield f"{name}: {arrow(*(_header_text(module, name) for module in modules))}"
 
-    # ---- what is alike ---------------------------------------------------------------------------------------------------
+    # ---- groups ------------------------------------------------------------------------------------------------------
 
     def pattern(self, left: int, changes: Sequence[Change]) -> Hashable:
-        """Equal for pairs with the same changes, apart from names; also of the same opcode, if they compute something else."""
+        """Returns a key that is equal for pairs with the same changes, apart from names.
+
+        If the changes affect what is computed, the opcode is a part of the key.
+        """
         essence = [(change["kind"], *self._essence(left, change)) for change in changes]
         is_side_issue = SIDE_ISSUES.issuperset(change["kind"] for change in changes)
         return (None if is_side_issue else self._graph.nodes[left].op.name, *essence)
@@ -202,7 +205,7 @@ class Notes:
         return tuple((slot, graph.nodes[first[slot]].op.name, graph.nodes[second[slot]].op.name) for slot in slots)
 
     def headline(self, left: int, changes: Sequence[Change]) -> str:
-        """What happened to an instruction in a few words, for a sentence about many of its kind."""
+        """Returns the changes of an instruction in a few words, for a sentence about many."""
         opcode = self._graph.nodes[left].op.name
         parts = [self._headline(left, change) for change in changes if change["kind"] not in SIDE_ISSUES]
         parts = list(dict.fromkeys(parts or [change["kind"].replace("_", " ") for change in changes]))
@@ -239,13 +242,13 @@ _DESCRIBED: dict[str, Callable[[Notes, int, Change], Iterator[str]]] = {
     "schedule": Notes._schedule,
     "shape": Notes._leaves,
 }
-"""How to describe each kind of change; the others have an old and a new text."""
+"""The functions that describe each kind of change; other kinds have an old and a new text."""
 
 _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control": "control predecessors"}
 
 
 def listed(names: Sequence[str], most: int = _MOST_PARTS) -> str:
-    """The first names, and how many more there are.
+    """Returns the first names, and the number of further ones.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b, ... (1 more)'

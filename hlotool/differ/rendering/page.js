@@ -1,12 +1,12 @@
 "use strict";
-// The data: `lines` and `partner` by number of the instruction, those of the left module first; `sections` with groups of differences, each
-// [left, right, kinds, notes, old line or 0, new line or 0, what differs in the old one, what differs in the new one].
+// The data: `lines` and `partner` by instruction number, the left module first; `sections` with groups of
+// differences, each [left, right, kinds, notes, old line or 0, new line or 0, old changed parts, new changed parts].
 const data = JSON.parse(document.getElementById("data").textContent);
 const ALIKE = 2, STEP = 50, OPEN_ENTRIES = 200;
 const LEFT = 0, RIGHT = 1, KINDS = 2, NOTES = 3, OLD = 4, NEW = 5, OLD_PARTS = 6, NEW_PARTS = 7;
 const byId = id => document.getElementById(id);
 const search = byId("search"), main = byId("main"), contents = byId("contents"), count = byId("count");
-// What leaves alone what is computed is shown at first only if there is nothing else.
+// Changes that do not affect the computed values are shown initially only if there are no others.
 const isAside = kind => data.asides.includes(kind);
 const chosen = new Set(data.kinds.every(isAside) ? data.kinds : data.kinds.filter(kind => !isAside(kind)));
 const texts = new Map();
@@ -25,7 +25,7 @@ function link(target, text) {
   return node;
 }
 
-// ---- what is shown -------------------------------------------------------------------------------------------------
+// ---- filters and texts -------------------------------------------------------------------------------------------------
 
 const lineOf = (entry, side) => entry[side ? NEW : OLD] || (entry[side] < 0 ? "" : data.lines[entry[side]]);
 
@@ -59,7 +59,7 @@ function lineElement(entry, side, isOneLine) {
     last = end;
   }
   pieces.push(text.slice(last));
-  // The name leads to the instruction in its module.
+  // The name links to the instruction in its module.
   const name = pieces[0].match(/^(ROOT )?[^ ]+(?= = )/);
   if (name && data.listing) {
     pieces[0] = pieces[0].slice(name[0].length);
@@ -101,7 +101,7 @@ function sectionElement(section, number) {
   const node = element("details", "computation");
   node.id = "s" + number;
   node.append(element("summary", "", section.title, element("i", "", section.remark), counts(groups)));
-  // What is in a closed section is made when it is opened.
+  // The content of a closed section is created when it is opened.
   const fill = () => {
     if (node.children.length > 1) return;
     for (const group of groups) addGroup(node, group);
@@ -184,13 +184,13 @@ function computationElement([name, start, end]) {
 }
 
 function listingElement() {
-  const node = element("details", "computation", element("summary", "", "Both modules", element("i", "", "every line leads to its counterpart")));
+  const node = element("details", "computation", element("summary", "", "Both modules", element("i", "", "each line links to its counterpart")));
   const sides = [0, 1].map(side => element("div", "", ...data.computations[side].map(computationElement)));
   const box = element("input");
   box.type = "checkbox";
   box.onchange = () => both.classList.toggle("only-changes", box.checked);
   const both = element("div", "both", ...sides);
-  node.append(element("div", "tools", element("label", "", box, " only what differs")), both);
+  node.append(element("div", "tools", element("label", "", box, " only differences")), both);
   node.addEventListener("toggle", () => {
     if (!node.open || both.querySelector("details[open]")) return;
     sides.forEach((side, k) => { side.children[data.entries[k]].open = true; });

@@ -1,4 +1,4 @@
-"""A difference as one page of HTML, which loads nothing from elsewhere. The template is `page.html`, its script `page.js`."""
+"""Renders a difference as a self-contained HTML page: `page.html` with the script `page.js`."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from hlotool.errors import visible
 
 __all__ = ["page"]
 
-# Of longer lines, the beginning and what differs.
+# Longer lines are shortened to the beginning and the differences.
 _LONGEST_LINE = 1_000
 _MOST_REGIONS = 8
-# With more instructions, a page is too large for a browser if it has both modules.
+# With more instructions, the page does not contain both modules: it would be too large for
+# browsers.
 _LARGEST_LISTING = 60_000
 
 
 def page(report: Report, left: str, right: str) -> str:
-    """The page: the sentence, numbers, the differences of each computation, and both modules side by side.
+    """Returns the page: a summary, numbers, the differences of each computation, and both modules.
 
-    Everything below the numbers is data, from which a script makes what is looked at, since browsers are slow with many elements.
+    Everything below the numbers is data, from which a script creates only the visible elements,
+    since browsers are slow with many of them.
     """
     folder = files("hlotool.differ.rendering")
     template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
@@ -50,7 +52,7 @@ def _shown(text: str) -> str:
 
 
 def _json(document: dict[str, Any]) -> str:
-    """JSON that cannot end the element that it is in."""
+    """Returns JSON that cannot close the HTML element around it."""
     return json.dumps(document, separators=(",", ":")).replace("<", "\\u003c")
 
 
@@ -70,7 +72,7 @@ def _amount(row: Amount) -> str:
 
 
 class _Data:
-    """What the script reads; `page.js` describes it."""
+    """The data for the script; `page.js` describes it."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -102,12 +104,12 @@ class _Data:
         }
 
     def _told(self) -> set[int]:
-        """The instructions that differ."""
+        """Returns the instructions that differ."""
         entries = (entry for section in self.report.sections for group in section.groups for entry in group.entries)
         return {node for entry in entries for node in entry[:2] if node >= 0}
 
     def _states(self) -> list[str]:
-        """How each instruction looks in its module."""
+        """Returns the style of each instruction in its module."""
         delta = self.report.delta
         states = ["equal"] * len(delta.graph.nodes)
         for nodes, state in ((delta.deleted, "old"), (delta.inserted, "new")):
@@ -118,7 +120,7 @@ class _Data:
         return states
 
     def _sections(self, lines: dict[int, str]) -> list[dict[str, Any]]:
-        """The sections in the order of the text, those with the same differences as another after it."""
+        """Returns the sections in order, each followed by those with the same differences."""
         report = self.report
         entries = tuple(report.delta.graph.entries)
         sections: list[Section] = list(report.sections)

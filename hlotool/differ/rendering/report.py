@@ -1,4 +1,4 @@
-"""What there is to show of a difference: computation by computation, with equal changes rolled up."""
+"""The report of a difference: its changes by computation, with equal changes grouped."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hlotool.differ.rendering.notes import ASIDES, INVISIBLE, SIDE_ISSUES, Notes
 __all__ = ["Entry", "Group", "Report", "Section", "report_of", "rolled_up"]
 
 
-# With more differences than fit on a screen, a reader wants to know what happened before reading what happened where.
+# If the differences do not fit on a screen, a reader needs an overview before the details.
 _SHORT = 20
 
 
 class Entry(NamedTuple):
-    """A difference: a pair of instructions that has changed, or an instruction that only one module has. -1 stands for no instruction.
+    """A difference: a pair of instructions that has changed, or an instruction of one module only.
 
-    `position` is where it is among the instructions of the left computation.
+    -1 stands for no instruction. `position` is its position in the left computation.
     """
 
     left: int
@@ -45,17 +45,17 @@ class Group(NamedTuple):
 
     @property
     def is_one_sided(self) -> bool:
-        """Whether only one module has the instructions."""
+        """True if only one module has the instructions."""
         return not self.entries[0].changes
 
     @property
     def is_side_issue(self) -> bool:
-        """Whether none of the changes has to do with what is computed."""
+        """True if no change affects what is computed."""
         return SIDE_ISSUES.issuperset(self.entries[0].kinds)
 
     @property
     def mark(self) -> str:
-        """`-` and `+` for instructions that only one module has, else `~`."""
+        """`-` or `+` for instructions that only one module has, otherwise `~`."""
         return "+" if self.entries[0].left < 0 else "-" if self.entries[0].right < 0 else "~"
 
 
@@ -73,7 +73,7 @@ class Section(NamedTuple):
 
     @property
     def is_side_issue(self) -> bool:
-        """Whether no difference of the computation has to do with what is computed, and where."""
+        """True if no difference affects what is computed, or in which computation."""
         return not self.has_new_root and all(group.is_side_issue and "moved" not in group.entries[0].kinds for group in self.groups)
 
     @property
@@ -82,9 +82,10 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All that is shown of a difference. `regions` are rows of `Delta.to_dict`.
+    """Everything that is shown of a difference. `regions` are rows of `Delta.to_dict`.
 
-    `is_long` if there are so many differences, also with equal ones rolled up, that they are first told in numbers.
+    `is_long` is true if there are so many differences, even with equal ones grouped, that the
+    report begins with numbers.
     """
 
     delta: Delta
@@ -96,7 +97,7 @@ class Report(NamedTuple):
     is_long: bool
 
     def title(self, left: int, right: int) -> str:
-        """The names of a pair of computations, as one name if they are equal."""
+        """Returns the names of a pair of computations, as one name if they are equal."""
         graph = self.delta.graph
         names = [graph.computations[number].name for number in (left, right) if number >= 0]
         title = " -> ".join(dict.fromkeys(names))
@@ -104,18 +105,18 @@ class Report(NamedTuple):
         return f"{title} (ENTRY)" if is_entry else title
 
     def is_one_line(self, entry: Entry) -> bool:
-        """Whether the lines of a pair are the same but for names."""
+        """Returns whether the lines of a pair differ only in names."""
         return entry.left >= 0 and entry.right >= 0 and INVISIBLE.issuperset(entry.kinds)
 
     def name(self, node: int) -> str:
         return self.delta.graph.nodes[node].name
 
     def names(self, entry: Entry) -> str:
-        """The names of a pair, as one name if they are equal, or that of the only instruction."""
+        """Returns the names of a pair, as one name if they are equal, or a single name."""
         return " -> ".join(dict.fromkeys(self.name(node) for node in (entry.left, entry.right) if node >= 0))
 
     def renamed(self, entry: Entry) -> dict[str, str]:
-        """The names in the line of a pair that are other names of the same things."""
+        """Maps old names in the line of a pair to new names of the same things."""
         delta = self.delta
         graph, partner = delta.graph, delta.pairs.partner
         nodes = entry.left, *graph.operands[entry.left]
@@ -125,9 +126,9 @@ class Report(NamedTuple):
         return names
 
     def pair_lines(self, entry: Entry) -> tuple[str, str]:
-        """The lines of an entry on both sides, empty for none.
+        """Returns the lines of an entry on both sides, empty if there is no instruction.
 
-        If the lines are the same but for names, the old one is empty, and the new one has both names.
+        If the lines differ only in names, the old one is empty, and the new one has both names.
         """
         kinds = entry.kinds
         old, new = (self.lines.of(node, kinds) if node >= 0 else "" for node in (entry.left, entry.right))
@@ -137,7 +138,10 @@ class Report(NamedTuple):
         return "", new if first == second else new.replace(second, f"{first} -> {second}", 1)
 
     def entry_notes(self, entry: Entry, *, is_brief: bool = False) -> list[str]:
-        """What happened to the instructions of an entry, a line for each change; brief ones have a word for each side issue of other changes."""
+        """Returns the notes on an entry: a line for each change, or a line on its users.
+
+        If `is_brief`, changes that matter little next to others are only mentioned.
+        """
         if entry.left < 0 or entry.right < 0:
             return [self.notes.use(max(entry.left, entry.right))]
         changes = entry.changes
@@ -149,7 +153,7 @@ class Report(NamedTuple):
 
 
 def report_of(delta: Delta) -> Report:
-    """The report of a difference, without what is ignored."""
+    """Returns the report of a difference, without what is ignored."""
     notes = Notes(delta)
     rows = regions(delta.graph, delta.pairs) if delta.categories else []
     sections = list(_sections(delta, notes))
@@ -182,7 +186,7 @@ def _sections(delta: Delta, notes: Notes) -> Iterator[Section]:
 
 
 def _positions(delta: Delta) -> Iterator[tuple[int, float]]:
-    """The inserted instructions, each with a position between instructions of the left module."""
+    """Yields the inserted instructions, each with a position between those of the left module."""
     graph, partner = delta.graph, delta.pairs.partner
     inserted = set(delta.inserted)
     for home in dict.fromkeys(graph.home[node] for node in delta.inserted):
@@ -210,7 +214,7 @@ def _groups(entries: Sequence[Entry], notes: Notes, delta: Delta) -> list[Group]
 
 
 def rolled_up(sections: Sequence[Section]) -> list[tuple[Section, list[Section]]]:
-    """The sections, each with those after it that have the same differences."""
+    """Groups the sections: each with the later ones that have the same differences."""
     kept: dict[Hashable, tuple[Section, list[Section]]] = {}
     for section in sections:
         counts = Counter({group.pattern: len(group.entries) for group in section.groups})

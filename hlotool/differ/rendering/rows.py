@@ -1,4 +1,4 @@
-"""Lines of text with marks, from which the command line makes colors."""
+"""Lines of text with marks, which the command line turns into colors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST_BAR = 40
 
 
 class Span(NamedTuple):
-    """A part of a line with a mark of its own; `is_strong` for what differs between two lines."""
+    """A part of a line with its own mark; `is_strong` for a difference between two lines."""
 
     start: int
     end: int
@@ -20,14 +20,18 @@ class Span(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A line: `mark` is `=` for the first sentence, `@` for a title, `-`, `+` or `~` for instructions, `.` for what is left out, else a space."""
+    """A line with a mark.
+
+    `mark` is `=` for the summary, `@` for a title, `-`, `+` or `~` for instructions, `.` for a note
+    about omitted lines, otherwise a space.
+    """
 
     mark: str
     text: str
     spans: tuple[Span, ...] = ()
 
     def indented(self, columns: int) -> Row:
-        """The line with spaces before it, unless it is empty.
+        """Returns the line, indented unless it is empty.
 
         >>> Row("-", "a b", (Span(2, 3, "-"),)).indented(2)
         Row(mark='-', text='  a b', spans=(Span(start=4, end=5, mark='-', is_strong=False),))
@@ -39,7 +43,11 @@ class Row(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How much to show: the width of lines (0 for any), lines of context, whether equal changes are shown one by one, and whether in two columns."""
+    """The extent and form of a report.
+
+    `width` is the width of lines (0 for no limit), and `context` the number of lines of context.
+    With `show_all`, equal changes are shown one by one.
+    """
 
     width: int = 0
     context: int = 0
@@ -51,7 +59,9 @@ EMPTY = Row(" ", "")
 
 
 def bar_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:
-    """A line with a bar for each title, as `git diff --stat` shows it, with the numbers of changed, inserted and deleted instructions.
+    """Yields a line with a bar for each title, as `git diff --stat` shows it.
+
+    The numbers are those of changed, inserted and deleted instructions.
 
     >>> [row.text for row in bar_rows([("main", (2, 1, 0)), ("add", (0, 0, 1))])]
     [' main |     3 ~~+', ' add  |     1 -']

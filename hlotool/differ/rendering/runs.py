@@ -1,4 +1,4 @@
-"""What runs of two modules on the same inputs have shown, as lines of text."""
+"""Renders the outcome of running two modules on the same inputs as lines of text."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["run_rows"]
 
 
 def run_rows(result: SemanticDifference, report: Report, layout: Layout) -> Iterator[Row]:
-    """The result of the runs, the sentence about the modules, and the first instruction whose values differ, as both modules have it."""
+    """Yields the result of the runs, the structural summary, and the first difference."""
     sentence, *rest = result.sentences
     yield Row("=", sentence)
-    for line in (f"compared as modules: {summary(report) or 'equal'}", *rest):
+    for line in (f"structural diff: {summary(report) or 'equal'}", *rest):
         yield Row(" ", cut(line, layout.width))
     if result.first is None:
         return

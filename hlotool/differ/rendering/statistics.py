@@ -1,4 +1,4 @@
-"""What has changed in numbers: instructions by opcode, collectives, memory, and differences by computation."""
+"""The difference in numbers: opcodes, collectives, memory, and changes by computation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _number(value: int) -> str:
 
 
 def _rounded(value: int) -> str:
-    """A large number in the largest unit that fits.
+    """Writes a large number in the largest unit that fits.
 
     >>> _rounded(512), _rounded(1_234_567)
     ('512', '1.23 M')
@@ -43,7 +43,7 @@ _UNITS = {"P": 10**15, "T": 10**12, "G": 10**9, "M": 10**6, "k": 10**3}
 
 
 class Amount(NamedTuple):
-    """A number of each module, and how to write it."""
+    """A number for each module, and the function that writes it."""
 
     name: str
     left: int
@@ -64,9 +64,14 @@ class Amount(NamedTuple):
 
 
 def amounts(delta: Delta) -> list[Amount]:
-    """Instructions, computations, what they compute, collectives and their data, and the peak memory of scheduled modules; without what is 0."""
+    """Returns the numbers of both modules, except those that are 0 in both.
+
+    These are instructions, computations, costs, collectives and their data, and the peak memory of
+    scheduled modules.
+    """
     costs = module_cost(delta.left), module_cost(delta.right)
-    # What a library computes is not known: without this remark, a program that calls one would seem to compute less.
+    # The cost of library calls is unknown: without this remark, a program with such calls would
+    # seem to compute less.
     where = " outside of custom calls" if any("custom_call_target" in x.attributes for x in delta.graph.nodes) else ""
     rows = [
         _amount("instructions", delta, lambda module: sum(len(c.instructions) for c in shown_computations(module))),
@@ -75,7 +80,7 @@ def amounts(delta: Delta) -> list[Amount]:
         Amount(f"transcendentals{where}", costs[0].transcendentals, costs[1].transcendentals, _rounded),
         Amount(f"bytes accessed{where}", costs[0].bytes_accessed, costs[1].bytes_accessed, format_bytes),
         _amount("collectives", delta, lambda module: sum(1 for _ in _collective_sizes(module))),
-        _amount("data of collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
+        _amount("data in collectives", delta, lambda module: sum(_collective_sizes(module)))._replace(written=format_bytes),
     ]
     if delta.left.is_scheduled and delta.right.is_scheduled:
         rows.append(_amount("peak memory", delta, lambda module: peak_memory(module).bytes)._replace(written=format_bytes))
@@ -87,14 +92,17 @@ def _amount(name: str, delta: Delta, count: Callable[[Module], int]) -> Amount:
 
 
 def _collective_sizes(module: Module) -> Iterator[int]:
-    """The bytes of the operands of each collective."""
+    """Yields the size of the operands of each collective in bytes."""
     for x in module.all_instructions():
         if COLLECTIVE in x.op.traits and not x.op.name.endswith(("-done", "-update")):
             yield sum(bytes_of(operand.shape) for operand in x.operands)
 
 
 def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]:
-    """The numbers of instructions by opcode, of those that have changed, largest change first; with the target for custom-calls."""
+    """Returns the changed numbers of instructions by opcode, the largest change first.
+
+    Custom calls are counted by target.
+    """
     graph = delta.graph
     left, right = (
         Counter(_kind_of(x) for x in nodes if with_structure or STRUCTURAL not in x.op.traits)
@@ -105,7 +113,7 @@ def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]
 
 
 def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
-    """Which opcodes there are fewer and more of, as titles with texts."""
+    """Returns the opcodes whose number has changed, as titles with texts."""
     rows = opcode_changes(delta, with_structure=False)
     lists = (
         ("only before", [row for row in rows if not row.right]),
@@ -135,14 +143,17 @@ def _kind_of(x: Instruction) -> str:
 
 
 def category_counts(delta: Delta) -> list[tuple[str, int, str]]:
-    """The categories, with how many differences each has, and what it means. Names count as one."""
+    """Returns the categories, each with its number of differences and its meaning.
+
+    Names are not counted: their number is 0.
+    """
     counts = Counter(change["kind"] for changes in (*delta.changed.values(), delta.header) for change in changes)
     counts["inserted"], counts["deleted"], counts["root"] = len(delta.inserted), len(delta.deleted), len(delta.new_roots)
     return [(name, counts[name], CATEGORIES[name]) for name in delta.categories]
 
 
 class SectionCounts(NamedTuple):
-    """How many instructions of a computation have changed, were inserted, and were deleted."""
+    """The numbers of changed, inserted and deleted instructions of a computation."""
 
     title: str
     changed: int
@@ -155,7 +166,7 @@ class SectionCounts(NamedTuple):
 
 
 def section_counts(report: Report) -> list[SectionCounts]:
-    """The counts of each pair of computations that differ."""
+    """Returns the counts for each pair of computations that differs."""
     return [_counts(report, section) for section in report.sections]
 
 

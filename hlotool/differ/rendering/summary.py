@@ -1,4 +1,4 @@
-"""The difference in a sentence, as a person would tell it."""
+"""Summarizes a difference in one sentence."""
 
 from __future__ import annotations
 
@@ -21,44 +21,45 @@ _MOST_HEADLINES = 3
 _MOST_IN_NUMBERS = 2
 _MOST_REGIONS = 3
 _MOST_NAMES = 3
-# A sentence of more characters leaves out which instructions have changed.
+# A sentence with more characters is replaced by one with fewer details.
 _LONGEST = 180
-# The changes of an instruction whose shape is divided among devices.
+# The changes of an instruction whose shape is sharded.
 _RESIZED = frozenset({"operands", "shape"})
 _WORDS = {
     "backend_config": "backend configurations",
     "element_type": "element types",
     "frontend_attributes": "frontend attributes",
     "layout": "layouts",
-    "moved": "what is in which computation",
+    "moved": "the grouping into computations",
     "schedule": "the schedule",
     "sharding": "shardings",
 }
 _REGIONS = {
-    "cloned": ("computation was cloned", "computations were cloned"),
-    "fused": ("fusion was formed", "fusions were formed"),
-    "inlined": ("computation was inlined", "computations were inlined"),
-    "merged": ("computation was merged", "computations were merged"),
-    "outlined": ("computation was outlined", "computations were outlined"),
-    "unfused": ("fusion was taken apart", "fusions were taken apart"),
+    "cloned": ("computation cloned", "computations cloned"),
+    "fused": ("fusion formed", "fusions formed"),
+    "inlined": ("computation inlined", "computations inlined"),
+    "merged": ("computation merged", "computations merged"),
+    "outlined": ("computation outlined", "computations outlined"),
+    "unfused": ("fusion unfused", "fusions unfused"),
 }
 
 
 def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = False) -> str:
-    """The sentence; empty if nothing differs.
+    """Returns the sentence; empty if nothing differs.
 
-    Without `mentions_minor`, it says nothing of names and metadata where there are other differences. A brief one, whose end may be cut off, begins
-    with what happened to whole computations, and tells which instructions have changed, however many.
+    Without `mentions_minor`, it does not mention names and metadata if there are other differences.
+    A brief sentence, whose end may be cut off, begins with the changes of whole computations and
+    lists the changed instructions, even if there are many.
 
     >>> import hlotool
     >>> from hlotool.differ.rendering.report import report_of
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> right = hlotool.parse("ENTRY e { q = f32[] parameter(0) ROOT m = f32[] abs(q) }")
     >>> summary(report_of(hlotool.diff(left, right)))
-    '1 instruction changed (negate -> abs); nothing else but names'
+    '1 instruction changed (negate -> abs); the rest differs only in names'
     """
     delta = report.delta
-    # Regions tell what moved.
+    # The regions explain the moves.
     told = {"moved"} if report.regions else set()
     side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told]
     sharded, resharded = _sharded(report)
@@ -71,27 +72,27 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
         side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
     sentence = ", ".join(map(" ".join, clauses))
     if is_brief or len(sentence) <= _LONGEST:
-        return sentence + (f"; nothing else but {_joined(side_issues)}" if side_issues else "")
+        return sentence + (f"; the rest differs only in {_joined(side_issues)}" if side_issues else "")
     return "; ".join([*(" ".join(clause) for clause in whole), _in_numbers(report)]) + (f"; also {_joined(side_issues)}" if side_issues else "")
 
 
 def _in_numbers(report: Report) -> str:
-    """What has become of the instructions of the left module, and what else happened, without details."""
+    """Returns the numbers of unchanged, changed, deleted and inserted instructions."""
     delta = report.delta
     before, after = delta.graph.split, len(delta.graph.nodes) - delta.graph.split
     changed = sum(bool(_kinds(changes)) for changes in delta.changed.values())
     same = before - len(delta.deleted) - changed
     title = "largely rewritten: " if 2 * same <= min(before, after) else ""
     rest = ", ".join(clause[0] for clause in (*_others(report), *_regions(report)))
-    # There is nothing more to say of layers and shards.
+    # Layers and shards have been described completely.
     is_said = bool(_layers(report) or _sharded(report)[0])
     how = "" if is_said else "".join(clause[1] for clause in _changed(report, most=_MOST_IN_NUMBERS))
     nodes = delta.graph.nodes
     deleted, inserted = ("" if is_said else opcode_list((nodes[x] for x in found), _MOST_IN_NUMBERS) for found in (delta.deleted, delta.inserted))
     return (
-        f"{title}of {count_of(before, 'instruction')}, {same:,} are the same, {_detailed(f'{changed:,} changed', how)} "
-        f"and {_detailed(f'{len(delta.deleted):,} were deleted', deleted)}; "
-        f"{_detailed(f'{len(delta.inserted):,} of {after:,} are new', inserted)}" + (f"; {rest}" if rest else "")
+        f"{title}{same:,} of {count_of(before, 'instruction')} unchanged; {_detailed(f'{changed:,} changed', how)}, "
+        f"{_detailed(f'{len(delta.deleted):,} deleted', deleted)}, "
+        f"{_detailed(f'{len(delta.inserted):,} inserted', inserted)}, now {after:,} in total" + (f"; {rest}" if rest else "")
     )
 
 
@@ -101,11 +102,11 @@ def _detailed(clause: str, details: str) -> str:
 
 
 _Clause = tuple[str, ...]
-"""What happened, and details, if there are any."""
+"""A change and, optionally, its details."""
 
 
 def _layers(report: Report) -> list[_Clause]:
-    """The layers by which one of the modules is longer."""
+    """Describes the layers by which one of the modules is longer."""
     found = layers(report.delta)
     if found is None:
         return []
@@ -114,9 +115,9 @@ def _layers(report: Report) -> list[_Clause]:
 
 
 def _sharded(report: Report) -> tuple[list[_Clause], set[int]]:
-    """How many shapes have been divided among devices, or put together again, and the collectives that only one module has.
+    """Describes how many shapes were sharded or unsharded, and the collectives of one module only.
 
-    Also returns the nodes about which that says everything.
+    Also returns the nodes that this describes completely.
     """
     delta = report.delta
     nodes, partner = delta.graph.nodes, delta.pairs.partner
@@ -124,7 +125,7 @@ def _sharded(report: Report) -> tuple[list[_Clause], set[int]]:
     pairs = [(nodes[x].shape, nodes[partner[x]].shape) for x in resized]
     divided = [(a, b) for a, b in pairs if _is_part(b, a)]
     joined = [(a, b) for a, b in pairs if _is_part(a, b)]
-    shown, word = (divided, "sharded") if len(divided) >= len(joined) else (joined, "put together from shards")
+    shown, word = (divided, "sharded") if len(divided) >= len(joined) else (joined, "unsharded")
     collectives: list[_Clause] = []
     named: set[int] = set()
     for kind, one_sided in (("inserted", delta.inserted), ("deleted", delta.deleted)):
@@ -145,16 +146,16 @@ def _kinds(changes: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _is_part(shard: Shape, whole: Shape) -> bool:
-    """Whether the dimensions of a shape are those of another one, some of them divided."""
+    """Returns whether the dimensions of a shape are those of another one, some of them divided."""
     if not (shard.is_array and whole.is_array) or shard.rank != whole.rank or shard.dimensions == whole.dimensions:
         return False
     return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
 def _changed(report: Report, named: Collection[int] = (), most: int = _MOST_HEADLINES) -> list[_Clause]:
-    """How many instructions have changed in what they compute, and how, without those that have been `named`."""
+    """Describes the changes of what instructions compute, except for those in `named`."""
     headlines: Counter[str] = Counter()
-    # Changes of operands often follow from those of opcodes.
+    # New opcodes come first: they are often the cause of changed operands.
     replaced: set[str] = set()
     homes: dict[str, set[str]] = {}
     for node, changes in report.delta.changed.items():
@@ -191,7 +192,7 @@ def _one_sided(report: Report, named: Collection[int]) -> list[_Clause]:
 
 
 def opcode_list(instructions: Iterable[Instruction], most: int = _MOST_HEADLINES) -> str:
-    """The opcodes with their numbers: those that say most about a program first, names and groups of values last."""
+    """Returns the opcodes with their numbers, the most significant first, tuples and such last."""
     counts = Counter(x.op for x in instructions)
     ordered = sorted(counts.most_common(), key=lambda item: _rank(item[0]))[:most]
     rest = counts.total() - sum(number for _, number in ordered)
@@ -207,7 +208,7 @@ def _rank(op: OpDef) -> int:
 def _others(report: Report) -> list[_Clause]:
     clauses: list[_Clause] = []
     if report.delta.new_roots:
-        clauses.append(("another root" if len(report.delta.new_roots) == 1 else f"{len(report.delta.new_roots)} other roots",))
+        clauses.append(("new root" if len(report.delta.new_roots) == 1 else f"{len(report.delta.new_roots)} new roots",))
     keys = [change["key"] for change in report.header if change["kind"] not in SIDE_ISSUES]
     if keys:
         clauses.append(("the header changed", f"({', '.join(keys)})"))
@@ -225,9 +226,10 @@ def _regions(report: Report) -> list[_Clause]:
 
 
 def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[str]:
-    """A sentence for all computations that came from, or went to, the same place; at most `most` of each kind, those with many computations first.
+    """Returns a sentence for each group of computations with the same origin or destination.
 
-    Without a limit, a sentence names all of them.
+    There are at most `most` sentences for each kind, those with many computations first. Without a
+    limit, a sentence names all of its computations.
     """
     by_kind: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for region in report.regions:
@@ -251,7 +253,7 @@ _INTO = frozenset({"inlined", "unfused", "merged"})
 
 
 def _region_sentence(kind: str, place: Sequence[str], names: Sequence[str], most: int | None) -> str:
-    """What happened to computations: `f and g inlined into main`."""
+    """Describes what happened to computations: `f and g inlined into main`."""
     shown = list(names) if most is None or len(names) <= most + 1 else [*names[:most], f"{len(names) - most:,} more"]
     if kind in _INTO:
         return f"{_joined(shown)} {kind} into {_joined(place)}"
@@ -261,7 +263,7 @@ def _region_sentence(kind: str, place: Sequence[str], names: Sequence[str], most
 
 
 def count_of(number: int, noun: str) -> str:
-    """A number with its noun.
+    """Returns a number with its noun.
 
     >>> count_of(1, "computation"), count_of(2, "computation")
     ('1 computation', '2 computations')

@@ -1,4 +1,4 @@
-"""A difference as lines of text."""
+"""Renders a difference as lines of text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEAST_ROOM = 20
 
 
 def text_rows(report: Report, layout: Layout) -> Iterator[Row]:
-    """The lines of a report: a sentence, then what there is to tell about the header, about computations, and about instructions."""
+    """Yields the lines of a report: the summary, the header, computations, and instructions."""
     sentence = summary(report)
     if not sentence:
         return
@@ -30,7 +30,10 @@ def text_rows(report: Report, layout: Layout) -> Iterator[Row]:
 
 
 def section_blocks(report: Report, layout: Layout) -> Iterator[list[Row]]:
-    """What there is to tell about the header, about regions, and about each computation, each with a title as its first row."""
+    """Yields the blocks for numbers, the header, regions, and each computation.
+
+    The first row of a block is its title.
+    """
     numbers = _numbers(report) if report.is_long else iter(())
     for blocks in ((numbers, _header(report), _regions(report, layout)), section_rows(report, layout)):
         for block in blocks:
@@ -40,7 +43,7 @@ def section_blocks(report: Report, layout: Layout) -> Iterator[list[Row]]:
 
 
 def name_rows(report: Report) -> Iterator[Row]:
-    """A line with computation and instruction for each difference."""
+    """Yields a line with computation and instruction for each difference."""
     graph = report.delta.graph
     for section in report.sections:
         for group in section.groups:
@@ -51,7 +54,7 @@ def name_rows(report: Report) -> Iterator[Row]:
 
 
 def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
-    """How much has changed, as `git diff --stat` shows it: a line for each computation, then the sentence and numbers of both modules."""
+    """Yields a line for each computation, as `git diff --stat`, then the summary and numbers."""
     sentence = summary(report)
     if not sentence:
         return
@@ -74,7 +77,7 @@ def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
 
 
 def _numbers(report: Report) -> Iterator[Row]:
-    """What there is more and less of."""
+    """Yields the numbers of both modules, and the opcodes whose number has changed."""
     yield Row("@", "numbers")
     for amount in amounts(report.delta):
         left, right, change = amount.texts

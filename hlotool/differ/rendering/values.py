@@ -1,4 +1,4 @@
-"""Differences inside of values: configurations, metadata, and the numbers of constants."""
+"""Differences within values: configurations, metadata, shapes, and the numbers of constants."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 Difference = tuple[str, str, str]
-"""Where in a value, and the texts of the old and the new part."""
+"""Path within a value, with the old and the new text at that path."""
 
 _ABSENT = "absent"
 _LARGEST_TEXT = 60
 
 
 def arrow(old: object, new: object) -> str:
-    """`old -> new`, where None is absent and long texts are cut.
+    """Returns `old -> new`; None is absent, and long texts are shortened.
 
     >>> arrow(None, "{0}")
     'absent -> {0}'
@@ -54,7 +54,7 @@ def _short(value: object) -> str:
 
 
 def configuration_differences(old: str | None, new: str | None) -> list[Difference]:
-    """The parts of two configurations that differ, as paths into JSON.
+    """Returns the differences between two configurations, by paths into their JSON.
 
     >>> configuration_differences('{"a":{"b":1,"c":[2]}}', '{"a":{"b":3,"c":[2]}}')
     [('a.b', '1', '3')]
@@ -86,7 +86,9 @@ def _json(value: Any) -> str:
 
 
 def metadata_differences(old: str | None, new: str | None) -> list[Difference]:
-    """The fields of metadata that differ. The numbers of stack frames are left out, since they mean nothing.
+    """Returns the differences between two metadata texts, by field.
+
+    The numbers of stack frames are left out, since they mean nothing by themselves.
 
     >>> metadata_differences('{op_name="a" source_line=3}', '{op_name="b" source_line=3}')
     [('op_name', '"a"', '"b"')]
@@ -102,7 +104,7 @@ def _field(metadata: Metadata, name: str) -> str:
 
 
 def mapping_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
-    """The entries of attributes that differ.
+    """Returns the differences between two dictionaries, by key.
 
     >>> mapping_differences({"a": "x", "b": "y"}, {"a": "z", "b": "y"})
     [('a', '"x"', '"z"')]
@@ -119,7 +121,7 @@ def _entry(attributes: Mapping[str, Any], key: str) -> str:
 
 
 def leaf_differences(old: Shape, new: Shape, kind: str) -> list[Difference]:
-    """The leaves of two shapes that differ in one respect: `shape`, `element_type` or `layout`.
+    """Returns the leaves of two shapes that differ in `kind`: `shape`, `element_type` or `layout`.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> leaf_differences(array_shape("f32", (2,)), array_shape("bf16", (2,)), "element_type")
@@ -148,7 +150,7 @@ def _aspect(leaf: Shape, kind: str) -> str:
 
 
 def constant_difference(old: Literal, new: Literal) -> str:
-    """How the values of two constants of the same shape differ, in words.
+    """Describes how the values of two constants of the same shape differ.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape = array_shape("f32", (3,))
@@ -156,7 +158,7 @@ def constant_difference(old: Literal, new: Literal) -> str:
     '1 of 3 elements differs: {1}: 2 -> 2.5'
     """
     if old.elided or new.elided:
-        return "the text leaves out the values"
+        return "the values are elided"
     if old.shape.is_tuple or new.shape.is_tuple or old.element_count == 1 or old.shape.dimensions != new.shape.dimensions:
         return arrow(literal_text(old), literal_text(new))
     try:
@@ -170,24 +172,28 @@ def constant_difference(old: Literal, new: Literal) -> str:
 
 
 def _array_difference(first: Array, second: Array, sizes: Sequence[int]) -> str:
-    """How the elements differ of two arrays of these sizes, or the first elements if all others are equal."""
+    """Describes how the elements of two arrays with the given sizes differ.
+
+    The arrays may be only the first elements, if all others are equal.
+    """
     differs = _bits(first) != _bits(second)
     count = int(differs.sum())
     with np.errstate(all="ignore"):
         wide = np.complex128 if np.iscomplexobj(first) else np.float64
         distances = np.abs(first.astype(wide) - second.astype(wide)).reshape(-1)
-    # A NaN is farther from a number than any other; of equal distances, the first counts.
+    # A NaN is farther from any number than all other numbers. Among equal distances, the first
+    # counts.
     distances = np.where(differs, np.nan_to_num(distances, nan=np.inf), -1)
     at = int(np.argmax(distances))
     index = ",".join(map(str, np.unravel_index(at, sizes)))
     change = f"{{{index}}}: {arrow(_number(first.flat[at]), _number(second.flat[at]))}"
     if count == 1:
         return f"1 of {prod(sizes)} elements differs: {change}"
-    return f"{count} of {prod(sizes)} elements differ, most at {change}"
+    return f"{count} of {prod(sizes)} elements differ, largest difference at {change}"
 
 
 def _bits(array: Array) -> Array:
-    """The bytes of each element as one row, so that -0 and the payloads of NaNs count."""
+    """Returns the bytes of each element as one value, so that -0 and the payloads of NaNs count."""
     rows = np.ascontiguousarray(array).view(np.uint8).reshape(array.size, -1)
     return rows.view([("", rows.dtype)] * rows.shape[1]).reshape(-1)
 
@@ -198,7 +204,7 @@ def _number(value: Any) -> str:
 
 
 def shown(differences: Sequence[Difference], most: int) -> Iterator[str]:
-    """`where: old -> new` for the first differences, and how many more there are."""
+    """Yields `where: old -> new` for the first differences, and the number of further ones."""
     for where, old, new in differences[:most]:
         yield f"{_short(where)}: {arrow(old, new)}" if where else arrow(old, new)
     if len(differences) > most:

@@ -246,7 +246,7 @@ def test_passes(cli, module):
         (("--print-after", "cse,,dce"), "a name is missing"),
         (("--print-after", "cse", "-O1"), "pass 'cse' is not among those to run: "),
         (("--fast-math", "nsz,nnan"), "after an equals sign: --fast-math=nsz,nnan"),
-        (("--load", ""), "has no name"),
+        (("--load", ""), "is empty"),
         (("--timeout", "nan"), "NaN is not allowed"),
         (("--list-passes", "--list-rules", "--json"), "use one of --list-passes and --list-rules"),
         (("--load", "missing.py"), "cannot load 'missing.py': No such file or directory"),

@@ -60,8 +60,8 @@ class Trials(Record):
 def trials(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None, *, within_rounding: bool = False) -> Trials:
     """Runs two modules on `count` random inputs, up to the first one on which the results differ.
 
-    With `within_rounding`, differences that rounding can explain are accepted, and inputs contain no
-    special numbers.
+    With `within_rounding`, differences that rounding can explain are accepted, and inputs contain
+    no special numbers.
     """
     options = options or RunOptions(elided_fill="iota", max_iterations=100_000)
     same = same_up_to_rounding if within_rounding else same_bits
@@ -154,7 +154,8 @@ def _same_elements(a: Array, b: Array) -> Array:
         equal = np.asarray(first == second, bool)
         if not a.dtype.name.startswith(("float", "bfloat")):
             return equal
-        # This conversion is exact for all types. It exposes the signs of zeros even for types that NumPy does not know.
+        # This conversion is exact for all types. It exposes the signs of zeros even for types that
+        # NumPy does not know.
         wide, other = first.astype(np.float64), second.astype(np.float64)
         result: Array = (equal & (np.signbit(wide) == np.signbit(other))) | (np.isnan(wide) & np.isnan(other))
     return result

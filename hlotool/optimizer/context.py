@@ -50,8 +50,9 @@ class _CurrentFacts(Facts):
 class Context:
     """One optimization of a module.
 
-    All passes use the same Rewriter, whose tables are expensive to compute. As a context manager, it
-    allows passes to be called on their own, and makes the module consistent at the end of the block.
+    All passes use the same Rewriter, whose tables are expensive to compute. As a context manager,
+    it allows passes to be called on their own, and makes the module consistent at the end of the
+    block.
 
     >>> import hlotool
     >>> from hlotool.optimizer.passes.dce import remove_dead_code
@@ -95,7 +96,7 @@ class Context:
         return self._near(finding.instruction for finding in findings if finding.instruction is not None and finding.is_error)
 
     def refresh(self) -> None:
-        """Updates which computations have effects or are started, and which instructions have errors.
+        """Updates the computations that have effects or are started, and the invalid instructions.
 
         Rewrites may have removed the cause. If any of these sets has changed, all passes look at
         everything again.
@@ -121,8 +122,9 @@ class Context:
         return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
-        """Returns instructions that break a rule of their opcode, their users, and the users of these.
+        """Returns the instructions with errors, their users, and the users of these.
 
+        The former break a rule of their opcode.
         Facts about valid instructions may not hold for them.
         """
         near: set[Instruction] = set()
@@ -144,8 +146,8 @@ class Context:
     def computations(self) -> list[Computation]:
         """Returns the computations to optimize: all, or those that the options name.
 
-        Computations that are started asynchronously are left out. XLA writes their opcode as part of
-        the start, and reads neither `parameter-start` nor `constant-start`, which could result.
+        Computations that are started asynchronously are left out. XLA writes their opcode as part
+        of the start, and reads neither `parameter-start` nor `constant-start`, which could result.
         """
         return [computation for computation in self.rewriter.computations() if self.is_optimized(computation)]
 
@@ -211,8 +213,8 @@ class Context:
         """Counts and records that a pass replaces or removes an instruction.
 
         Returns False if the limit on rewrites has been reached; the pass must then do nothing.
-        `after` are the instructions that replace it, or texts that say what happens to it; `renamed`
-        is the instruction that will have its name.
+        `after` are the instructions that replace it, or texts that say what happens to it;
+        `renamed` is the instruction that will have its name.
         """
         if self.report.is_exhausted:
             return False
@@ -242,7 +244,7 @@ class Context:
         return x not in self._faulty
 
     def violation(self, x: Instruction) -> str | None:
-        """Returns a message about the constraint of its opcode that a new instruction breaks, or None."""
+        """Returns a message if a new instruction breaks a constraint of its opcode, or None."""
         violation = self._rules.judge(x)
         if violation is None or (violation.severity or severity_of(violation.code)) != "error":
             return None
@@ -267,7 +269,7 @@ class Context:
         return alive
 
     def can_lose_parameter(self, parameter: Instruction, callers: Iterable[Instruction]) -> bool:
-        """Returns whether an unused parameter can be erased together with its operand in each caller.
+        """Returns whether an unused parameter can be erased, along with its operand in each caller.
 
         Callers that have other errors may have too few operands.
         """

@@ -14,8 +14,8 @@ __all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeab
 def has_changeable_signature(caller: Instruction) -> bool:
     """Returns whether a caller's operands and results may change together with the computation.
 
-    Some opcodes prescribe them. The name of a composite stands for an operation with these operands,
-    for which a compiler may have its own code.
+    Some opcodes prescribe them. The name of a composite stands for an operation with these
+    operands, for which a compiler may have its own code.
     """
     return ANY_SIGNATURE in caller.op.traits and not caller.attributes.get("is_composite", False)
 
@@ -81,7 +81,7 @@ def says_nothing_else(x: Instruction) -> bool:
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
-    """Replaces a caller with a copy of the root, and erases the computation if it has no callers left."""
+    """Replaces a caller with a copy of the root. Erases the computation after its last caller."""
     root = copies[body.root]
     rewriter.update(root, attributes={name: x.attributes[name] for name in _INHERITED if name in x.attributes})
     rewriter.replace_all_uses(x, root)

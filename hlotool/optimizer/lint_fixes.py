@@ -48,8 +48,8 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
     There are none if the rewrite cannot be expressed in the text. `names` are rules, topics of
     rules, or the passes `cse` and `fold`. An instruction is replaced in its line. If another
-    instruction has the same value, that one is used instead, and the line is removed unless it has a
-    comment. Instructions that are no longer used are removed, too.
+    instruction has the same value, that one is used instead, and the line is removed unless it has
+    a comment. Instructions that are no longer used are removed, too.
     """
     x = faulty.instruction
     if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
@@ -59,7 +59,7 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
 
 def _folded(x: Instruction) -> Literal | None:
-    """Returns the value of an instruction that W021 reports as foldable, or None if it is not short."""
+    """Returns the value of an instruction that W021 reports as foldable; None if it is not short."""
     literals = [operand.literal for operand in x.operands if operand.literal is not None]
     if not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS:
         return None
@@ -143,7 +143,10 @@ class _Trial:
         return locate(self.text, x.start, x.end, Place(word, number=number))
 
     def _has_line(self, x: Instruction) -> bool:
-        """Returns whether the text declares an instruction, instead of nesting it or leaving it out."""
+        """Returns whether the text declares an instruction.
+
+        It may instead write it as an operand, or leave it out.
+        """
         if x.start < 0:
             return False
         start, end = self._span(x, "name")
@@ -152,7 +155,8 @@ class _Trial:
     def _other_uses(self, x: Instruction, other: Instruction) -> list[Edit]:
         """Returns edits that use another instruction instead of `x`, and remove the line of `x`.
 
-        The other instruction also becomes the root, if `x` is. There are no edits if this is impossible.
+        The other instruction also becomes the root, if `x` is. There are no edits if this is
+        impossible.
         """
         edits = list(removed_lines(self.text, x.start, x.end))
         # In a scheduled module, the root is the last instruction.
@@ -173,7 +177,7 @@ class _Trial:
         return edits
 
     def _new_lines(self, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> list[Edit]:
-        """Returns edits that write new instructions, the last one in the line of `x` under its name.
+        """Returns edits that write new instructions, the last in the line of `x` under its name.
 
         There are no edits if this is impossible.
         """
@@ -195,7 +199,7 @@ class _Trial:
         return [Edit(line, line, "".join(f"{indentation}{text}{line_end}" for text in lines))] * bool(lines) + [Edit(start, end, last)]
 
     def _unused_lines(self, x: Instruction, new: Instruction) -> list[Edit]:
-        """Returns edits that remove what is unused once `new` replaces `x`. Lines with comments stay."""
+        """Returns edits that remove what is unused after `new` replaces `x`, except commented lines."""
         gone, edits, stack = {x}, [], list(dict.fromkeys(x.operands))
         while stack:
             y = stack.pop()

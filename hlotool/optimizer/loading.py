@@ -95,7 +95,7 @@ def _module_name(path: str) -> str:
 
 
 def _place(error: BaseException, path: str) -> str:
-    """Returns the line of the file at which an exception was raised, as `, line 7`, or an empty text."""
+    """Returns the line of the file at which an exception was raised, as `, line 7`, or nothing."""
     if isinstance(error, SyntaxError):
         return "" if error.lineno is None else f", line {error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

@@ -41,11 +41,11 @@ def optimize(
     names of passes, in one text or in several; the default are those of `-O2`. They are repeated
     until nothing changes, or for at most the number of rounds in braces after a pass:
     `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities or
-    the signs of zeros run, too: those that need only the flags that it names, or, if it is True, all
-    except those that need `precision`. The observer is called after each run of a pass.
+    the signs of zeros run, too: those that need only the flags that it names, or, if it is True,
+    all except those that need `precision`. The observer is called after each run of a pass.
 
-    Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if `options.only` names a computation that the
-    module does not have.
+    Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if
+    `options.only` names a computation that the module does not have.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")

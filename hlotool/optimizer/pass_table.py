@@ -1,4 +1,4 @@
-"""The names of hlotool's own passes, without importing the passes: shell completion must be fast."""
+"""The names of hlotool's own passes, known without importing them: shells wait for completions."""
 
 from __future__ import annotations
 

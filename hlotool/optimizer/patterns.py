@@ -35,7 +35,7 @@ def is_float(x: Instruction) -> bool:
 
 
 def is_complex(x: Instruction) -> bool:
-    """Returns whether the elements are complex, so that most laws of the real numbers do not hold."""
+    """Returns whether the elements are complex, so that most laws of real numbers do not hold."""
     return element_type(x).kind == "complex"
 
 
@@ -55,7 +55,7 @@ def both_orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
 
 
 def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
-    """Returns the two operands of an instruction, in both orders if the operation is commutative."""
+    """Yields the two operands of an instruction, in both orders if the operation is commutative."""
     return both_orders(x) if COMMUTATIVE in x.op.traits else iter(((x.operands[0], x.operands[1]),))
 
 

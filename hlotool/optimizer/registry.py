@@ -44,10 +44,10 @@ class RuleError(HlotoolError):
 class Rule(Record):
     """A rewrite rule.
 
-    `opcodes` are those of the instructions that it may replace, and `flags` the fast-math flags that
-    it needs. Without flags, a rule is exact: results are equal bit for bit, except for the payloads
-    of NaNs. If there are `operands`, one of the instruction's operands must have one of these opcodes;
-    this is tested before the rule is called.
+    `opcodes` are those of the instructions that it may replace, and `flags` the fast-math flags
+    that it needs. Without flags, a rule is exact: results are equal bit for bit, except for the
+    payloads of NaNs. If there are `operands`, one of the instruction's operands must have one of
+    these opcodes; this is tested before the rule is called.
     """
 
     name: str
@@ -75,8 +75,8 @@ class Rule(Record):
     def checked(self, x: Instruction, site: Site) -> Instruction | None:
         """Returns the instruction that replaces `x`, or None.
 
-        Raises RuleError if the rule inserts instructions but returns None, if it removes `x`, or if it
-        returns something that cannot replace `x`.
+        Raises RuleError if the rule inserts instructions but returns None, if it removes `x`, or if
+        it returns something that cannot replace `x`.
         """
         new, rewriter = self.rewrite(x, site), site.rewriter
         if x not in rewriter:
@@ -112,8 +112,8 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
     """Registers a rule for instructions with these opcodes.
 
     If `of` is given, one of the operands must have one of those opcodes. `needs` are the fast-math
-    flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and if
-    there already is a rule of the same name.
+    flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and
+    if there already is a rule of the same name.
 
     >>> @rule("negat")
     ... def example(x, site): ...
@@ -189,7 +189,7 @@ def all_rules() -> Mapping[str, Rule]:
 
 
 def rules_by_op(topics: frozenset[str] | None, flags: frozenset[str]) -> dict[OpDef, tuple[Rule, ...]]:
-    """Returns the rules of some topics, or of all, by the opcode of the instruction that they replace.
+    """Returns the rules of some or all topics, by the opcode of the instruction that they replace.
 
     Rules whose flags are not set are left out.
     """

@@ -37,7 +37,8 @@ class Rewritten:
     """One rewrite: its rule or pass, its location, and the instruction before and after.
 
     `after` are the instructions that replace it, or texts that say what happened to it. `line` is 0
-    for instructions without a source, and `instruction` is empty if a whole computation was removed.
+    for instructions without a source, and `instruction` is empty if a whole computation was
+    removed.
     """
 
     __slots__ = ("after", "before", "computation", "instruction", "line", "rule")
@@ -55,8 +56,8 @@ class WhyNot(Record):
     """The reason why a rule or a pass leaves an instruction alone.
 
     `is_match` says whether the rule matches, so that only `reason` prevents the rewrite; it is None
-    for passes that apply no rules. For an instruction that is no longer in the module, `name` is the
-    rule or pass that replaced it, and `reason` says what replaced it.
+    for passes that apply no rules. For an instruction that is no longer in the module, `name` is
+    the rule or pass that replaced it, and `reason` says what replaced it.
     """
 
     computation: str
@@ -70,12 +71,12 @@ class WhyNot(Record):
 class Report:
     """The record of an optimization.
 
-    `statistics` maps rules to their statistics; it also has the number of rewrites of each pass that
-    applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites` contains each
-    rewrite if the options request that, and `reasons` what keeps rules and passes off the instruction
-    of `explain_why_not`. `remarks` are facts that users should know, such as a rule that does not
-    stop firing. `instructions_before` and `instructions_after` count the instructions of all
-    computations.
+    `statistics` maps rules to their statistics; it also has the number of rewrites of each pass
+    that applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites`
+    contains each rewrite if the options request that, and `reasons` what keeps rules and passes off
+    the instruction of `explain_why_not`. `remarks` are facts that users should know, such as a rule
+    that does not stop firing. `instructions_before` and `instructions_after` count the instructions
+    of all computations.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -92,7 +93,7 @@ class Report:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if nothing more may be changed: the limit was reached, or rules do not stop firing."""
+        """True if nothing more may be changed: at the limit, or if a rule does not stop firing."""
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:
@@ -150,8 +151,8 @@ class Report:
     ) -> None:
         """Records a rewrite of `x`, which must still be in the module.
 
-        `after` are the instructions that replace it, or texts that say what happens to it; `renamed`
-        is the instruction that will have its name.
+        `after` are the instructions that replace it, or texts that say what happens to it;
+        `renamed` is the instruction that will have its name.
         """
         names = OwnNames() if renamed is None else OwnNames({renamed: x.name})
         texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)

@@ -1,7 +1,7 @@
 """Applies rewrite rules until a fixed point is reached.
 
-Instructions are visited in order, so that their operands are already simplified. After a rewrite, the
-neighbors are visited again.
+Instructions are visited in order, so that their operands are already simplified. After a rewrite,
+the neighbors are visited again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "refusal", "simplify"]
 
-# The limit on rewrites in a run over a computation: this many for each instruction, and this many in any case. Long chains need about
-# ten for each instruction.
+# The limit on rewrites in a run over a computation: this many for each instruction, and this many
+# in any case. Long chains need about ten for each instruction.
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 _FEW_USERS = 16
@@ -37,9 +37,9 @@ _Candidate = tuple[Rule, Callable[[Instruction, Site], Instruction | None], Rule
 def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
     """Applies the rules of a table (`registry.rules_by_op`) to all computations.
 
-    Returns whether anything has changed. `name` is the name of the pass: when it runs again, it only
-    looks at what has changed since. After a rewrite, some neighbors are visited at once; the next run
-    visits all others that a change of the Rewriter affects.
+    Returns whether anything has changed. `name` is the name of the pass: when it runs again, it
+    only looks at what has changed since. After a rewrite, some neighbors are visited at once; the
+    next run visits all others that a change of the Rewriter affects.
     """
     start, before, changes = context.rewriter.change_count, context.report.count, context.changes_since_last(name)
     visited = context.visited.setdefault(name, {})
@@ -74,8 +74,8 @@ def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, 
     """Returns the instructions that rules have to look at again after changes, by computation.
 
     These are the changed instructions, their users, and the users of these, except those that were
-    `visited` later. Rules for loops, branches and calls look at the computation that is called, so the
-    callers of changed computations count as changed.
+    `visited` later. Rules for loops, branches and calls look at the computation that is called, so
+    the callers of changed computations count as changed.
     """
     rewriter = context.rewriter
     # Each instruction with the number of the last change that affects it.
@@ -141,7 +141,8 @@ class _Simplifier:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
-        # The table has the statistics of each rule, so that they are looked up only once. Checks take time, so only users' rules are checked.
+        # The table has the statistics of each rule, so that they are looked up only once. Checks
+        # take time, so only users' rules are checked.
         self.table = {
             op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
             for op, entries in table.items()

@@ -1,4 +1,4 @@
-"""The interface of rules to the module: it answers questions about uses, and inserts instructions."""
+"""The interface of rules to a module: answers questions about uses, and inserts instructions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Site:
     """One instruction of a module that is being optimized, to which a rule is applied.
 
     `inserted` are the new instructions, in order; they are placed before the one to replace. A rule
-    that returns None must not have inserted anything. An attempt to insert an instruction that cannot
-    exist, such as a constant with a number that its type cannot represent, raises CannotBuildError:
-    the rule does not match, and the instructions that it has inserted are erased.
+    that returns None must not have inserted anything. An attempt to insert an instruction that
+    cannot exist, such as a constant with a number that its type cannot represent, raises
+    CannotBuildError: the rule does not match, and the instructions that it has inserted are erased.
     """
 
     __slots__ = ("inserted", "rewriter", "x")
@@ -55,7 +55,7 @@ class Site:
     # ---- new instructions ---------------------------------------------------------------------------------------------
 
     def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | None = None, **attributes: Any) -> Instruction:
-        """Inserts an instruction before the one to replace. The shape is inferred if it is omitted."""
+        """Inserts an instruction before the one to replace. If `shape` is None, it is inferred."""
         if shape is not None and shape.dynamic:
             _require_dynamic_operand(OPS[opcode], operands)
         new = self.rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)

@@ -27,7 +27,7 @@ _BY_ELEMENT = frozenset({"parameter_replication", "frontend_attributes", "statis
 
 
 def is_only_taken_apart(rewriter: Rewriter, x: Instruction) -> bool:
-    """Returns whether only get-tuple-elements use a tuple, and its elements can be removed one by one."""
+    """Returns whether only get-tuple-elements use a tuple, and single elements can be removed."""
     if rewriter.is_root(x) or not _BY_ELEMENT.isdisjoint(x.attributes):
         return False
     return all(user.op.name == "get-tuple-element" for user in rewriter.users(x))
@@ -55,9 +55,9 @@ def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[i
 
 
 def keep_elements_of_tuple(rewriter: Rewriter, group: Instruction, kept: Sequence[int]) -> Sequence[Instruction]:
-    """Removes operands from a tuple instruction, such as a root for which `is_removable_root` holds.
+    """Removes operands from a tuple instruction, such as a root that is removable.
 
-    Returns the previous operands, some of which may be dead.
+    Returns the previous operands, some of which may be dead. See `is_removable_root`.
     """
     operands = group.operands
     _narrow(rewriter, group, kept, [operands[k] for k in kept])

@@ -1,7 +1,7 @@
 """Explains why rules and passes leave an instruction alone.
 
-The rules are tried once more on a copy of the optimized module, including those that did not run. So
-the answer distinguishes rules that would match from those that do not.
+The rules are tried once more on a copy of the optimized module, including those that did not run.
+So the answer distinguishes rules that would match from those that do not.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Trial:
         return True, "; ".join(obstacles)
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
-        """Returns whether a rule matches, and the reason why its result would be refused, if any."""
+        """Returns whether a rule matches, and why its result would be refused, if it would."""
         if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
             return False, None
         site = Site(self.context.rewriter, x)

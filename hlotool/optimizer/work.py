@@ -15,7 +15,8 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["FixedValues", "WorkLimit", "work_of"]
 
-# In elements: about as many as the interpreter computes in the time that it needs for any instruction.
+# In elements: about as many as the interpreter computes in the time that it needs for any
+# instruction.
 _OVERHEAD = 1024
 
 

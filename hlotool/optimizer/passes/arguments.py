@@ -1,6 +1,7 @@
 """Simplifies the arguments and results of calls and fusions.
 
-Arguments are removed if they are equal or constant in each call, and results if no caller needs them.
+Arguments are removed if they are equal or constant in each call, and results if no caller needs
+them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def simplify_arguments(context: Context) -> bool:
 
     All calls of f must have equal arguments there. Constants that all callers pass are copied into
     the computation, and elements of the result that no caller takes are removed. Parameters that
-    are no longer used are left to the pass 'dce', except those of fusions, which are removed at once.
+    are no longer used are left to the pass 'dce', except those of fusions, which are removed at
+    once.
     """
     before = context.report.count
     # Callers come first, since the computations that they call depend on what they pass and need.
@@ -57,7 +59,8 @@ def _use_equal_arguments(context: Context, computation: Computation, parameters:
     top = context.instructions(computation)[0]
     for x in parameters:
         first = known.setdefault(tuple([caller.operands[x.immediate] for caller in callers]), x)
-        # The first parameter is moved to the top, so that it is defined before all of its new users.
+        # The first parameter is moved to the top, so that it is defined before all of its new
+        # users.
         if first is x or first.shape != x.shape or rewriter.is_root(x) or not context.allows("equal-arguments", x, (first,)):
             continue
         rewriter.move(first, before=top)

@@ -39,8 +39,8 @@ def simplify_conditionals(context: Context) -> bool:
 
 
 def _simplify_each_conditional(context: Context) -> None:
-    # Outer conditionals decide what is needed of inner ones, so here they come first. But inner ones have to become selects
-    # before outer ones can.
+    # Outer conditionals decide what is needed of inner ones, so here they come first. But inner
+    # ones have to become selects before outer ones can.
     for computation in reversed(context.computations()):
         for x in _conditionals(context, computation):
             _remove_unneeded_results(context, x)
@@ -144,12 +144,12 @@ class _Branch:
         return len(self.copied) <= _LONGEST_BRANCH and all(map(_is_short, self.copied))
 
     def outer(self, x: Instruction) -> Instruction:
-        """Returns the instruction outside of the branch that has the value of `x`, or `x` itself."""
+        """Returns the instruction outside of the branch with the value of `x`, or `x` itself."""
         return self.outside.get(x, x)
 
 
 def _is_short(x: Instruction) -> bool:
-    """Returns whether an instruction calls nothing, and takes about as long as copying its value."""
+    """Returns whether an instruction calls nothing and takes about as long as copying its value."""
     if x.called or x.control_predecessors or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
         return False
     return not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})

@@ -9,10 +9,10 @@ __all__ = ["remove_dead_code"]
 
 
 def remove_dead_code(context: Context) -> bool:
-    """Removes unused instructions without side effects, uncalled computations and unused parameters.
+    """Removes unused instructions without side effects, uncalled computations, unused parameters.
 
-    Only computations of calls and fusions lose parameters. Those of the entry stay, since callers of
-    the module pass them.
+    Only computations of calls and fusions lose parameters. Those of the entry stay, since callers
+    of the module pass them.
     """
     before = context.report.count
     context.refresh()
@@ -22,7 +22,7 @@ def remove_dead_code(context: Context) -> bool:
 
 
 def _remove_instructions(context: Context) -> bool:
-    """Erases dead instructions from the end. One pass is enough, since users follow their operands."""
+    """Erases dead instructions in one pass from the end, since users come after their operands."""
     rewriter, changed = context.rewriter, False
     for computation in context.computations():
         for x in reversed(context.instructions(computation)):

@@ -34,7 +34,7 @@ __all__ = [
 def expand(
     context: Context, name: str, expansions: Mapping[str, Callable[[Instruction, Site], Instruction | None]], needs: frozenset[str] = frozenset()
 ) -> bool:
-    """Applies an expansion for each opcode. If a flag of `--fast-math` in `needs` is missing, does nothing."""
+    """Applies an expansion for each opcode, if the flags of `--fast-math` in `needs` are set."""
     if missing := sorted(needs - context.options.fast_math):
         context.report.remark(f"pass '{name}' changes rounding: it needs --fast-math={','.join(missing)}")
         return False
@@ -112,14 +112,15 @@ def _barrier(x: Instruction, site: Site) -> Instruction | None:
     return x.operands[0]
 
 
-# The types to expand, each with an integer type of the same width.
+# The types whose total order is the order of their bits, with the sign bit above the others.
 _ORDERED = {"f16": "s16", "bf16": "s16", "f32": "s32", "f64": "s64"}
 
 
 def expand_total_order(context: Context) -> bool:
     """compare(a, b), type=TOTALORDER -> compare(bits of a, bits of b)
 
-    The bits are compared as signed integers; all bits of negative numbers but the sign are inverted.
+    The bits are compared as signed integers; all bits of negative numbers but the sign are
+    inverted.
     """
     return expand(context, "expand-compare", {"compare": _compare})
 

@@ -21,9 +21,9 @@ _TYPES = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def expand_batch_norms(context: Context) -> bool:
-    """batch-norm-inference(a, s, o, m, v) -> add(multiply(subtract(a, m), multiply(s, rsqrt(v + e))), o)
+    """batch-norm-inference(a, ...) -> add(multiply(subtract(a, m), multiply(s, rsqrt(v + e))), o)
 
-    Here, `s` is the scale, `o` the offset, `m` the mean, `v` the variance and `e` epsilon. Training
+    Here, `m` is the mean, `s` the scale, `v` the variance, `e` epsilon and `o` the offset. Training
     and gradients are expanded likewise, with sums for mean and variance. This needs
     --fast-math=afn, since rounding may change.
     """

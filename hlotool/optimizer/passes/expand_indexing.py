@@ -35,7 +35,7 @@ def expand_gathers(context: Context) -> bool:
 
 
 def expand_scatters(context: Context) -> bool:
-    """scatter(a, i, u) -> while(...), whose iterations each combine one slice of `a` with one of `u`
+    """scatter(a, i, u) -> while(...), whose iterations each combine a slice of `a` with one of `u`
 
     Slices that are out of bounds are skipped.
     """
@@ -48,7 +48,8 @@ Expansion = Callable[[list[Computation], Instruction, Site], Instruction | None]
 def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
     created: list[Computation] = []
     changed = expand(context, name, {opcode: partial(expansion, created)})
-    # Expansions that were refused leave computations behind. Callers are created after their callees.
+    # Expansions that were refused leave computations behind. Callers are created after their
+    # callees.
     for computation in reversed(created):
         if not context.rewriter.caller_count(computation):
             context.rewriter.erase_computation(computation)
@@ -129,7 +130,7 @@ class _Loop:
         return self.rewriter.insert("constant", into=self.into, shape=literal.shape, immediate=literal)
 
     def row(self, matrix: Instruction) -> Instruction:
-        """Returns the slice of an array, along its first dimension, that belongs to this iteration."""
+        """Returns this iteration's slice of an array, along its first dimension."""
         sizes = (1, *matrix.shape.dimensions[1:])
         starts = [self.counter, *[self.zero] * (len(sizes) - 1)]
         return self.add("dynamic-slice", [matrix, *starts], array_shape(matrix.shape.element_type, sizes), dynamic_slice_sizes=sizes)

@@ -38,7 +38,8 @@ def fold_constants(context: Context) -> bool:
     before, fixed = context.report.count, FixedValues()
     for computation in context.computations():
         while _fold_all(context, computation, fixed):
-            # An instruction that has been erased may have been ordered before others, which could not be folded before.
+            # An instruction that has been erased may have been ordered before others, which could
+            # not be folded before.
             pass
     return context.report.count > before
 
@@ -51,7 +52,8 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
     # The interpreter reads the computations that instructions call.
     context.rewriter.flush()
     before, is_kept = context.report.count, False
-    # Instructions with known values, and the number of elements of the constants that they depend on.
+    # Instructions with known values, and the number of elements of the constants that they depend
+    # on.
     known: dict[Instruction, int] = {}
     for x in context.instructions(computation):
         if not x.operands:
@@ -87,7 +89,7 @@ def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, i
 
 
 def _is_compact(x: Instruction) -> bool:
-    """Returns whether an instruction is a short notation for its value, if its operands are known."""
+    """Returns whether an instruction with known operands is a short notation for its value."""
     return x.op.name == "tuple" or x.op.name in ("broadcast", "iota")
 
 

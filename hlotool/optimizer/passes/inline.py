@@ -47,7 +47,8 @@ def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation,
 def _may_be_copied(context: Context, body: Computation) -> bool:
     if any(caller.op.name != "call" for caller in context.rewriter.callers(body)):
         return False
-    # A copy of a fusion would need its own computation, and a copy of a random number generator has its own state.
+    # A copy of a fusion would need its own computation, and a copy of a random number generator has
+    # its own state.
     return not any(y.op.name == "fusion" or NONDETERMINISTIC in y.op.traits for y in context.instructions(body))
 
 
@@ -55,7 +56,8 @@ def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...
     """Returns the number of instructions that inlining all calls of a computation would add."""
     rewriter = context.rewriter
     instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
-    # Copies of the same constant in one computation will be merged, and so will those of iotas and broadcasts.
+    # Copies of the same constant in one computation will be merged, and so will those of iotas and
+    # broadcasts.
     shared: set[Instruction] = set()
     for y in instructions:
         if y.literal is not None or y.op.name == "iota" or (y.op.name == "broadcast" and y.operands[0] in shared):

@@ -1,4 +1,4 @@
-"""Simplifies the state of while loops: elements that nothing needs, equal elements, and constants."""
+"""Simplifies the state of while loops: unneeded elements, equal elements, and constants."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _loops(context: Context) -> Iterator[_Loop]:
 
 
 class _Loop:
-    """A while with its start, the parameters of its condition and body, and the root of its body."""
+    """A while with its start, the parameters of condition and body, and the root of the body."""
 
     def __init__(self, context: Context, x: Instruction) -> None:
         self.context = context
@@ -151,7 +151,7 @@ class _Loop:
         self.context.erase_if_dead([element])
 
     def merge_equal_elements(self) -> None:
-        """Makes users read the first of several elements that start equal and change in the same way."""
+        """Replaces elements with an earlier one that starts equal and changes in the same way."""
         first = self._classes()
         for p in (self.parameter, self.tested, self.x):
             for user in self.rewriter.users(p):
@@ -209,7 +209,7 @@ class _Loop:
         self.context.erase_if_dead(lost)
 
     def _needed(self) -> set[int]:
-        """Returns the elements that affect how the loop continues, what it does, and what is used later."""
+        """Returns the elements that the condition, effects in the body, or users of the loop need."""
         rewriter = self.rewriter
         stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
         needed: set[int] = set()

@@ -18,7 +18,10 @@ _MOST_COPIES = 4096
 
 
 def annotate_trip_counts(context: Context) -> bool:
-    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if constants show that there are 5 iterations"""
+    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if it runs 5 iterations
+
+    The number of iterations must follow from constants.
+    """
     before = context.report.count
     for computation in context.computations():
         for x in context.instructions(computation):
@@ -54,9 +57,9 @@ def _with_count(config: str, count: int) -> str | None:
 def unroll_loops(context: Context) -> bool:
     """while(a), body=f -> f(f(f(a))), inlined, if constants show that there are 3 iterations
 
-    Loops with more iterations than the option `max_unrolled_iterations` stay. So do loops whose body
-    has side effects, which the loop orders, or communicates with other devices: a channel must have
-    only one use.
+    Loops with more iterations than the option `max_unrolled_iterations` stay. So do loops whose
+    body has side effects, which the loop orders, or communicates with other devices: a channel must
+    have only one use.
     """
     before = context.report.count
     for computation in context.computations():

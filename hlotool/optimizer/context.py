@@ -122,9 +122,8 @@ class Context:
         return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
-        """Returns the instructions with errors, their users, and the users of these.
+        """Returns the instructions that break a rule of their opcode, and two levels of users.
 
-        The former break a rule of their opcode.
         Facts about valid instructions may not hold for them.
         """
         near: set[Instruction] = set()

@@ -81,7 +81,7 @@ def says_nothing_else(x: Instruction) -> bool:
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
-    """Replaces a caller with a copy of the root. Erases the computation after its last caller."""
+    """Replaces a caller with a copy of the root, and erases the computation if it is not called."""
     root = copies[body.root]
     rewriter.update(root, attributes={name: x.attributes[name] for name in _INHERITED if name in x.attributes})
     rewriter.replace_all_uses(x, root)

@@ -59,7 +59,7 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
 
 def _folded(x: Instruction) -> Literal | None:
-    """Returns the value of an instruction that W021 reports as foldable; None if it is not short."""
+    """Returns the value of an instruction that W021 reports as foldable; None if it is long."""
     literals = [operand.literal for operand in x.operands if operand.literal is not None]
     if not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS:
         return None
@@ -199,7 +199,10 @@ class _Trial:
         return [Edit(line, line, "".join(f"{indentation}{text}{line_end}" for text in lines))] * bool(lines) + [Edit(start, end, last)]
 
     def _unused_lines(self, x: Instruction, new: Instruction) -> list[Edit]:
-        """Returns edits that remove what is unused after `new` replaces `x`, except commented lines."""
+        """Returns edits that remove what is unused once `new` replaces `x`.
+
+        Lines with comments stay.
+        """
         gone, edits, stack = {x}, [], list(dict.fromkeys(x.operands))
         while stack:
             y = stack.pop()

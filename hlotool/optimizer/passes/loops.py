@@ -209,7 +209,7 @@ class _Loop:
         self.context.erase_if_dead(lost)
 
     def _needed(self) -> set[int]:
-        """Returns the elements that the condition, effects in the body, or users of the loop need."""
+        """Returns the elements that the condition, effects in the body or later users need."""
         rewriter = self.rewriter
         stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
         needed: set[int] = set()

@@ -176,9 +176,9 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int | None:
-    """Returns the dimension along which concatenating the sources gives the elements of `x` in order.
+    """Returns a dimension of the sources along which to concatenate them.
 
-    Returns None if there is no such dimension.
+    The result has the elements of `x` in the same order. None if there is no such dimension.
     """
     dimension, first = dimensions_of(x)[0], sources[0]
     outer = prod(x.shape.dimensions[:dimension])

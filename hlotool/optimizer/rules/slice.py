@@ -13,7 +13,10 @@ __all__: list[str] = []
 
 
 def _applies(x: Instruction) -> bool:
-    """Returns whether a slice is not empty, and it, its operand and the operands of that are static."""
+    """Returns whether a slice is not empty, and all shapes are static.
+
+    The shapes are those of the slice, its operand, and the operands of that.
+    """
     y = x.operands[0]
     return is_plain(x.shape) and is_plain(y.shape) and not is_empty(x.shape) and not any(operand.shape.dynamic for operand in y.operands)
 

@@ -70,7 +70,7 @@ def _end(report: Report) -> str:
 
 
 def _replaced(rewrite: Rewritten) -> WhyNot:
-    result = "; ".join(rewrite.after) or "removed"
+    result = "; ".join(rewrite.after) or "nothing"
     return WhyNot(rewrite.computation, rewrite.instruction, rewrite.line, rewrite.rule, None, f"replaced {rewrite.before} -> {result}")
 
 

@@ -104,7 +104,7 @@ def test_instructions_that_are_gone():
     lines = "  n = f32[4] negate(p)\n  m = f32[4] negate(n)\n  ROOT r = f32[4] add(m, q)"
     assert reasons(lines, "m") == {"two-inversions": (None, "replaced m = f32[4] negate(n) -> p = f32[4] parameter(0)")}
     assert reasons(lines, "n") == {"": (None, "was removed along with an instruction that used it")}
-    assert reasons("  n = f32[4] negate(p)\n  ROOT r = f32[4] add(p, q)", "n") == {"dce": (None, "replaced n = f32[4] negate(p) -> removed")}
+    assert reasons("  n = f32[4] negate(p)\n  ROOT r = f32[4] add(p, q)", "n") == {"dce": (None, "replaced n = f32[4] negate(p) -> nothing")}
 
 
 def test_effects_and_uses():

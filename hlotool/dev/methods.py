@@ -158,7 +158,7 @@ def _unary(row: UnaryRow) -> str:
     return (
         f"    def {name}(self, operand: Operand{accuracy}) -> Op:\n"
         f'        """{row.doc}\n\n'
-        f"        Raises BuilderError unless `operand` has {_kinds_text(row.kinds)} elements.\n\n"
+        f"        Raises BuilderError unless `operand` is {_kinds_text(row.kinds)}.\n\n"
         + _doctest(name, inexact=row.accuracy)
         + f'        return self._emit(OPS["{row.name}"], (self._operand(operand, "operand"),){passed})\n'
     )
@@ -168,7 +168,7 @@ def _is_finite() -> str:
     return (
         "    def is_finite(self, operand: Operand) -> Op:\n"
         f'        """{_first_sentences(OPS["is-finite"].doc)}\n\n'
-        "        The result has pred elements. Raises BuilderError unless `operand` has floating-point elements.\n\n"
+        "        The result is pred. Raises BuilderError unless `operand` is floating-point.\n\n"
         + _doctest("is_finite")
         + '        return self._emit(OPS["is-finite"], (self._operand(operand, "operand"),))\n'
     )
@@ -185,12 +185,12 @@ def _binary_method(name: str, opcode: str, doc: str, about: str, passed: str = "
 
 def _binary(row: BinaryRow) -> str:
     kinds = row.strict_kinds or row.kinds
-    about = f"The operands are broadcast. Raises BuilderError unless they have {_kinds_text(kinds)} elements."
+    about = f"The operands are broadcast.\n        Raises BuilderError unless they are {_kinds_text(kinds)}."
     return _binary_method(method_name(row.name), row.name, _first_sentences(row.doc), about)
 
 
 def _complex() -> str:
-    about = "The operands are broadcast. The result has c64 or c128 elements. Raises BuilderError unless the operands have f32 or f64 elements."
+    about = "The operands are broadcast. The result is c64 or c128.\n        Raises BuilderError unless the operands are f32 or f64."
     return _binary_method("complex", "complex", _first_sentences(OPS["complex"].doc), about)
 
 
@@ -199,7 +199,7 @@ def _comparisons(direction: str) -> tuple[str, str]:
     doc = f"Returns whether each element of lhs is {_COMPARISONS[direction]} that of rhs"
     plain = _binary_method(name, "compare", f"{doc}.", about, f', {{"direction": "{direction}"}}')
     total = f"{name}_total_order"
-    ordered = _binary_method(total, "compare", f"{doc} in the total order.\n\n        The total order is {_TOTAL_ORDER}.", about)
+    ordered = _binary_method(total, "compare", f"{doc}.\n\n        The order is total: {_TOTAL_ORDER}.", about)
     return plain, ordered.replace('_binary(OPS["compare"], ', f'_total_order("{direction}", ')
 
 

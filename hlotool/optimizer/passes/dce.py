@@ -9,10 +9,10 @@ __all__ = ["remove_dead_code"]
 
 
 def remove_dead_code(context: Context) -> bool:
-    """Removes unused instructions without side effects, uncalled computations, unused parameters.
+    """Removes dead instructions, computations that nothing calls, and unused parameters.
 
-    Only computations of calls and fusions lose parameters. Those of the entry stay, since callers
-    of the module pass them.
+    Instructions with side effects stay. Only computations of calls and fusions lose parameters.
+    Those of the entry stay, since callers of the module pass them.
     """
     before = context.report.count
     context.refresh()

@@ -198,7 +198,7 @@ def _factored(x: Instruction, site: Site) -> Instruction | None:
 def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
     """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)) for integers
 
-    Likewise, subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)).
+    Likewise, `subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2))`.
     """
     inner, last = x.operands
     if not is_integral(x) or not is_constant(last):
@@ -263,7 +263,7 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
 def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
     """divide(divide(a, b), c) -> divide(a, multiply(b, c)) for floats
 
-    Likewise, divide(a, divide(b, c)) -> divide(multiply(a, c), b).
+    Likewise, `divide(a, divide(b, c)) -> divide(multiply(a, c), b)`.
     """
     first, second = x.operands
     if not is_float(x):
@@ -281,7 +281,7 @@ def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
 def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
     """divide(a, sqrt(b)) -> multiply(a, rsqrt(b)); divide(1, sqrt(b)) -> rsqrt(b)
 
-    Likewise, divide(a, rsqrt(b)) -> multiply(a, sqrt(b)).
+    Likewise, `divide(a, rsqrt(b)) -> multiply(a, sqrt(b))`.
     """
     a, root = x.operands
     if root.op.name not in ("sqrt", "rsqrt") or not is_float(x) or not site.has_one_user(root):

@@ -64,7 +64,7 @@ def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
 def select_twice(x: Instruction, site: Site) -> Instruction | None:
     """select(p, select(p, a, b), c) -> select(p, a, c)
 
-    Likewise, select(p, a, select(p, b, c)) -> select(p, a, c).
+    Likewise, `select(p, a, select(p, b, c)) -> select(p, a, c)`.
     """
     choice, on_true, on_false = x.operands
     if on_true.op is x.op and on_true.operands[0] is choice:
@@ -97,7 +97,7 @@ def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
 def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
     """compare(a, a), direction=LT -> false; compare(a, a), direction=EQ -> true
 
-    GT gives false, too. EQ, LE and GE give true, and NE gives false, unless `a` may be NaN.
+    GT gives false, too. Unless `a` may be NaN, EQ, LE and GE give true, and NE gives false.
     """
     first, second = x.operands
     if first is not second:

@@ -177,7 +177,7 @@ def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instructio
 def size_of_dimension(x: Instruction, site: Site) -> Instruction | None:
     """get-dimension-size(a) -> constant, if the dimension is static
 
-    Likewise, get-dimension-size(set-dimension-size(a, n)) -> n.
+    Likewise, `get-dimension-size(set-dimension-size(a, n)) -> n`.
     """
     y, dimension = x.operands[0], dimensions_of(x)[0]
     if not y.shape.dynamic or not y.shape.dynamic[dimension]:

@@ -73,7 +73,7 @@ class Context:
         # By pass name: the number of changes when the pass last finished.
         self._finished: dict[str, int] = {}
         self.visited: dict[str, dict[Instruction, int]] = {}
-        """By pass name: the number of changes when no rule of the pass matched an instruction."""
+        """By pass name: for each instruction, the number of changes when no rule matched it."""
         self._refreshed = 0
         # The numbers of rewrites and changes at the last refresh.
         self._seen = (0, 0)

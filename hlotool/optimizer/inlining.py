@@ -51,7 +51,7 @@ _INHERITED = ("sharding", "origin")
 
 
 def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> bool:
-    """Returns whether `new` may replace `x` with the sharding that it has.
+    """Returns whether `new`, with the sharding that it has, may replace `x`.
 
     The shardings must be the same, unless `x` has none. The shardings of roots are compared with
     those of callers, so a root without a sharding must not get one.
@@ -81,7 +81,7 @@ def says_nothing_else(x: Instruction) -> bool:
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
-    """Replaces a caller with a copy of the root, and erases the computation if it is not called."""
+    """Replaces a caller with a copy of the root. Erases a computation without other callers."""
     root = copies[body.root]
     rewriter.update(root, attributes={name: x.attributes[name] for name in _INHERITED if name in x.attributes})
     rewriter.replace_all_uses(x, root)

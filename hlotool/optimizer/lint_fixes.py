@@ -220,7 +220,7 @@ class _Trial:
     def _writer(self, x: Instruction, *, print_result_shape: bool = True) -> InstructionWriter:
         """Returns a writer that follows the style of `x` in the text.
 
-        The style is whether there are percent signs, layouts and shapes of operands.
+        For example, the text may or may not have percent signs, layouts and shapes of operands.
         """
         options = options_like(self.text, x, print_result_shape=print_result_shape)
         return InstructionWriter.with_own_names(self.module, options)

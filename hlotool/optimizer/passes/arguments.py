@@ -1,7 +1,7 @@
 """Simplifies the arguments and results of calls and fusions.
 
-Arguments are removed if they are equal or constant in each call, and results if no caller needs
-them.
+An argument becomes unnecessary if each call passes the same value twice, or the same constant.
+Results are removed if no caller needs them.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ _ORDERED = {"f16": "s16", "bf16": "s16", "f32": "s32", "f64": "s64"}
 def expand_total_order(context: Context) -> bool:
     """compare(a, b), type=TOTALORDER -> compare(bits of a, bits of b)
 
-    The bits are compared as signed integers; all bits of negative numbers but the sign are
+    The bits are compared as signed integers. For negative numbers, all bits except the sign are
     inverted.
     """
     return expand(context, "expand-compare", {"compare": _compare})

@@ -151,7 +151,7 @@ class _Loop:
         self.context.erase_if_dead([element])
 
     def merge_equal_elements(self) -> None:
-        """Replaces elements with an earlier one that starts equal and changes in the same way."""
+        """Merges elements that start with the same value and change in the same way."""
         first = self._classes()
         for p in (self.parameter, self.tested, self.x):
             for user in self.rewriter.users(p):

@@ -86,7 +86,7 @@ _KINDS = {
     "sort": _Kind(_needed_by_comparator, lambda parameter, count: parameter // 2),
     "reduce": _Kind(_needed_by_reducer, lambda parameter, count: parameter % count),
 }
-"""The opcodes by name.
+"""The opcodes whose operands can be removed.
 
 The parameters of a comparator are two elements of each operand in turn. Those of a reducer are all
 results so far, then an element of each operand.

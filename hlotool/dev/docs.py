@@ -34,27 +34,30 @@ __all__ = ["pages", "stale", "write"]
 
 _PACKAGE = Path(__file__).parents[1]
 _ROOT = _PACKAGE.parent
-_ABOUT_REWRITES = """The rewrite rules and passes of `hlotool opt`. `hlotool explain NAME` prints the same text on a terminal.
-A rule replaces `before` with `after`. It is exact unless it names flags: results are equal bit for bit for all
-inputs, except for the payloads of NaNs. [optimizing.md](../optimizing.md) shows how to use rules and passes, and
+_ABOUT_REWRITES = """The rewrite rules and passes of `hlotool opt`. `hlotool explain NAME` prints
+the same text on a terminal. A rule replaces `before` with `after`. It is exact unless it names
+flags: results are equal bit for bit for all inputs, except for the payloads of NaNs.
+[optimizing.md](../optimizing.md) shows how to use rules and passes, and
 [writing-a-rewrite.md](../writing-a-rewrite.md) how to add one.
 
 Each rule says how it is proved:
 
-* *All numbers*: both sides are equal for all operands of these types. Constants are special numbers, and if there
-  are several types, a sample of their combinations is used.
-* *Z3*: an SMT solver shows that both sides are equal for all numbers of these types. For rules that change the
-  rounding, it shows this for all real numbers for which both sides are defined.
-* *Programs at each guard*: there are recorded programs for every condition in the code of the rule, and for each part
-  and limit of a condition. If the condition is changed, one of them gives a wrong result, or is rewritten differently.
-  So there are programs on both sides of each condition. Both sides of each rewrite are compared bit for bit; for
-  rules that change the rounding, they are compared on small integers. Passes have such programs, too. A few
-  conditions make no difference to any result, since they only save time. They are listed with the reasons in
-  `equivalent.txt`, next to the programs in [tests/optimizer/proofs](../../tests/optimizer/proofs).
-* *Tested*: both sides are only compared for special numbers, since there are too many combinations of operands.
+* *All numbers*: both sides are equal for all operands of these types. Constants are special
+  numbers, and if there are several types, a sample of their combinations is used.
+* *Z3*: an SMT solver shows that both sides are equal for all numbers of these types. For rules that
+  change the rounding, it shows this for all real numbers for which both sides are defined.
+* *Programs at each guard*: there are recorded programs for every condition in the code of the rule,
+  and for each part and limit of a condition. If the condition is changed, one of them gives a wrong
+  result, or is rewritten differently. So there are programs on both sides of each condition. Both
+  sides of each rewrite are compared bit for bit; for rules that change the rounding, they are
+  compared on small integers. Passes have such programs, too. A few conditions make no difference to
+  any result, since they only save time. They are listed with the reasons in `equivalent.txt`, next
+  to the programs in [tests/optimizer/proofs](../../tests/optimizer/proofs).
+* *Tested*: both sides are only compared for special numbers, since there are too many combinations
+  of operands.
 
-Proofs of a rule that needs flags exclude what its flags exclude. The tests repeat all of this, and compare both sides
-of all cases in [tests/optimizer](../../tests/optimizer).
+Proofs of a rule that needs flags exclude what its flags exclude. The tests repeat all of this, and
+compare both sides of all cases in [tests/optimizer](../../tests/optimizer).
 """
 # The results of the proofs of the rewrite rules, written by `tests/tools/prove_rules.py` and
 # `prove_guards.py`.

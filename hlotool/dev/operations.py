@@ -156,16 +156,18 @@ _OPCODES = {
 
 _HEAD = """# Operations
 
-This page lists the operations of XLA's [operation semantics](https://openxla.org/xla/operation_semantics) under their
-names there. For each operation, it shows the method of `hlotool.Builder` that creates it, the opcodes in the text, and
-an example with its result. [building.md](building.md) explains builders, and
-[samples/documents](../samples/documents) contains the examples of XLA's documentation as text. The descriptions are
-those of the methods, which `help(hlotool.Builder.dot_general)` also shows. The examples run as tests. All of them need
-these imports:
+This page lists the operations of XLA's [operation
+semantics](https://openxla.org/xla/operation_semantics) under their names there. For each operation,
+it shows the method of `hlotool.Builder` that creates it, the opcodes in the text, and an example
+with its result. [building.md](building.md) explains builders, and
+[samples/documents](../samples/documents) contains the examples of XLA's documentation as text. The
+descriptions are those of the methods, which `help(hlotool.Builder.dot_general)` also shows. The
+examples run as tests. All of them need these imports:
 """
-_NOTES = """Operands are operations of the builder, or numbers and nested lists, which become constants. If an operation takes
-several operands, each element of a list is one operand, so a single array must be written as
-`b.constant([1.0, 2.0])` there. In the calls below, `[]` are the arguments of the module, which has no parameters.
+_NOTES = """Operands are operations of the builder, or numbers and nested lists, which become
+constants. If an operation takes several operands, each element of a list is one operand, so a
+single array must be written as `b.constant([1.0, 2.0])` there. In the calls below, `[]` are the
+arguments of the module, which has no parameters.
 """
 _TABLE = """## From XLA's documentation to hlotool
 

@@ -44,7 +44,7 @@ def subtract_of_negation(x: Instruction, site: Site) -> Instruction | None:
 def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
     """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats
 
-    For floats, 0 - 0 is not -0.0.
+    For floats, the zero must be negative, since 0 - 0 is not -0.0.
     """
     first, second = x.operands
     zero = -0.0 if is_float(x) else 0

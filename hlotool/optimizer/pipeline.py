@@ -35,7 +35,7 @@ Pass = Callable[[Context], bool]
 
 
 class PassRun(Record):
-    """One run of a pass: its name, the pipeline round, counted from 1, and the number of rewrites."""
+    """One run of a pass: its name, the pipeline round (from 1), and the number of rewrites."""
 
     name: str
     round: int

@@ -20,9 +20,9 @@ __all__ = ["OptimizedModule", "Report", "Rewritten", "RuleStatistics", "WhyNot",
 
 
 class RuleStatistics:
-    """How often a rule or pass was tried, how often it changed something, and the time it took.
+    """The numbers of tries and hits of a rule or pass, and the time that the tries took.
 
-    The time is in seconds, and is 0 if it was not measured.
+    A hit changed something. The time is in seconds, and 0 if it was not measured.
     """
 
     __slots__ = ("hits", "seconds", "tries")

@@ -154,7 +154,7 @@ class OptReport:
                 complain(f"'{file}': {remark}")
             if module.compared:
                 rounded = " up to rounding" if job.request.options.fast_math else ""
-                complain(f"'{file}': the same results{rounded} on {counted(module.compared, 'random input')}")
+                complain(f"'{file}': results agree{rounded} on {counted(module.compared, 'random input')}")
         if job.as_json:
             self.records.append(module_json(file, module))
             return

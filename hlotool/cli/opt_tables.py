@@ -51,7 +51,7 @@ def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Itera
         yield from _table([("rule", "tries", "rewrites", "time"), *rows], 1)
     if others and not verbose:
         tries, seconds = sum(row.tries for row in others), sum(row.seconds for row in others)
-        yield f"{counted(len(others), 'other rule')} without a match, {counted(tries, 'try', 'tries')}, {_time(seconds)}"
+        yield f"{counted(len(others), 'other rule')} never matched: {counted(tries, 'try', 'tries')}, {_time(seconds)}"
 
 
 def _time(seconds: float) -> str:
@@ -91,7 +91,7 @@ def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iter
             verdict = "" if reason.is_match is None else "matches, but " if reason.is_match else "does not match: "
             yield visible(f"  {reason.name:<{longest}}  {verdict}{reason.reason}")
         if others:
-            yield f"  {counted(others, 'rule')} of its opcode {'does' if others == 1 else 'do'} not match; -v shows them"
+            yield f"  {counted(others, 'rule')} for its opcode {'does' if others == 1 else 'do'} not match; -v shows them"
 
 
 # ---- JSON -------------------------------------------------------------------------------------------------------------

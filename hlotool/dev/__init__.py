@@ -1,1 +1,1 @@
-"""Development tasks. Nothing else of the package uses them."""
+"""Development tasks. Nothing else in the package uses them."""

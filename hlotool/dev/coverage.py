@@ -1,4 +1,4 @@
-"""What the op table lacks: opcodes and attributes in texts that it does not know."""
+"""Finds opcodes and attributes in texts that the op table does not know."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _UNKNOWN = ("S012", "S015", "M017")
 
 
 def coverage(paths: Iterable[str]) -> Iterator[str]:
-    """Opcodes and attributes in the texts that the op table lacks, one line each, the most frequent first."""
+    """Yields a line for each opcode or attribute that the op table lacks, most frequent first."""
     places: dict[str, list[Diagnostic]] = {}
     for path in paths:
         for diagnostic in _diagnostics(path):

@@ -1,4 +1,7 @@
-"""The examples in the docstrings of generated methods, which `dev.methods` inserts. All of them run as doctests."""
+"""Examples for the docstrings of generated methods. All of them run as doctests.
+
+`dev.methods` inserts them.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,10 @@ ELEMENTWISE: dict[str, tuple[str, str]] = {
     "le_total_order": ('[-0.0, float("nan")], [0.0, 1.0]', "array([ True, False])"),
     "lt_total_order": ('[-0.0, float("nan")], [0.0, float("nan")]', "array([ True, False])"),
 }
-"""The arguments of elementwise methods, and the result. Those of functions that are not exact are rounded to four digits."""
+"""The arguments and results of elementwise methods.
+
+Results of functions that are not exact are rounded to four digits.
+"""
 
 EXAMPLES: dict[str, str] = {
     "batch_norm_grad": """

@@ -1,4 +1,4 @@
-"""Compares the report of a conformance check with floors: the share of cases of each kind that passed before."""
+"""Compares the report of a conformance check with floors: the pass rates of earlier reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Tally = tuple[int, int]
 
 
 def read_tallies(report: str) -> dict[str, Tally]:
-    """The number of cases that pass and the number of all cases, for each kind of check in a conformance report.
+    """Returns the numbers of passing and of all cases for each kind of check in a report.
 
     >>> read_tallies("accept      5370 of 5375    99.91 %")
     {'accept': (5370, 5375)}
@@ -22,7 +22,9 @@ def read_tallies(report: str) -> dict[str, Tally]:
 
 
 def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
-    """The checks that have fallen below their floors. Shares are compared, since the number of cases may differ.
+    """Returns messages about the checks that have fallen below their floors.
+
+    Pass rates are compared, since the number of cases may differ.
 
     >>> compare({"accept": (9, 10)}, {"accept": (10, 10), "print": (1, 2)})
     ['accept: 9 of 10, the floor is 10 of 10', 'print: not in the report']
@@ -39,9 +41,10 @@ def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
 
 
 def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
-    """Prints what has fallen below the floors of a file; 1 if anything has.
+    """Prints the checks that have fallen below the floors of a file. Returns 1 if there are any.
 
-    Otherwise, with `raise_them`, the numbers of the report are written as the new floors.
+    Otherwise, it returns 0, and with `raise_them`, writes the numbers of the report as the new
+    floors.
     """
     floors = {kind: (least, of) for kind, (least, of) in json.loads(path.read_text(encoding="utf-8")).items()}
     tallies = read_tallies(report)
@@ -49,8 +52,8 @@ def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
     for line in fallen:
         print(line)
     if raise_them and not fallen:
-        # Only kinds that are in the file, which decides what counts.
+        # The file decides which kinds count, so no others are added.
         rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
         path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
-    print(f"{len(floors) - len(fallen)} of {len(floors)} kinds at or above their floor")
+    print(f"{len(floors) - len(fallen)} of {len(floors)} kinds are at or above their floor")
     return 1 if fallen else 0

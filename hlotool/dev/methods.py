@@ -1,7 +1,8 @@
-"""Generates `hlotool/builder/generated` from the op table: the methods of builders that only pass their arguments on.
+"""Generates `hlotool/builder/generated` from the op table.
 
-Run it with `python -m hlotool.dev methods`. Direct code, unlike functions that bind their arguments by a table, is fast, and editors and type
-checkers can read it.
+These are the methods of builders that only pass on their arguments. Run it with `python -m
+hlotool.dev methods`. Unlike functions that bind their arguments by a table, generated code is fast,
+and editors and type checkers can read it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["files", "stale", "write"]
 _FOLDER = Path(__file__).parents[1] / "builder" / "generated"
 _KIND_NAMES = {"pred": "pred", "signed": "signed", "unsigned": "unsigned", "float": "floating-point", "complex": "complex"}
 
-# The annotation of an argument and the expression that converts it, by the kind of the attribute.
+# By the kind of the attribute: the annotation of an argument, and the expression that converts it.
 _KINDS: dict[str, tuple[str, str]] = {
     "Bool": ("bool", "bool({})"),
     "Computation": ("Called", 'self._closed({}, "{}")'),
@@ -39,7 +40,8 @@ _KINDS: dict[str, tuple[str, str]] = {
     "OutputAliases": ("Sequence[AliasPair] | str", 'self._instances(self._text("{}", {}), AliasPair, "{}")'),
     "Pairs": ("Sequence[Sequence[int]]", 'tuple([self._integers(pair, "{}") for pair in self._list({}, "{}")])'),
     "ReplicaGroups": ("Groups", "self._groups({})"),
-    # None leaves the attribute out: an empty list would make a collective-permute that works in place.
+    # None leaves the attribute out: an empty list would make a collective-permute that works in
+    # place.
     "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")]) or None'),
     "Text": ("str", 'self._instance({}, str, "{}")'),
 }
@@ -51,12 +53,19 @@ _HOMES = {
     "hlotool.opdefs.table": ("OPS",),
     "hlotool.shapes.values": ("AliasPair", "DomainMetadata", "ResultAccuracy"),
 }
-_COMPARISONS = {"EQ": "equal", "NE": "different", "GE": "greater or equal", "GT": "greater", "LE": "less or equal", "LT": "less"}
+_COMPARISONS = {
+    "EQ": "equal to",
+    "NE": "different from",
+    "GE": "greater than or equal to",
+    "GT": "greater than",
+    "LE": "less than or equal to",
+    "LT": "less than",
+}
 _TOTAL_ORDER = "-NaN < -inf < -0 < +0 < inf < NaN"
 
 
 def files() -> dict[str, str]:
-    """The text of every generated file, by its name."""
+    """Returns the text of every generated file, by its name."""
     exact = [row for row in UNARY if not row.accuracy]
     inexact = [row for row in UNARY if row.accuracy]
     direct, internal = ([_direct(OPS[opcode], signature) for opcode, signature in rows.items()] for rows in (SIGNATURES, INTERNAL))
@@ -65,13 +74,16 @@ def files() -> dict[str, str]:
         "comparison.py": _module("ComparisonMethods", "Comparisons of elements.", chain.from_iterable(map(_comparisons, _COMPARISONS))),
         "direct.py": _module("DirectMethods", "Operations whose arguments are operands and attributes of their opcodes.", direct),
         "functions.py": _module("FunctionMethods", "Mathematical functions of each element, whose accuracy can be chosen.", map(_unary, inexact)),
-        "internal.py": _module("InternalMethods", "Operations of optimized modules, which users are not meant to write.", internal),
+        "internal.py": _module("InternalMethods", "Operations that compilers write; they are not meant for users.", internal),
         "unary.py": _module("UnaryMethods", "Elementwise operations with one operand.", [*map(_unary, exact), _is_finite()]),
     }
 
 
 def stale() -> list[str]:
-    """The files that are out of date. Their code is compared, since a formatter breaks the lines."""
+    """Returns the files that are out of date.
+
+    Syntax trees are compared, since a formatter breaks the lines.
+    """
     return [name for name, text in files().items() if not (_FOLDER / name).exists() or _code((_FOLDER / name).read_text("utf-8")) != _code(text)]
 
 
@@ -117,7 +129,7 @@ def _constant(opcode: str) -> str:
 
 
 def _doctest(name: str, *, inexact: bool = False) -> str:
-    """The example of a method, and the end of its docstring."""
+    """Returns the example of a method, and the end of its docstring."""
     if name in ELEMENTWISE:
         arguments, result = ELEMENTWISE[name]
         call = f"hlotool.evaluate(b.build(b.{name}({arguments})), [])" + ".round(4)" * inexact
@@ -146,7 +158,7 @@ def _unary(row: UnaryRow) -> str:
     return (
         f"    def {name}(self, operand: Operand{accuracy}) -> Op:\n"
         f'        """{row.doc}\n\n'
-        f"        `operand` has {_kinds_text(row.kinds)} elements; BuilderError for others.\n\n"
+        f"        Raises BuilderError unless `operand` is {_kinds_text(row.kinds)}.\n\n"
         + _doctest(name, inexact=row.accuracy)
         + f'        return self._emit(OPS["{row.name}"], (self._operand(operand, "operand"),){passed})\n'
     )
@@ -156,7 +168,7 @@ def _is_finite() -> str:
     return (
         "    def is_finite(self, operand: Operand) -> Op:\n"
         f'        """{_first_sentences(OPS["is-finite"].doc)}\n\n'
-        "        `operand` has floating-point elements; BuilderError for others. The result has truth values.\n\n"
+        "        The result is pred. Raises BuilderError unless `operand` is floating-point.\n\n"
         + _doctest("is_finite")
         + '        return self._emit(OPS["is-finite"], (self._operand(operand, "operand"),))\n'
     )
@@ -173,21 +185,21 @@ def _binary_method(name: str, opcode: str, doc: str, about: str, passed: str = "
 
 def _binary(row: BinaryRow) -> str:
     kinds = row.strict_kinds or row.kinds
-    about = f"The operands have {_kinds_text(kinds)} elements and are broadcast; BuilderError for others."
+    about = f"The operands are broadcast.\n        Raises BuilderError unless they are {_kinds_text(kinds)}."
     return _binary_method(method_name(row.name), row.name, _first_sentences(row.doc), about)
 
 
 def _complex() -> str:
-    about = "The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements."
+    about = "The operands are broadcast. The result is c64 or c128.\n        Raises BuilderError unless the operands are f32 or f64."
     return _binary_method("complex", "complex", _first_sentences(OPS["complex"].doc), about)
 
 
 def _comparisons(direction: str) -> tuple[str, str]:
-    name, about = direction.lower(), "The operands are arrays of the same type, which are broadcast; BuilderError for others."
-    doc = f"Whether each element of lhs is {_COMPARISONS[direction]}, compared with that of rhs"
+    name, about = direction.lower(), "The operands are broadcast. Raises BuilderError unless they are arrays of the same type."
+    doc = f"Returns whether each element of lhs is {_COMPARISONS[direction]} that of rhs"
     plain = _binary_method(name, "compare", f"{doc}.", about, f', {{"direction": "{direction}"}}')
     total = f"{name}_total_order"
-    ordered = _binary_method(total, "compare", f"{doc}, in the total order {_TOTAL_ORDER}.", about)
+    ordered = _binary_method(total, "compare", f"{doc}.\n\n        The order is total: {_TOTAL_ORDER}.", about)
     return plain, ordered.replace('_binary(OPS["compare"], ', f'_total_order("{direction}", ')
 
 
@@ -195,7 +207,7 @@ def _comparisons(direction: str) -> tuple[str, str]:
 
 
 def _direct(op: OpDef, signature: str) -> str:
-    """A method whose arguments are operands and attributes, in the order of `signature`."""
+    """Returns a method whose arguments are operands and attributes, in the order of `signature`."""
     renamed = dict(word.partition("=")[::2] for word in signature.split())
     called = {source or name: name for name, source in renamed.items()}
     parameters: list[str] = []
@@ -234,13 +246,16 @@ def _direct(op: OpDef, signature: str) -> str:
 
 
 def _defaults_last(parameters: list[str]) -> list[str]:
-    """A parameter after one with a default can only be passed by name."""
+    """Inserts `*` if a parameter without a default follows one that has a default.
+
+    Parameters after the `*` can only be passed by name.
+    """
     first = next((k for k, parameter in enumerate(parameters) if " = " in parameter), len(parameters))
     late = next((k for k in range(first, len(parameters)) if " = " not in parameters[k]), None)
     return parameters if late is None else [*parameters[:first], "*", *parameters[first:]]
 
 
-# Attributes that the documents require although the text format has defaults for them.
+# Attributes that XLA's documentation requires, although the text format has defaults for them.
 _REQUIRED = {"lower", "left_side", "unit_diagonal", "transpose_a"}
 
 

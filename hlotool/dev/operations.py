@@ -1,6 +1,7 @@
-"""Generates `docs/operations.md` from the docstrings of builder methods: the operations of XLA's documents, with examples.
+"""Generates `docs/operations.md` from the docstrings of builder methods.
 
-Run it with `python -m hlotool.dev docs`.
+The page shows the operations of XLA's documentation, with examples. Run it with `python -m
+hlotool.dev docs`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ __all__ = ["family", "method_of", "operations_page"]
 
 
 class Family(Record):
-    """Operations that the page shows together. `names` are those in the documents, by the years of the documents."""
+    """Operations that the page shows together.
+
+    `names` are their names in XLA's documentation, by the years of the versions that have them.
+    """
 
     title: str
     about: str
@@ -43,7 +47,7 @@ _FAMILIES = (
     ),
     Family(
         "Functions of each element",
-        "`result_accuracy` is written to the text, but does not change results.",
+        "`result_accuracy` is written to the text, but does not affect results.",
         {
             _ALL: "Abs Ceil Cos Exp Floor IsFinite Log Neg Sign Tanh",
             _NEWEST: "Cbrt Clz Cosh Erf Expm1 Imag Log1p Logistic PopulationCount Real Round RoundNearestAfz RoundNearestEven Rsqrt Sin Sqrt Tan",
@@ -70,8 +74,8 @@ _FAMILIES = (
     Family("Tuples and order", "", {_ALL: "GetTupleElement Tuple", _NEWEST: "AfterAll OptimizationBarrier"}),
     Family(
         "Dots and convolutions",
-        "With `lhs_dilation`, a convolution is transposed, and with `rhs_dilation` atrous; one with `feature_group_count` is a grouped convolution, "
-        "or a depthwise one if each group has one feature.",
+        "With `lhs_dilation`, a convolution is transposed; with `rhs_dilation`, it is atrous. With `feature_group_count`, it is a "
+        "grouped convolution, or a depthwise one if each group has one feature.",
         {
             _ALL: "Conv ConvWithGeneralPadding Dot",
             _LATER: "DotGeneral",
@@ -82,7 +86,7 @@ _FAMILIES = (
     Family("Normalization", "", {_ALL: "BatchNormGrad BatchNormInference BatchNormTraining"}),
     Family(
         "Computations applied to arrays",
-        "Init values should be identities of the computation: other compilers may use them more than once, hlotool's interpreter uses them once.",
+        "Initial values should be identities of the computation: other compilers may use them more than once, hlotool's interpreter uses them once.",
         {_ALL: "Map Reduce ReduceWindow SelectAndScatter", _NEWEST: "ReduceAll Scan"},
     ),
     Family("Gather, scatter and sort", "", {_ALL: "Sort", _LATER: "Gather Scatter", _NEWEST: "TopK"}),
@@ -90,7 +94,7 @@ _FAMILIES = (
     Family("Control flow", "", {_ALL: "Call CustomCall While", _LATER: "Conditional", _NEWEST: "CompositeCall"}),
     Family(
         "Collectives",
-        "`evaluate_replicas` runs all devices, and returns the value of each.",
+        "`evaluate_replicas` runs all devices, and returns the result of each.",
         {
             _ALL: "CrossReplicaSum",
             _LATER: "AllToAll",
@@ -99,7 +103,7 @@ _FAMILIES = (
     ),
     Family(
         "Hosts and channels",
-        "A run takes what the host sends from `HostQueues`, and adds what the host receives.",
+        "A run takes the data that the host sends from `HostQueues`, and adds the data that the host receives.",
         {
             _ALL: "Infeed",
             _LATER: "Recv RecvDone Send SendDone",
@@ -110,7 +114,7 @@ _FAMILIES = (
 
 _INTERNAL = Family(
     "Instructions of compilers",
-    "The document of 2025 mentions these, and says that users do not write them: compilers do, and hlotool reads, verifies and runs them.",
+    "The documentation of 2025 mentions these, but says that they are written by compilers, not by users. hlotool reads, verifies and runs them.",
     {
         "2025, not for users": "AddDependency AllGatherDone AllGatherStart AllReduceDone AllReduceStart AsyncDone AsyncStart AsyncUpdate Bitcast "
         "CollectivePermuteDone CollectivePermuteStart Copy CopyDone CopyStart Domain Fusion PartitionID RngGetAndUpdateState",
@@ -122,7 +126,7 @@ _OTHERS = (
     "recv_start instruction"
 )
 
-# The opcodes that methods make, if not those of their names.
+# The opcodes that methods create, if they differ from the names of the methods.
 _OPCODES = {
     **dict.fromkeys(("conv", "conv_general", "conv_with_general_dimensions", "conv_with_general_padding"), "convolution"),
     **{f"{name}{order}": "compare" for name in ("eq", "ge", "gt", "le", "lt", "ne") for order in ("", "_total_order")},
@@ -152,71 +156,75 @@ _OPCODES = {
 
 _HEAD = """# Operations
 
-Each operation of XLA's [operation semantics](https://openxla.org/xla/operation_semantics), under the name that it has there, with the method of
-`hlotool.Builder` that makes it, the opcodes in the text, and an example with its result. [building.md](building.md) says how builders work, and
-[samples/documents](../samples/documents) has the documents' own examples as text. This page is made of the methods' documentation, which
-`help(hlotool.Builder.dot_general)` shows, too. The examples run as tests; all of them need
+This page lists the operations of XLA's [operation
+semantics](https://openxla.org/xla/operation_semantics) under their names there. For each operation,
+it shows the method of `hlotool.Builder` that creates it, the opcodes in the text, and an example
+with its result. [building.md](building.md) explains builders, and
+[samples/documents](../samples/documents) contains the examples of XLA's documentation as text. The
+descriptions are those of the methods, which `help(hlotool.Builder.dot_general)` also shows. The
+examples run as tests. All of them need these imports:
 """
-_NOTES = """Operands are operations of the builder, or numbers and nested lists, which become constants. Where an operation takes several operands, a
-list has one in each place, so that a single array is written `b.constant([1.0, 2.0])` there. In the calls below, `[]` are the arguments of
-the module, which has no parameters.
+_NOTES = """Operands are operations of the builder, or numbers and nested lists, which become
+constants. If an operation takes several operands, each element of a list is one operand, so a
+single array must be written as `b.constant([1.0, 2.0])` there. In the calls below, `[]` are the
+arguments of the module, which has no parameters.
 """
-_TABLE = """## From the documents to hlotool
+_TABLE = """## From XLA's documentation to hlotool
 
-The documents are those of 2017 (`ComputationBuilder`), 2019 and 2025 (`XlaBuilder`). `and_`, `not_`, `or_` and `while_` have an
-underscore, since their names are words of Python.
+The versions are those of 2017 (`ComputationBuilder`), 2019 and 2025 (`XlaBuilder`). `and_`, `not_`, `or_` and `while_`
+end with an underscore, since their names are Python keywords.
 
-| operation | documents | method | opcodes |
+| operation | versions | method | opcodes |
 |---|---|---|---|"""
 _OLDER = """
 ## Older forms
 
-What differs in the documents of 2017 and 2019, where the name is the same as today:
+These operations have the same name as today, but a different form in the documentation of 2017 or 2019:
 
-| form | | today |
+| form | version | today |
 |---|---|---|
 | `BatchNormGrad`: results operand, offset, scale | 2017 | operand, scale, offset |
-| `Clamp(operand, min, max)` | 2017 | `Clamp(min, operand, max)`: the method only takes this order |
+| `Clamp(operand, min, max)` | 2017 | `Clamp(min, operand, max)`; the method accepts only this order |
 | `Conv(..., lhs_dilation, rhs_dilation)` | 2017, 2019 | `conv_general_dilated`; `conv` takes the dilations by name |
-| `CrossReplicaSum(operand, replica_group_ids)`: a group for each replica | 2019 | `replica_groups`; the method takes both |
-| `DynamicSlice`, `DynamicUpdateSlice`: `start_indices` is one vector | 2017, 2019 | a scalar for each dimension; the methods take both |
+| `CrossReplicaSum(operand, replica_group_ids)`: a group for each replica | 2019 | `replica_groups`; the method accepts both |
+| `DynamicSlice`, `DynamicUpdateSlice`: `start_indices` is one vector | 2017, 2019 | a scalar for each dimension; the methods accept both |
 | `DynamicUpdateSlice`: indices wrap around | 2017 | they are clamped |
-| `Iota(type, size)` | 2019 | `Iota(shape, iota_dimension)`; the method takes both |
-| `Map(operands..., computation)` | 2017 | `dimensions` follow; the method takes both |
+| `Iota(type, size)` | 2019 | `Iota(shape, iota_dimension)`; the method accepts both |
+| `Map(operands..., computation)` | 2017 | `dimensions` are last; the method accepts both |
 | `Recv`, `Send`: the context is (buffer, u32) | 2019 | (buffer, u32, token) |
-| `ReducePrecision(operand, mantissa_bits, exponent_bits)` | 2017, 2019 | `exponent_bits` first: the method only takes this order |
-| `Reshape(operand, dimensions, new_sizes)` | 2017, 2019 | a transpose and a reshape, which the method makes |
-| `Slice(operand, start_indices, limit_indices)` | 2017, 2019 | `strides` follow, 1 by default |
-| `Sort(operand)`, `Sort(keys, values)` | 2017, 2019 | a comparator and a dimension; the method takes both |
-| `While` cannot be nested | 2017 | it can |
+| `ReducePrecision(operand, mantissa_bits, exponent_bits)` | 2017, 2019 | `exponent_bits` come first; the method accepts only this order |
+| `Reshape(operand, dimensions, new_sizes)` | 2017, 2019 | a transpose and a reshape, which the method creates |
+| `Slice(operand, start_indices, limit_indices)` | 2017, 2019 | `strides` are last, 1 by default |
+| `Sort(operand)`, `Sort(keys, values)` | 2017, 2019 | a comparator and a dimension; the method accepts both |
+| `While` cannot be nested | 2017 | it can be nested |
 
-`hlotool.builder.historic` has the classes under their older names:
+`hlotool.builder.historic` provides the classes under their older names:
 
-| in the documents | hlotool |
+| in XLA's documentation | hlotool |
 |---|---|"""
 _ERRORS = """
-## Errors in the documents
+## Errors in XLA's documentation
 
-Where the documents are wrong or contradict each other, hlotool does what XLA does:
+If versions of the documentation are wrong or contradict each other, hlotool does what XLA does:
 
-1. `Collapse`: the results of the examples have each other's shapes; `[0, 1]` of f32[4,2,3] gives f32[8,3], and `[1, 2]` gives f32[4,6].
+1. `Collapse`: the examples have their result shapes swapped; `[0, 1]` of f32[4,2,3] gives f32[8,3], and `[1, 2]` gives f32[4,6].
 2. `Rev` (2019): element i comes from `N - 1 - i`, not from `N - i - i`.
 3. `DynamicSlice`: the start indices of all dimensions are clamped, from dimension 0 on, not from 1 on.
 4. `AllToAll` (2019): the text swaps the split dimension and the concat dimension.
-5. `Reduce` (2019): the example of several operands compares a value with an index; the values must be compared.
-6. `Clamp` (2017): the heading is that of `Call`, and `max(min(x, a), b)` has the limits the wrong way round.
-7. `CrossReplicaSum` (2017): f32 cannot hold 5.1, so `2.5 + 5.1 = 7.6` is only nearly true; the example of 2019 has 5.25.
+5. `Reduce` (2019): the example with several operands compares a value with an index; the values must be compared.
+6. `Clamp` (2017): the heading is that of `Call`, and the limits in `max(min(x, a), b)` are swapped.
+7. `CrossReplicaSum` (2017): f32 cannot represent 5.1, so `2.5 + 5.1 = 7.6` is only approximate; the example of 2019 has 5.25.
 8. `CollectiveBroadcast`, `CollectivePermute`: devices that receive nothing get zeros of the operand's shape.
-9. `BatchNormGrad` (2017): the formulas multiply by a square root where they must divide; those of 2019 and 2025 are right.
-10. `Dot` (2017, 2019): the contraction of more than two dimensions is that of 2025: the second dimension of lhs and the first of rhs.
+9. `BatchNormGrad` (2017): the formulas multiply by a square root instead of dividing by it; those of 2019 and 2025 are right.
+10. `Dot` (2017, 2019): arrays of more than two dimensions are contracted as in 2025: over the second dimension of lhs and the first of rhs.
 11. `ScaledDot`: `dimension_number` is a `DotDimensionNumbers`, not a `ScatterDimensionNumbers`.
-12. `Scatter` (2025): the arguments list both single attributes and `dimension_numbers`, and the text omits the batching dimensions.
+12. `Scatter` (2025): the argument list has both single attributes and `dimension_numbers`, and the text omits the batching dimensions.
 13. `Reshape` (2025): the vector of dimension indices that the text mentions is no longer an argument.
-14. Translations mix up left and right operands, comparators and int64: the signatures are right."""
+14. Translations confuse left and right operands, comparators and int64; the signatures are right."""
 
 
 def family(op: OpDef) -> str:
-    """The page below `docs/ops` that an opcode is on: the module that defines it.
+    """Returns the name of the page in `docs/ops` for an opcode: the module that defines it.
 
     >>> family(OPS["dot"])
     'contraction'
@@ -225,7 +233,9 @@ def family(op: OpDef) -> str:
 
 
 def method_of(name: str) -> str:
-    """The method for a name in the documents: its words in lower case, with `_` after a word of Python.
+    """Returns the method for a name in XLA's documentation.
+
+    It consists of the words of the name in lower case, with `_` after a keyword of Python.
 
     >>> method_of("DotGeneral"), method_of("While")
     ('dot_general', 'while_')
@@ -235,13 +245,13 @@ def method_of(name: str) -> str:
 
 
 def operations_page() -> str:
-    """The text of `docs/operations.md` after its first line."""
+    """Returns the text of `docs/operations.md` after its first line."""
     imports: dict[str, set[str]] = {}
     sections: list[str] = []
     for part in (*_FAMILIES, _INTERNAL):
         sections.append(f"## {part.title}\n" + (f"\n{part.about}\n" if part.about else ""))
         sections += [_section(name, method_of(name), imports) for name in _sorted(part)]
-    sections.append("## Methods that are not in the documents\n")
+    sections.append("## Methods that are not in XLA's documentation\n")
     sections += [_section(f"`{method}`", method, imports) for method in _OTHERS.split()]
     index = "\n".join(f"* [{part.title}](#{_anchor(part.title)}): {', '.join(map(_linked, _sorted(part)))}" for part in (*_FAMILIES, _INTERNAL))
     lines = [">>> import hlotool", *(f">>> from {module} import {', '.join(sorted(names))}" for module, names in sorted(imports.items()))]
@@ -264,7 +274,10 @@ def _linked(name: str) -> str:
 
 
 def _section(title: str, method: str, imports: dict[str, set[str]]) -> str:
-    """An operation: signatures, documentation and example. The names that it imports are added to `imports`, by module."""
+    """Returns the section of an operation, with signatures, documentation and an example.
+
+    The names that the example imports are added to `imports`, by module.
+    """
     text, _, example = (inspect.getdoc(getattr(Builder, method)) or "").partition(">>> ")
     code = []
     for line in f">>> {example}".splitlines():
@@ -283,7 +296,7 @@ def _block(code: list[str]) -> list[str]:
 
 
 def _signatures(method: str) -> Iterator[str]:
-    """The calls that the method takes, without types."""
+    """Yields the signatures of a method, without types."""
     function = getattr(Builder, method)
     for form in get_overloads(function) or [function]:
         _, *parameters = inspect.signature(form).parameters.values()

@@ -1,4 +1,7 @@
-"""Generates the syntax files of editors, in `editors/`, from the grammar: `python -m hlotool.dev syntax`."""
+"""Generates the editors' syntax files in `editors/` from the grammar.
+
+Run it with `python -m hlotool.dev syntax`.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ _FOLDER = Path(__file__).parents[2] / "editors"
 
 
 def files() -> dict[str, str]:
-    """The text of every generated file, by its path in `editors/`."""
+    """Returns the text of every generated file, by its path in `editors/`."""
     return {
         "textmate/hlo.tmLanguage.json": textmate_grammar(),
         "vim/syntax/hlo.vim": vim_syntax(),
@@ -28,7 +31,7 @@ def files() -> dict[str, str]:
 
 
 def stale() -> list[str]:
-    """The files that are out of date."""
+    """Returns the files that are out of date."""
     return [name for name, text in files().items() if not (_FOLDER / name).exists() or (_FOLDER / name).read_text(encoding="utf-8") != text]
 
 

@@ -1,4 +1,7 @@
-"""Development tasks: `python -m hlotool.dev tables | methods | syntax | coverage FILE... | floors FILE | docs`."""
+"""Development tasks: tables, methods, syntax, coverage FILE..., floors FILE, docs.
+
+Run them with `python -m hlotool.dev TASK`.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,13 @@ def main(arguments: list[str] | None = None) -> int:
     command = commands.add_parser("floors", help="compare a conformance report on standard input with the floors in FILE")
     command.add_argument("file", type=Path, metavar="FILE")
     command.add_argument(
-        "--raise", dest="raise_them", action="store_true", help="if none has fallen, write the numbers of the report as the new floors"
+        "--raise", dest="raise_them", action="store_true", help="if no check has fallen, write the numbers of the report as the new floors"
     )
     command = commands.add_parser("docs", help="generate docs/operations.md, docs/rules, docs/ops and docs/rewrites from the code")
     command.add_argument("--check", action="store_true", help="write nothing; list the pages that are out of date")
-    command = commands.add_parser("methods", help="generate hlotool/builder/generated from the op table; format them then")
+    command = commands.add_parser("methods", help="generate hlotool/builder/generated from the op table; format the files afterwards")
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
-    command = commands.add_parser("syntax", help="generate the syntax files of editors, in editors/, from the grammar")
+    command = commands.add_parser("syntax", help="generate the editors' syntax files in editors/ from the grammar")
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
     options = parser.parse_args(arguments)
     try:

@@ -1,1 +1,1 @@
-"""The optimizer: passes and rewrite rules that make a module smaller and never change its results."""
+"""The optimizer: passes and rewrite rules that shrink modules without changing their results."""

@@ -15,7 +15,7 @@ __all__ = ["Culprit", "first_wrong_rewrite"]
 
 
 class Culprit(Record):
-    """The rewrite after which a module is wrong, its number, counted from 1, and the number of all rewrites."""
+    """The rewrite that makes a module wrong, its number, counted from 1, and the total number."""
 
     rewrite: Rewritten
     number: int
@@ -32,9 +32,10 @@ class Culprit(Record):
 
 
 def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: OptimizeOptions, is_wrong: Callable[[Module], bool]) -> Culprit | None:
-    """The rewrite that turns a module into a wrong one; None if the result of all rewrites is not wrong.
+    """Returns the rewrite that makes a module wrong; None if the result of all rewrites is right.
 
-    A wrong module is assumed to stay wrong, so that the number of optimizations is logarithmic.
+    A wrong module is assumed to stay wrong. This allows a binary search, so the number of
+    optimizations is logarithmic.
 
     >>> import hlotool
     >>> from hlotool.optimizer.pass_list import parse_passes
@@ -54,7 +55,7 @@ def first_wrong_rewrite(module: Module, passes: Iterable[PassSpec], options: Opt
     wrong, total, rewrites = limited(options.bisect_limit)
     if not wrong or not rewrites:
         return None
-    # The module is right after `low` rewrites, and wrong after `high`.
+    # Invariant: the module is right after `low` rewrites and wrong after `high`.
     low, high, last = 0, total, rewrites[-1]
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Runs a module before and after an optimization on random inputs, and compares the results bit for bit."""
+"""Compares the results of a module before and after optimization, bit for bit, on random inputs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ _SPECIAL = {
 
 
 def difference(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None) -> str | None:
-    """Where the results of two modules differ on `count` random inputs; None if they are equal bit for bit, apart from the payloads of NaNs.
+    """Describes the first difference between the results of two modules on `count` random inputs.
 
-    Every second input contains special numbers: zeros of both signs, infinities, NaNs, and the limits of integers. Inputs for which the
-    first module fails are left out.
+    Returns None if the results are equal bit for bit, apart from the payloads of NaNs. Every second
+    input contains special numbers: zeros of both signs, infinities, NaNs, and the limits of
+    integers. Inputs on which the first module fails are skipped.
 
     >>> import hlotool
     >>> text = "ENTRY e { p = f32[3] parameter(0) z = f32[] constant(%s) b = f32[3] broadcast(z), dimensions={} ROOT r = f32[3] add(p, b) }"
@@ -44,10 +45,11 @@ def difference(before: Module, after: Module, count: int, seed: int = 0, options
 
 
 class Trials(Record):
-    """What runs of two modules on the same inputs have shown.
+    """The outcome of running two modules on the same inputs.
 
-    `difference` says where the results differ first, None if they are equal. `compared` is the number of inputs whose results were compared,
-    and `failure` says why the first module failed on the first of the others.
+    `difference` describes the first difference between the results; it is None if they are equal.
+    `compared` is the number of inputs whose results were compared. `failure` is the error on the
+    first input for which the first module failed, if there is one.
     """
 
     difference: str | None
@@ -56,9 +58,10 @@ class Trials(Record):
 
 
 def trials(before: Module, after: Module, count: int, seed: int = 0, options: RunOptions | None = None, *, within_rounding: bool = False) -> Trials:
-    """Runs two modules on `count` random inputs, up to the first on which the results differ.
+    """Runs two modules on `count` random inputs, up to the first one on which the results differ.
 
-    With `within_rounding`, differences that rounding explains are none, and inputs have no special numbers.
+    With `within_rounding`, differences that rounding can explain are accepted, and inputs contain
+    no special numbers.
     """
     options = options or RunOptions(elided_fill="iota", max_iterations=100_000)
     same = same_up_to_rounding if within_rounding else same_bits
@@ -82,7 +85,10 @@ def trials(before: Module, after: Module, count: int, seed: int = 0, options: Ru
 
 
 def special_arguments(module: Module, seed: int) -> tuple[Value, ...]:
-    """Random arguments in which about half of the numbers are special ones. Integers may be out of the range that their uses expect."""
+    """Returns random arguments in which about half of the numbers are special.
+
+    Integers may be outside of the range that their users expect.
+    """
     random = Random(seed)
     return tuple(_with_special(value, p.shape, random) for value, p in zip(random_arguments(module, seed), module.entry.parameters, strict=True))
 
@@ -104,7 +110,7 @@ def _with_special(value: Any, shape: Any, random: Random) -> Any:
 
 
 def _wrapped(numbers: list[Any], row: Any) -> list[int]:
-    """The integers modulo the size of their type."""
+    """Wraps integers around to the range of their type."""
     return [(number - row.minimum) % (1 << row.bits) + row.minimum for number in numbers]
 
 
@@ -113,7 +119,7 @@ def _arrays(value: Value) -> Iterator[Array]:
 
 
 def same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same type, shape and bits; NaNs equal all NaNs.
+    """Returns whether two arrays have the same type, shape and bits; all NaNs are equal.
 
     >>> same_bits(np.array([0.0, np.nan]), np.array([0.0, -np.nan])), same_bits(np.array([0.0]), np.array([-0.0]))
     (True, False)
@@ -122,7 +128,7 @@ def same_bits(a: Array, b: Array) -> bool:
 
 
 def same_up_to_rounding(a: Array, b: Array) -> bool:
-    """Whether two arrays have the same type and shape, and numbers that differ by no more than rounding explains.
+    """Returns whether two arrays have the same type and shape, and differ at most by rounding.
 
     >>> one = np.float32(1)
     >>> same_up_to_rounding(np.array([one]), np.array([np.nextafter(one, np.float32(2))])), same_up_to_rounding(np.array([one]), np.array([-one]))
@@ -135,7 +141,10 @@ def same_up_to_rounding(a: Array, b: Array) -> bool:
 
 
 def _same_elements(a: Array, b: Array) -> Array:
-    """For each element, whether the bits are equal, or both are NaN. Bits of a byte that do not belong to the element do not count."""
+    """Returns, for each element, whether the bits are equal or both are NaN.
+
+    Bits of a byte that do not belong to the element are ignored.
+    """
     first, second = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
     if a.dtype.kind == "c":
         parts = f"f{a.dtype.itemsize // 2}"
@@ -145,7 +154,8 @@ def _same_elements(a: Array, b: Array) -> Array:
         equal = np.asarray(first == second, bool)
         if not a.dtype.name.startswith(("float", "bfloat")):
             return equal
-        # Exact for all types; it shows the signs of zeros, also those of types that NumPy does not know.
+        # This conversion is exact for all types. It exposes the signs of zeros even for types that
+        # NumPy does not know.
         wide, other = first.astype(np.float64), second.astype(np.float64)
         result: Array = (equal & (np.signbit(wide) == np.signbit(other))) | (np.isnan(wide) & np.isnan(other))
     return result

@@ -1,4 +1,4 @@
-"""Literals from numbers and arrays."""
+"""Builds literals from numbers and arrays."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOST_EMPTY_BRACES = 1000
 
 
 class CannotBuildError(HlotoolError):
-    """There is no such constant or instruction. A rule that asks for it does not match."""
+    """A constant or instruction that cannot exist. A rule that tries to build it does not match."""
 
     exit_code = 2
 
 
 def number_literal(element_type: str, number: Number) -> Literal:
-    """A scalar literal. Raises CannotBuildError if the number is not a value of the type.
+    """Returns a scalar literal. Raises CannotBuildError if the type cannot represent the number.
 
     >>> number_literal("bf16", -0.5).shape.text
     'bf16[]'
@@ -55,7 +55,9 @@ def number_literal(element_type: str, number: Number) -> Literal:
 
 
 def is_short_as_text(shape: Shape) -> bool:
-    """Whether the text of an array's literal is not longer than its elements ask for: without elements, it still has all braces.
+    """Returns whether the literal of an array is short, given the number of its elements.
+
+    A literal without elements still has braces for all dimensions before the first one of size 0.
 
     >>> is_short_as_text(array_shape("f32", (2, 0))), is_short_as_text(array_shape("f32", (1000000, 0)))
     (True, False)
@@ -65,7 +67,9 @@ def is_short_as_text(shape: Shape) -> bool:
 
 
 def is_writable(value: Array | tuple[Any, ...]) -> bool:
-    """Whether the text of a literal can have a value: XLA reads a complex number whose real part is NaN as one with two NaNs.
+    """Returns whether a value can be written as the text of a literal.
+
+    XLA reads a complex number whose real part is NaN as one with two NaNs.
 
     >>> nan = np.nan
     >>> is_writable(np.array([complex(1, nan), complex(nan, nan)])), is_writable(np.array([complex(nan, 1)]))
@@ -79,7 +83,7 @@ def is_writable(value: Array | tuple[Any, ...]) -> bool:
 
 
 def literal_of(value: Array, shape: Shape) -> Literal:
-    """The literal with the value that the interpreter computed for an array of this shape.
+    """Returns the literal for a value that the interpreter computed for an array of this shape.
 
     >>> from hlotool.literals.literal import decode
     >>> decode(literal_of(np.array([1, 2], np.int32), array_shape("s32", (2,)))).hex()
@@ -94,7 +98,7 @@ def literal_of(value: Array, shape: Shape) -> Literal:
     array = np.ascontiguousarray(value, dtype=NUMPY_TYPES[shape.element_type])
     row = ELEMENT_TYPES[shape.element_type]
     if row.bits < 8 and row.is_integral:
-        # NumPy does not care for the other bits of the byte, which a literal extends with the sign.
+        # NumPy ignores the unused bits of the byte; in a literal, they repeat the sign.
         array = array.astype(np.int8)
     elif row.bits < 8:
         array = array.view(np.uint8) & np.uint8((1 << row.bits) - 1)

@@ -1,4 +1,4 @@
-"""What passes share: the module, its Rewriter, the options, and the record of what has been changed."""
+"""The state that passes share: the module, its Rewriter, the options and the report."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ __all__ = ["Changes", "Context"]
 
 
 class Changes(NamedTuple):
-    """Instructions that have been inserted, or whose fields or users have changed, and their computations, with the numbers of the last changes."""
+    """Changed instructions and their computations, each with the number of its last change.
+
+    An instruction has changed if it has been inserted, or if its fields or users have changed.
+    """
 
     instructions: Mapping[Instruction, int]
     computations: Mapping[Computation, int]
 
 
 class _CurrentFacts(Facts):
-    """Facts that a Rewriter has not made untrue."""
+    """Facts about a module that stay true while a Rewriter changes it."""
 
     def __init__(self, module: Module, modes: VerifyModes, rewriter: Rewriter) -> None:
         super().__init__(module, modes)
@@ -45,9 +48,11 @@ class _CurrentFacts(Facts):
 
 
 class Context:
-    """One optimization of a module. All passes use the same Rewriter, whose tables are expensive to compute.
+    """One optimization of a module.
 
-    As a context manager, it lets passes be called alone, and makes the module consistent at the end of the block.
+    All passes use the same Rewriter, whose tables are expensive to compute. As a context manager,
+    it allows passes to be called on their own, and makes the module consistent at the end of the
+    block.
 
     >>> import hlotool
     >>> from hlotool.optimizer.passes.dce import remove_dead_code
@@ -65,10 +70,10 @@ class Context:
         self.report = report or Report(options.bisect_limit)
         self.rewriter = Rewriter(module)
         self.keeps_layouts = module.is_scheduled
-        # The number of changes when a pass was last finished, by its name.
+        # By pass name: the number of changes when the pass last finished.
         self._finished: dict[str, int] = {}
         self.visited: dict[str, dict[Instruction, int]] = {}
-        """How many changes there were when none of a pass's rules matched an instruction, by the name of the pass."""
+        """By pass name: for each instruction, the number of changes when no rule matched it."""
         self._refreshed = 0
         # The numbers of rewrites and changes at the last refresh.
         self._seen = (0, 0)
@@ -80,7 +85,10 @@ class Context:
         self._faulty = self._near_faulty()
 
     def _started(self) -> set[Computation]:
-        """Computations that are started asynchronously, among them those of async sugar."""
+        """Returns the computations that are started asynchronously.
+
+        They include those that the syntactic sugar of async operations hides.
+        """
         return {f for f in self.rewriter.computations() if any(map(_starts, self.rewriter.callers(f)))}
 
     def _near_faulty(self) -> set[Instruction]:
@@ -88,9 +96,10 @@ class Context:
         return self._near(finding.instruction for finding in findings if finding.instruction is not None and finding.is_error)
 
     def refresh(self) -> None:
-        """Finds out again which computations have effects or are started, and which instructions have errors: the last of them may be gone.
+        """Updates the computations that have effects or are started, and the invalid instructions.
 
-        If anything has, all passes look at everything again.
+        Rewrites may have removed the cause. If any of these sets has changed, all passes look at
+        everything again.
         """
         before, seen = (self._with_effects, self._left_alone, self._faulty), (self.report.count, self.rewriter.change_count)
         if not any(before) or seen == self._seen:
@@ -109,11 +118,14 @@ class Context:
 
     @property
     def progress(self) -> tuple[int, int]:
-        """A pass that has changed nothing only has to run again once this is another value."""
+        """A value that changes whenever a pass that changed nothing has to run again."""
         return self.report.count, self._refreshed
 
     def _near(self, faulty: Iterable[Instruction]) -> set[Instruction]:
-        """Instructions that break a rule of their opcode, their users and the users of those: what holds for valid ones may not hold for them."""
+        """Returns the instructions that break a rule of their opcode, and two levels of users.
+
+        Facts about valid instructions may not hold for them.
+        """
         near: set[Instruction] = set()
         owners: dict[Computation, None] = {}
         for x in faulty:
@@ -131,40 +143,47 @@ class Context:
         self.rewriter.__exit__(kind, error, trace)
 
     def computations(self) -> list[Computation]:
-        """The computations to optimize: all, or those that the options name, without those that are started asynchronously.
+        """Returns the computations to optimize: all, or those that the options name.
 
-        XLA writes their opcode as that of the start, and reads neither `parameter-start` nor `constant-start`, which they could become.
+        Computations that are started asynchronously are left out. XLA writes their opcode as part
+        of the start, and reads neither `parameter-start` nor `constant-start`, which could result.
         """
         return [computation for computation in self.rewriter.computations() if self.is_optimized(computation)]
 
     def is_optimized(self, computation: Computation) -> bool:
-        """Whether a computation is one of `computations`, which are not listed for it."""
+        """Returns whether `computations` contains a computation, without listing them."""
         only = self.options.only
         return computation not in self._left_alone and (not only or computation.name in only)
 
     def is_started(self, computation: Computation) -> bool:
-        """Whether another thread runs a computation, which nothing else may call."""
+        """Returns whether another thread runs a computation. Nothing else may call it."""
         return computation in self._left_alone
 
     def is_owned(self, computation: Computation, caller: Instruction) -> bool:
-        """Whether a computation may be changed together with its caller: nothing else calls it, and it is one of `computations`."""
+        """Returns whether a computation may be changed together with its caller.
+
+        Nothing else may call it, and it must be one of `computations`.
+        """
         return self.rewriter.is_only_caller(caller, computation) and self.is_optimized(computation)
 
     def instructions(self, computation: Computation) -> list[Instruction]:
-        """The instructions of a computation in order."""
+        """Returns the instructions of a computation in order."""
         return self.rewriter.instructions(computation)
 
     def has_effect(self, x: Instruction) -> bool:
-        """Whether an instruction does more than compute its value."""
+        """Returns whether an instruction does more than compute its value."""
         return has_effect(x, self._with_effects)
 
     def changes_since_last(self, name: str) -> Changes | None:
-        """What has changed since a pass last called `mark_finished`; None if it has never run, so that it has to look at everything."""
+        """Returns the changes since a pass last called `mark_finished`.
+
+        None if the pass has never finished, so that it has to look at everything.
+        """
         count = self._finished.get(name)
         return None if count is None else self.changes_since(count)
 
     def changes_since(self, count: int) -> Changes:
-        """What has changed since the Rewriter had made `count` changes."""
+        """Returns what has changed after the first `count` changes of the Rewriter."""
         instructions, computations = self.rewriter.changed_since(count), dict[Computation, int]()
         for x, number in instructions.items():
             owner = self.rewriter.owner(x)
@@ -173,13 +192,14 @@ class Context:
         return Changes(instructions, computations)
 
     def mark_finished(self, name: str, count: int) -> None:
-        """Notes that a pass has looked at everything as it was after `count` changes."""
+        """Records that a pass has looked at everything as it was after `count` changes."""
         self._finished[name] = count
 
     def repeat(self, step: Callable[[Context], None]) -> bool:
-        """Runs a step of a pass until it makes no rewrites; returns whether it has made any.
+        """Runs a step of a pass until it makes no rewrites. Returns whether it has made any.
 
-        A pass needs that if what it does at one place may make more possible at a place that it has looked at before.
+        A pass needs this if a rewrite may enable another one at an instruction that the pass has
+        already visited.
         """
         first = last = self.report.count
         step(self)
@@ -189,9 +209,11 @@ class Context:
         return last > first
 
     def allows(self, name: str, x: Instruction, after: tuple[Instruction | str, ...] = (), renamed: Instruction | None = None) -> bool:
-        """Counts and records that a pass replaces or removes an instruction; False if the limit of rewrites has been reached.
+        """Counts and records that a pass replaces or removes an instruction.
 
-        `after` are the instructions that replace it, or text that says what has become of it; `renamed` is the one that will have its name.
+        Returns False if the limit on rewrites has been reached; the pass must then do nothing.
+        `after` are the instructions that replace it, or texts that say what happens to it;
+        `renamed` is the instruction that will have its name.
         """
         if self.report.is_exhausted:
             return False
@@ -201,7 +223,7 @@ class Context:
         return True
 
     def allows_removal(self, name: str, computation: Computation) -> bool:
-        """As `allows`, for the removal of a whole computation."""
+        """Like `allows`, for the removal of a whole computation."""
         if self.report.is_exhausted:
             return False
         self.report.add(name)
@@ -210,24 +232,27 @@ class Context:
         return True
 
     def is_movable(self, x: Instruction) -> bool:
-        """Whether an instruction may be replaced: it has no control dependencies, which order it against others, and no errors."""
+        """Returns whether an instruction may be replaced.
+
+        It must have no errors, and no control dependencies, which order it relative to others.
+        """
         return x not in self._faulty and not self.rewriter.has_control_edges(x)
 
     def is_valid_before(self, x: Instruction) -> bool:
-        """Whether an instruction of the module to optimize is valid, and its operands are."""
+        """Returns whether an instruction of the module to optimize and its operands are valid."""
         return x not in self._faulty
 
     def violation(self, x: Instruction) -> str | None:
-        """Which constraint of its opcode a new instruction breaks, as a message; None if it breaks none."""
+        """Returns a message if a new instruction breaks a constraint of its opcode, or None."""
         violation = self._rules.judge(x)
         if violation is None or (violation.severity or severity_of(violation.code)) != "error":
             return None
         return violation.message
 
     def erase_if_dead(self, instructions: Iterable[Instruction]) -> list[Instruction]:
-        """Erases those instructions that nobody uses and that have no effect, and what is dead after that.
+        """Erases unused instructions without side effects, and those that are dead as a result.
 
-        Returns instructions that have lost a user and are still alive.
+        Returns the instructions that have lost a user and are still alive.
         """
         rewriter = self.rewriter
         stack, alive = list(instructions), []
@@ -243,11 +268,14 @@ class Context:
         return alive
 
     def can_lose_parameter(self, parameter: Instruction, callers: Iterable[Instruction]) -> bool:
-        """Whether an unused parameter can be erased together with the operands of all callers, even of those that have other errors."""
+        """Returns whether an unused parameter can be erased, along with its operand in each caller.
+
+        Callers that have other errors may have too few operands.
+        """
         return all(has_changeable_signature(x) and parameter.immediate < len(x.operands) for x in callers)
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """Erases unused parameters of a computation, their operands in each call, and what is dead after that."""
+        """Erases unused parameters, their operands in each call, and what is dead as a result."""
         if parameters:
             callers = self.rewriter.callers(self.rewriter.owner(parameters[0]))
             lost = dict.fromkeys(caller.operands[parameter.immediate] for parameter in parameters for caller in callers)
@@ -255,9 +283,10 @@ class Context:
             self.erase_if_dead(lost)
 
     def erase_unused_parameters_of_fusions(self, count: int) -> None:
-        """Erases the parameters of fusions that nothing uses any more since the Rewriter had made `count` changes.
+        """Erases parameters of fusions that became unused after the first `count` changes.
 
-        A fusion that does not use all its parameters is not valid, so this is a part of the rewrites that have removed the last uses.
+        A fusion that does not use all of its parameters is invalid, so this is part of the rewrites
+        that removed the last uses.
         """
         rewriter = self.rewriter
         while self._has_fusions and count < rewriter.change_count:
@@ -265,7 +294,7 @@ class Context:
             for x in rewriter.changed_since(count):
                 if x.op.name == "parameter" and not rewriter.is_used(x):
                     unused.setdefault(rewriter.owner(x), []).append(x)
-            # Those of callers may be unused after that.
+            # This may leave parameters of the callers unused.
             count = rewriter.change_count
             for computation, parameters in unused.items():
                 callers = rewriter.callers(computation)
@@ -274,5 +303,5 @@ class Context:
 
 
 def _starts(caller: Instruction) -> bool:
-    """Whether an instruction starts the computation that it calls, so that another thread runs it."""
+    """Returns whether an instruction starts the computation that it calls on another thread."""
     return caller.op.is_asynchronous and RUNS_COMPUTATIONS in caller.op.traits

@@ -1,4 +1,4 @@
-"""Which dimensions of arrays correspond to each other before and after a reshape or a broadcast."""
+"""Maps dimensions of arrays before a reshape or a broadcast to their counterparts after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ Group = tuple[list[int], list[int]]
 
 
 def is_plain(shape: Shape) -> bool:
-    """Whether a shape is a static array whose layout has only an order of dimensions, so that rules may build others of its kind.
+    """Returns whether a shape is a static array whose layout is only an order of dimensions.
+
+    Rules may build other shapes of this kind.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> is_plain(array_shape("f32", (2, 3))), is_plain(array_shape("f32", (2, 3), (True, False)))
@@ -46,7 +48,7 @@ def is_plain(shape: Shape) -> bool:
 
 
 def are_plain(x: Instruction) -> bool:
-    """Whether the result and all operands are static arrays of one element type, without special layouts.
+    """Returns whether the result and all operands are plain arrays of one element type.
 
     >>> from hlotool.text.parse.parser import parse
     >>> are_plain(parse("ENTRY e { p = f32[2] parameter(0) ROOT c = f32[4] concatenate(p, p), dimensions={0} }").entry.root)
@@ -56,7 +58,7 @@ def are_plain(x: Instruction) -> bool:
 
 
 def dimensions_of(x: Instruction) -> tuple[int, ...]:
-    """The attribute `dimensions`, which broadcasts of scalars may leave out.
+    """Returns the attribute `dimensions`, which broadcasts of scalars may omit.
 
     >>> from hlotool.text.parse.parser import parse
     >>> dimensions_of(parse("ENTRY e { z = f32[] constant(0) ROOT b = f32[4] broadcast(z) }").entry.root)
@@ -67,7 +69,7 @@ def dimensions_of(x: Instruction) -> tuple[int, ...]:
 
 
 def is_empty(shape: Shape) -> bool:
-    """Whether an array has no elements.
+    """Returns whether an array has no elements.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> is_empty(array_shape("f32", (2, 0))), is_empty(array_shape("f32"))
@@ -77,9 +79,10 @@ def is_empty(shape: Shape) -> bool:
 
 
 def matched_groups(before: Sequence[int], after: Sequence[int]) -> list[Group]:
-    """The dimensions that a reshape splits or merges: smallest groups with equal numbers of elements, without dimensions of size 1.
+    """Returns the groups of dimensions that a reshape splits or merges.
 
-    There must be as many elements before as after, and not zero.
+    They are the smallest groups with equal numbers of elements, without dimensions of size 1. The
+    number of elements must be the same before and after, and not zero.
 
     >>> matched_groups((2, 3, 1, 4), (6, 2, 2))
     [([0, 1], [0]), ([3], [1, 2])]
@@ -100,7 +103,7 @@ def matched_groups(before: Sequence[int], after: Sequence[int]) -> list[Group]:
 
 
 def same_but_ones(before: Sequence[int], after: Sequence[int]) -> bool:
-    """Whether two lists of sizes are equal except for dimensions of size 1.
+    """Returns whether two lists of sizes are equal except for dimensions of size 1.
 
     >>> same_but_ones((2, 1, 3), (2, 3, 1)), same_but_ones((2, 3), (3, 2))
     (True, False)
@@ -109,7 +112,9 @@ def same_but_ones(before: Sequence[int], after: Sequence[int]) -> bool:
 
 
 def matched_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int, int] | None:
-    """For each dimension that is not of size 1, its number after a reshape that only adds and drops dimensions of size 1; else None.
+    """Maps each dimension that is not of size 1 to its number after a reshape.
+
+    Returns None unless the reshape only adds and drops dimensions of size 1.
 
     >>> matched_dimensions((1, 2, 3), (2, 1, 3)), matched_dimensions((2, 3), (6,))
     ({1: 0, 2: 2}, None)
@@ -121,7 +126,7 @@ def matched_dimensions(before: Sequence[int], after: Sequence[int]) -> dict[int,
 
 
 def increases(numbers: Sequence[int]) -> bool:
-    """Whether each number is greater than the one before it.
+    """Returns whether each number is greater than the one before it.
 
     >>> increases((0, 2, 5)), increases((0, 0))
     (True, False)
@@ -130,7 +135,7 @@ def increases(numbers: Sequence[int]) -> bool:
 
 
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes another one.
+    """Returns the inverse of a permutation.
 
     >>> inverse((2, 0, 1))
     (1, 2, 0)
@@ -139,9 +144,10 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
 
 
 def broadcast_dimensions(sizes: Sequence[int], known: Mapping[int, int], result: Sequence[int]) -> tuple[int, ...] | None:
-    """The dimensions of a broadcast from an array with these sizes, of which those that are not of size 1 are `known`.
+    """Returns the attribute `dimensions` of a broadcast from an array with these sizes.
 
-    Dimensions of size 1 need others of that size in the result; None if there are too few.
+    `known` maps the dimensions that are not of size 1. Those of size 1 need counterparts of size 1
+    in the result; None if there are too few.
 
     >>> broadcast_dimensions((1, 4), {1: 2}, (1, 3, 4)), broadcast_dimensions((1, 4), {1: 1}, (3, 4))
     ((0, 2), None)
@@ -152,7 +158,9 @@ def broadcast_dimensions(sizes: Sequence[int], known: Mapping[int, int], result:
 
 
 def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, ...] | None:
-    """The dimensions of a broadcast of x's operand that equals a reshape of the broadcast x to these sizes; None if there is none.
+    """Returns the dimensions of a broadcast that equals a reshape of the broadcast `x`.
+
+    The new broadcast has the same operand as `x` and these sizes. None if there is none.
 
     >>> from hlotool.text.parse.parser import parse
     >>> x = parse("ENTRY e { p = f32[3] parameter(0) ROOT b = f32[2,3,4] broadcast(p), dimensions={1} }").entry.root
@@ -173,7 +181,7 @@ def broadcast_after_reshape(x: Instruction, sizes: Sequence[int]) -> tuple[int, 
 
 
 def element_count(shape: Shape) -> int:
-    """The number of elements of a static array.
+    """Returns the number of elements of a static array.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> element_count(array_shape("f32", (2, 3)))

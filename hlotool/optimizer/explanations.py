@@ -1,4 +1,4 @@
-"""What is known about rewrite rules and passes, for `hlotool explain` and the generated pages."""
+"""Explanations of rewrite rules and passes, for `hlotool explain` and the generated pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _EXACT = "exact: results are equal bit for bit, except for the payloads of NaNs"
 
 
 class RewriteExplanation(NamedTuple):
-    """All that is known about a rewrite rule. `flags` are pairs of a fast-math flag that it needs and what the flag allows."""
+    """An explanation of a rewrite rule.
+
+    `flags` are pairs of a fast-math flag that the rule needs and what the flag allows.
+    """
 
     name: str
     topic: str
@@ -27,7 +30,7 @@ class RewriteExplanation(NamedTuple):
 
     @property
     def exactness(self) -> str:
-        """Whether results may differ, and in what."""
+        """A description of how results may differ, if they do."""
         if not self.flags:
             return _EXACT
         names = ",".join(name for name, _ in self.flags)
@@ -35,7 +38,10 @@ class RewriteExplanation(NamedTuple):
 
 
 class PassExplanation(NamedTuple):
-    """All that is known about a pass. `levels` are those whose pipelines contain it; `rules` are the rewrite rules of a topic."""
+    """An explanation of a pass.
+
+    `levels` are the levels whose pipelines contain it; `rules` are the rewrite rules of a topic.
+    """
 
     name: str
     summary: str
@@ -45,7 +51,7 @@ class PassExplanation(NamedTuple):
 
 
 def explain_rewrite(name: str) -> RewriteExplanation | None:
-    """The explanation of a rewrite rule; None if there is none of this name.
+    """Returns the explanation of a rewrite rule, or None if there is no rule of this name.
 
     >>> explain_rewrite("copy-of-equal-layout").summary
     'copy(a) -> a'
@@ -58,7 +64,7 @@ def explain_rewrite(name: str) -> RewriteExplanation | None:
 
 
 def explain_pass(name: str) -> PassExplanation | None:
-    """The explanation of a pass, or of a topic of rewrite rules; None if there is none of this name.
+    """Returns the explanation of a pass or a topic of rewrite rules, or None for any other name.
 
     >>> explain_pass("dce").levels
     ('-O1', '-O2')
@@ -72,15 +78,15 @@ def explain_pass(name: str) -> PassExplanation | None:
 
 
 def topics() -> list[str]:
-    """The topics of rewrite rules in alphabetical order."""
+    """Returns the topics of rewrite rules in alphabetical order."""
     return sorted({entry.topic for entry in all_rules().values()})
 
 
 def topic_summary(topic: str) -> str:
-    """What the rules of a topic are about, in a line.
+    """Returns one line about the rules of a topic.
 
     >>> topic_summary("identities")
-    'Instructions whose value another one has already: `analysis.simplify.same_value`.'
+    'Instructions with the same value as another one, by `analysis.simplify.same_value`.'
     """
     return _topic_doc(topic).partition("\n")[0]
 

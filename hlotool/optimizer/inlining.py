@@ -1,4 +1,4 @@
-"""Copies the instructions of a computation to the place where it is called."""
+"""Copies the instructions of a computation to the point where it is called."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ __all__ = ["can_replace_caller", "can_take_sharding", "copy_body", "has_changeab
 
 
 def has_changeable_signature(caller: Instruction) -> bool:
-    """Whether operands and results of a caller may change together with the computation, and the opcode does not prescribe them.
+    """Returns whether a caller's operands and results may change together with the computation.
 
-    The name of a composite stands for an operation with these operands, for which a compiler may have code of its own.
+    Some opcodes prescribe them. The name of a composite stands for an operation with these
+    operands, for which a compiler may have its own code.
     """
     return ANY_SIGNATURE in caller.op.traits and not caller.attributes.get("is_composite", False)
 
@@ -22,9 +23,11 @@ def has_changeable_signature(caller: Instruction) -> bool:
 def copy_body(
     rewriter: Rewriter, body: Computation, operands: Sequence[Instruction], before: Instruction, *, is_last: bool = True
 ) -> dict[Instruction, Instruction]:
-    """Inserts copies of the instructions of a computation; returns them by original, and the operands by parameter.
+    """Inserts copies of the instructions of a computation.
 
-    Fusions get a computation of their own. If these copies are the last, and `before` is the only caller, the instructions themselves are moved.
+    Returns the copies by original, and the operands by parameter. Copied fusions get their own
+    computations. If these copies are the last ones, and `before` is the only caller, the
+    instructions themselves are moved.
     """
     if is_last and rewriter.is_only_caller(before, body):
         instructions = rewriter.instructions(body)
@@ -48,9 +51,10 @@ _INHERITED = ("sharding", "origin")
 
 
 def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> bool:
-    """Whether an instruction has the sharding that the one that it replaces has, or may have one of its own.
+    """Returns whether `new`, with the sharding that it has, may replace `x`.
 
-    The shardings of roots are compared with those of callers, so a root without a sharding must not get one.
+    The shardings must be the same, unless `x` has none. The shardings of roots are compared with
+    those of callers, so a root without a sharding must not get one.
     """
     sharding, other = x.attributes.get("sharding"), new.attributes.get("sharding")
     if sharding == other:
@@ -59,7 +63,10 @@ def can_take_sharding(rewriter: Rewriter, x: Instruction, new: Instruction) -> b
 
 
 def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) -> bool:
-    """Whether a copy of the root can take over the sharding and the origin of its caller: it has the same, or none."""
+    """Returns whether a copy of the root can take over the sharding and the origin of its caller.
+
+    The root must have the same ones, or none.
+    """
     inherited = [(x.attributes[name], body.root.attributes.get(name)) for name in _INHERITED if name in x.attributes]
     if any(old not in (None, new) for new, old in inherited):
         return False
@@ -69,12 +76,12 @@ def can_replace_caller(rewriter: Rewriter, x: Instruction, body: Computation) ->
 
 
 def says_nothing_else(x: Instruction) -> bool:
-    """Whether a call has nothing that its body could not have, such as a configuration of a backend."""
+    """Returns whether a call has nothing that its body could not have, such as a backend_config."""
     return not x.backend_config and not x.attributes.keys() - {"to_apply", "metadata", *_INHERITED}
 
 
 def replace_caller(rewriter: Rewriter, x: Instruction, body: Computation, copies: dict[Instruction, Instruction]) -> None:
-    """Replaces a caller by a copy of the root; a computation that is not called any more goes."""
+    """Replaces a caller with a copy of the root. Erases a computation without other callers."""
     root = copies[body.root]
     rewriter.update(root, attributes={name: x.attributes[name] for name in _INHERITED if name in x.attributes})
     rewriter.replace_all_uses(x, root)

@@ -1,6 +1,7 @@
-"""Fixes of lints by rewrites: the rule or pass that does what a lint names, applied to one instruction of a text.
+"""Fixes lints by rewriting: applies the rule or pass for a lint to one instruction of a text.
 
-The rewrite is tried on a copy of the module. What it does there becomes edits of the text, so that comments and all other lines stay as they are.
+The rewrite is tried on a copy of the module. Its result becomes edits of the text, so that comments
+and all other lines are preserved.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from hlotool.verifier.suppressions import suppressed
 
 __all__ = ["rewrite_edits"]
 
-# A fix that needs more instructions, or such a long line, makes a text less readable.
+# A fix that needs more instructions or longer lines would make the text less readable.
 _MOST_NEW_INSTRUCTIONS = 3
 _LONGEST_LINE = 500
 _MOST_ELEMENTS = 100
@@ -43,10 +44,12 @@ _NAME = re.compile(r"(?P<before>(?s:.*[\s)}\]])?%?)(?P<name>[^\s%(){}\[\],]+)")
 
 
 def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
-    """The edits that apply the first of some rewrites that matches at the instruction of a finding; none if it cannot be done in the text.
+    """Returns the edits for the first rewrite that matches the instruction of a finding.
 
-    `names` are rules, topics of rules, or the passes `cse` and `fold`. An instruction is replaced in its line; where its value is that of another
-    one, that takes its place, and its line is removed, unless it has a comment. What is not used any more goes, too.
+    There are none if the rewrite cannot be expressed in the text. `names` are rules, topics of
+    rules, or the passes `cse` and `fold`. An instruction is replaced in its line. If another
+    instruction has the same value, that one is used instead, and the line is removed unless it has
+    a comment. Instructions that are no longer used are removed, too.
     """
     x = faulty.instruction
     if x is None or any(d.severity == "error" for d in faulty.module.diagnostics):
@@ -56,7 +59,7 @@ def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> list[Edit]:
 
 
 def _folded(x: Instruction) -> Literal | None:
-    """The array that an instruction of which W021 says that it can be folded gives, None if it is not short."""
+    """Returns the value of an instruction that W021 reports as foldable; None if it is long."""
     literals = [operand.literal for operand in x.operands if operand.literal is not None]
     if not x.shape.is_array or elements_of(x.shape) > _MOST_ELEMENTS:
         return None
@@ -73,7 +76,10 @@ def _trial(module: Module) -> _Trial:
 
 
 class _Trial:
-    """A copy of a module, on which rewrites are tried. `copies` are its instructions by those of the module."""
+    """A copy of a module, on which rewrites are tried.
+
+    `copies` maps the instructions of the module to their copies.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = copy(module)
@@ -84,7 +90,7 @@ class _Trial:
         self.is_suppressed = suppressed(module, "W001")
 
     def edits(self, x: Instruction, names: Sequence[str]) -> list[Edit]:
-        """The edits of the first rewrite that matches."""
+        """Returns the edits for the first rewrite that matches."""
         if not self.context.is_movable(x) or not self._has_line(x):
             return []
         for new, inserted in self._results(x, names):
@@ -100,7 +106,10 @@ class _Trial:
         return []
 
     def _results(self, x: Instruction, names: Sequence[str]) -> Iterator[tuple[Instruction, list[Instruction]]]:
-        """What may replace an instruction, and the new instructions, which are in the module until the next result is asked for."""
+        """Yields the possible replacements of an instruction, each with the inserted instructions.
+
+        The inserted instructions are in the module until the caller erases them.
+        """
         if "cse" in names and (other := self._equal.get(x)) is not None:
             yield other, []
         if "fold" in names and (literal := _folded(x)) is not None:
@@ -134,14 +143,21 @@ class _Trial:
         return locate(self.text, x.start, x.end, Place(word, number=number))
 
     def _has_line(self, x: Instruction) -> bool:
-        """Whether the text declares an instruction, rather than writing it as an operand or leaving it out."""
+        """Returns whether the text declares an instruction.
+
+        It may instead write it as an operand, or leave it out.
+        """
         if x.start < 0:
             return False
         start, end = self._span(x, "name")
         return self.text[start:end].removeprefix("%") == x.name
 
     def _other_uses(self, x: Instruction, other: Instruction) -> list[Edit]:
-        """Edits after which another instruction takes the place of `x`, also as the root, and its line is gone; none if that cannot be done."""
+        """Returns edits that use another instruction instead of `x`, and remove the line of `x`.
+
+        The other instruction also becomes the root, if `x` is. There are no edits if this is
+        impossible.
+        """
         edits = list(removed_lines(self.text, x.start, x.end))
         # In a scheduled module, the root is the last instruction.
         if not edits or not self._has_line(other) or (self.rewriter.is_root(x) and self.context.keeps_layouts):
@@ -161,7 +177,10 @@ class _Trial:
         return edits
 
     def _new_lines(self, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> list[Edit]:
-        """Edits that write new instructions: the last one in the line of `x`, under its name; none if that cannot be done."""
+        """Returns edits that write new instructions, the last in the line of `x` under its name.
+
+        There are no edits if this is impossible.
+        """
         start, end = self._span(x, "opcode")[0], self._span(x, "instruction")[1]
         operands = [operand for y in inserted for operand in y.operands if operand not in inserted]
         if len(inserted) > _MOST_NEW_INSTRUCTIONS or not all(map(self._has_line, operands)) or has_comments(self.text[start:end]):
@@ -180,7 +199,10 @@ class _Trial:
         return [Edit(line, line, "".join(f"{indentation}{text}{line_end}" for text in lines))] * bool(lines) + [Edit(start, end, last)]
 
     def _unused_lines(self, x: Instruction, new: Instruction) -> list[Edit]:
-        """Edits that remove what nothing uses once `new` replaces `x`. Lines with comments stay."""
+        """Returns edits that remove what is unused once `new` replaces `x`.
+
+        Lines with comments stay.
+        """
         gone, edits, stack = {x}, [], list(dict.fromkeys(x.operands))
         while stack:
             y = stack.pop()
@@ -196,6 +218,9 @@ class _Trial:
         return edits
 
     def _writer(self, x: Instruction, *, print_result_shape: bool = True) -> InstructionWriter:
-        """Writes instructions as the text writes `x`: with percent signs, layouts and shapes of operands, or without."""
+        """Returns a writer that follows the style of `x` in the text.
+
+        For example, the text may or may not have percent signs, layouts and shapes of operands.
+        """
         options = options_like(self.text, x, print_result_shape=print_result_shape)
         return InstructionWriter.with_own_names(self.module, options)

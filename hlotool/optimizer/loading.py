@@ -1,4 +1,4 @@
-"""Rules and passes from Python files of users, which register them with `@rule` and `@named_pass`."""
+"""Loads Python files of users, which register rules with `@rule` and passes with `@named_pass`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlotool.optimizer.registry import FAILURES, RuleError, all_rules, forget_ru
 
 __all__ = ["load_rules"]
 
-# In bytes.
+# The maximum size of a file, in bytes.
 _LARGEST = 16 << 20
 _PACKAGE = "hlotool_loaded"
 # By absolute path: the names of the rules and passes of a file.
@@ -22,13 +22,15 @@ _loaded: dict[str, tuple[str, ...]] = {}
 
 
 def load_rules(path: str) -> tuple[str, ...]:
-    """Runs a Python file, and returns the names of the rules and passes that it registers; a file that was loaded is not run again.
+    """Runs a Python file, and returns the names of the rules and passes that it registers.
 
-    The name of the file is the topic of its rules, by which passes select them. Raises RuleError if the file cannot be read, if it fails,
-    if it registers nothing, or if its topic has the name of a pass; then nothing is registered.
+    A file that has already been loaded is not run again. The name of the file is the topic of its
+    rules, by which passes select them. Raises RuleError if the file cannot be read, if it fails, if
+    it registers nothing, or if its topic has the name of a pass. In these cases, nothing is
+    registered.
     """
     if not path:
-        raise RuleError("the file of rules to load has no name")
+        raise RuleError("the name of the file to load is empty")
     try:
         key = str(Path(path).resolve())
     except (OSError, ValueError) as error:
@@ -48,13 +50,16 @@ def load_rules(path: str) -> tuple[str, ...]:
 
 
 def _registered(path: str, before: Container[str]) -> tuple[str, ...]:
-    """The names of the rules and passes that are new. Raises RuleError if there are none, or if a list of passes could not name the rules."""
+    """Returns the names of the new rules and passes.
+
+    Raises RuleError if there are none, or if a list of passes could not name the rules.
+    """
     names = tuple(name for name in (*all_rules(), *PASSES) if name not in before)
     if not names:
-        raise RuleError(f"'{path}' registers no rules and no passes; rules are functions with @rule, passes functions with @named_pass")
+        raise RuleError(f"'{path}' registers no rules or passes; decorate rules with @rule, and passes with @named_pass")
     taken = PASSES.keys() | {entry.topic for entry in all_rules().values() if entry.is_built_in}
     for topic in sorted({all_rules()[name].topic for name in names if name in all_rules()} & taken):
-        raise RuleError(f"cannot load '{path}': its rules would have the topic '{topic}', and there is a pass of that name; rename the file")
+        raise RuleError(f"cannot load '{path}': its rules would have the topic '{topic}', which is the name of a pass; rename the file")
     return names
 
 
@@ -70,7 +75,7 @@ def _run(name: str, key: str, path: str) -> None:
     if spec is None:
         raise RuleError(f"cannot load '{path}': its name does not end with .py")
     module = module_from_spec(spec)
-    # Where decorators of the standard library, such as that of dataclasses, look for it.
+    # Decorators of the standard library, such as that of dataclasses, look for the module here.
     sys.modules[name] = module
     try:
         exec(compile(source, key, "exec"), module.__dict__)
@@ -81,13 +86,16 @@ def _run(name: str, key: str, path: str) -> None:
 
 
 def _module_name(path: str) -> str:
-    """The name under which a file is imported: unique, since files in several folders may have the same name, and with the topic at the end."""
+    """Returns the name under which a file is imported.
+
+    It is unique, since files in different folders may have the same name, and ends with the topic.
+    """
     topic = re.sub(r"\W", "_", Path(path).stem)
     return f"{_PACKAGE}.{len(_loaded)}.{topic}"
 
 
 def _place(error: BaseException, path: str) -> str:
-    """The line of the file at which an exception was raised."""
+    """Returns the line of the file at which an exception was raised, as `, line 7`, or nothing."""
     if isinstance(error, SyntaxError):
         return "" if error.lineno is None else f", line {error.lineno}"
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]

@@ -22,7 +22,7 @@ _DEFAULTS = OptimizeOptions()
 
 
 class OptimizeError(HlotoolError):
-    """The options name something that the module does not have."""
+    """An option that names something the module does not have."""
 
     exit_code = 2
 
@@ -35,15 +35,17 @@ def optimize(
     options: OptimizeOptions = _DEFAULTS,
     observer: PassObserver | None = None,
 ) -> OptimizedModule:
-    """A smaller module that computes the same, bit for bit, with a `report` of what has been done. The module itself is not changed.
+    """Returns a smaller module that computes the same results, bit for bit.
 
-    `passes` are names of passes, by default those of `-O2`, in one text or in several; they are repeated until nothing changes, or in at most
-    as many rounds as the braces after a pass say: `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities
-    or signs of zeros run, too: those that need only the flags that it names, or all except those that need `precision`. The observer is called
-    after each run of a pass.
+    The given module is not changed. The new one has a `report` of what has been done. `passes` are
+    names of passes, in one text or in several; the default are those of `-O2`. They are repeated
+    until nothing changes, or for at most the number of rounds in braces after a pass:
+    `fold,algsimp{max=3},dce`. With `fast_math`, rules that may change rounding, NaNs, infinities or
+    the signs of zeros run, too: those that need only the flags that it names, or, if it is True,
+    all except those that need `precision`. The observer is called after each run of a pass.
 
-    Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if `options.only` names a computation that the
-    module does not have.
+    Raises PassError for an unknown pass, RuleError for an unknown flag, and OptimizeError if
+    `options.only` names a computation that the module does not have.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }")
@@ -80,7 +82,10 @@ def run_specs(
 
 
 def _recording(options: OptimizeOptions) -> OptimizeOptions:
-    """The options for the passes: what has become of an instruction is known only if rewrites are recorded."""
+    """Returns the options for the passes.
+
+    Rewrites must be recorded for `explain_why_not`, which reports what replaced an instruction.
+    """
     return options if options.explain_why_not is None else replace(options, explain=True)
 
 

@@ -13,25 +13,28 @@ FAST_MATH = {
     "nsz": "the sign of a zero does not matter",
     "arcp": "a division may become a multiplication by the reciprocal",
     "afn": "functions may be replaced by others that are equal for real numbers",
-    "precision": "a value may keep the digits that a conversion to a narrower type and back removes, also where that simulates quantization",
+    "precision": "a value may keep the digits that a conversion to a narrower type and back removes, even if that simulates quantization",
 }
-"""The flags of `--fast-math`, most of them with LLVM's names, and what each allows."""
+"""The flags of `--fast-math`, and what each allows. Most have LLVM's names."""
 
 FAST = "fast"
 FAST_MATH_GROUPS = {FAST: frozenset(FAST_MATH) - {"precision"}, "all": frozenset(FAST_MATH)}
-"""Names that stand for several flags: those that `--fast-math` sets without a value, and all.
+"""Names for groups of flags: those that `--fast-math` sets without a value, and all.
 
-A program that converts to a narrower type and back asks for the rounding, so `precision` is set only if it is named.
+A program that converts to a narrower type and back usually wants the rounding, so `precision` is
+set only if it is named.
 """
 
 
 class OptimizeOptions(Record):
-    """What passes may do and what they record.
+    """Options that control what passes may do and what they record.
 
-    `fast_math` are the flags of rules that may change results, such as "nnan" (FAST_MATH). Constants of more than
-    `max_constant_bytes` are not computed ahead of time, and loops of more than `max_unrolled_iterations` are not unrolled. `only` are the
-    names of the computations to optimize, all by default. After `bisect_limit` rewrites, nothing more is changed. `explain` records each
-    rewrite, `explain_why_not` the reasons why rules leave the instructions of that name alone.
+    `fast_math` are the flags that allow rules to change results, such as "nnan" (see FAST_MATH).
+    Constants of more than `max_constant_bytes` are not computed ahead of time, and loops of more
+    than `max_unrolled_iterations` are not unrolled. `only` are the names of the computations to
+    optimize; all by default. After `bisect_limit` rewrites, nothing more is changed. `explain`
+    records each rewrite, and `explain_why_not` the reasons why rules leave the instructions of that
+    name alone.
 
     >>> OptimizeOptions().max_constant_bytes
     1048576

@@ -1,4 +1,4 @@
-"""Lists of passes as text: `fold,algsimp{max=3},dce`."""
+"""Parses lists of passes such as `fold,algsimp{max=3},dce`."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ __all__ = ["PassError", "PassSpec", "is_pass_name", "parse_passes"]
 
 _ITEM = re.compile(r"\s*(?P<name>[^\s,{}=]+)\s*(?:\{(?P<options>[^{}]*)\})?\s*(?P<end>,|$)")
 _EQUALS = re.compile(r"\s*=\s*")
-# What may stand in the braces of every pass.
+# The options that every pass takes in braces.
 _OPTIONS = ("max",)
-# Python refuses to read numbers of thousands of digits.
+# Python refuses to parse numbers with thousands of digits.
 _MOST_DIGITS = 9
 
 
 class PassError(HlotoolError):
-    """There is no such pass, or a list of passes cannot be read."""
+    """An unknown pass, or a list of passes that cannot be parsed."""
 
     exit_code = 2
 
 
 class PassSpec(Record):
-    """One pass of a list: its name, and in how many rounds of the pipeline it runs at most; None for all.
+    """One pass of a list.
+
+    `rounds` is the maximum number of rounds of the pipeline in which it runs; None for all.
 
     >>> PassSpec("algsimp", 3).text
     'algsimp{max=3}'
@@ -41,7 +43,7 @@ class PassSpec(Record):
 
 
 def is_pass_name(name: str) -> bool:
-    """Whether a list can name a pass like this.
+    """Returns whether a list can contain a pass of this name.
 
     >>> is_pass_name("drop-copies"), is_pass_name("drop copies")
     (True, False)
@@ -51,7 +53,9 @@ def is_pass_name(name: str) -> bool:
 
 
 def parse_passes(passes: str | Iterable[str]) -> tuple[PassSpec, ...]:
-    """The passes of a list, or of several. Whether there are passes of these names is not checked. Raises PassError.
+    """Returns the passes of one or several lists. Raises PassError if a list cannot be parsed.
+
+    Passes of these names need not exist.
 
     >>> parse_passes("fold, algsimp{max=3}")
     (PassSpec(name='fold', rounds=None), PassSpec(name='algsimp', rounds=3))
@@ -77,7 +81,7 @@ def _parsed(text: str) -> list[PassSpec]:
 
 
 def _rounds(name: str, options: str) -> int | None:
-    """The number in `max=3`; options are separated by spaces, as in MLIR, or by commas."""
+    """Returns the number in `max=3`. Options are separated by spaces, as in MLIR, or by commas."""
     rounds = None
     for word in _EQUALS.sub("=", options).replace(",", " ").split():
         key, equals, value = word.partition("=")
@@ -85,7 +89,7 @@ def _rounds(name: str, options: str) -> int | None:
             raise PassError(f"expected an option such as max=3 in the braces of pass '{name}', found '{word}'")
         if key not in _OPTIONS:
             meant = nearest(key, _OPTIONS)
-            hint = f"did you mean '{meant}'?" if meant else f"there is {', '.join(_OPTIONS)}"
+            hint = f"did you mean '{meant}'?" if meant else f"it takes {', '.join(_OPTIONS)}"
             raise PassError(f"pass '{name}' has no option '{key}'; {hint}")
         if not value.isdecimal() or len(value) > _MOST_DIGITS:
             raise PassError(f"expected a number of rounds in '{word}' of pass '{name}', found '{value}'")

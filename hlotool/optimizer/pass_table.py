@@ -1,4 +1,4 @@
-"""The names of hlotool's own passes, known without importing the passes: a shell waits for them."""
+"""The names of hlotool's own passes, known without importing them: shells wait for completions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BUILT_IN: Mapping[str, tuple[str, str]] = {
     "expand-pad": ("passes.expand", "expand_paddings"),
     "expand-scatter": ("passes.expand_indexing", "expand_scatters"),
 }
-"""The passes, each with the module and the function that runs it. Each file in the folder `rules` is one, too."""
+"""The passes, each with its module and function. Each file in the folder `rules` is a pass, too."""
 
 _OTHER_NAMES = {
     "algsimp": "algebraic-simplifier algebraic-simplification simplify canonicalize canonicalizer instcombine instsimplify",
@@ -64,7 +64,7 @@ _OTHER_NAMES = {
     "unroll": "while-loop-unroller loop-unroll",
     "zero-sized": "zero-sized-elimination",
 }
-"""Names that XLA, MLIR and LLVM have for what a pass does."""
+"""The names of corresponding passes in XLA, MLIR and LLVM."""
 
 _MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 _FOLDER = Path(__file__).parent
@@ -72,7 +72,9 @@ _MODULE_SUMMARY = re.compile(r'"""(.*?)(?:"""|$)', re.MULTILINE)
 
 
 def meant_pass(word: str, names: list[str]) -> str | None:
-    """Which of these passes somebody means who writes a similar name, or one of XLA's, MLIR's or LLVM's.
+    """Returns the pass that a user probably means by a name, or None.
+
+    The name may be similar to that of the pass, or one of XLA's, MLIR's or LLVM's.
 
     >>> meant_pass("tuple-simplifier", ["dce", "identities"]), meant_pass("HloDCE", ["dce"]), meant_pass("dec", ["dce"])
     ('identities', 'dce', 'dce')
@@ -84,7 +86,9 @@ def meant_pass(word: str, names: list[str]) -> str | None:
 
 
 def pass_summaries() -> dict[str, str]:
-    """The passes and topics of hlotool, each with the first line of its documentation, read from the files.
+    """Returns the passes and topics of hlotool, each with the first line of its documentation.
+
+    The lines are read from the files, without importing them.
 
     >>> pass_summaries()["algsimp"], "identities" in pass_summaries()
     ('Applies all rewrite rules until none of them matches.', True)

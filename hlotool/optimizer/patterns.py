@@ -1,4 +1,4 @@
-"""What several rules do and ask: constants, element types, and operands in either order."""
+"""Helpers shared by rules: constants, element types, commuted operands."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["both_orders", "element_type", "is_complex", "is_constant", "is_float
 
 
 def element_type(x: Instruction) -> ElementType:
-    """The element type of an array; tuples and buffers count as opaque."""
+    """Returns the element type of an array; tuples and buffers count as opaque."""
     return ELEMENT_TYPES.get(x.shape.element_type, ELEMENT_TYPES["opaque"])
 
 
 def is_integral(x: Instruction) -> bool:
-    """Whether the elements are integers or pred, whose arithmetic is exact in any order.
+    """Returns whether the elements are integers or pred, whose arithmetic is exact in any order.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [is_integral(parse("ENTRY e { ROOT p = %s[] parameter(0) }" % name).entry.root) for name in ("s4", "pred", "bf16", "c64")]
@@ -30,34 +30,40 @@ def is_integral(x: Instruction) -> bool:
 
 
 def is_float(x: Instruction) -> bool:
-    """Whether the elements are real floating-point numbers."""
+    """Returns whether the elements are real floating-point numbers."""
     return element_type(x).kind == "float"
 
 
 def is_complex(x: Instruction) -> bool:
-    """Whether the elements are complex numbers, for which most laws of the reals do not hold."""
+    """Returns whether the elements are complex, so that most laws of real numbers do not hold."""
     return element_type(x).kind == "complex"
 
 
 def is_constant(x: Instruction) -> bool:
-    """Whether all elements are known: a constant whose values are in the text, or one number everywhere."""
+    """Returns whether all elements are known.
+
+    That holds for constants whose values are in the text, and for arrays of one known number.
+    """
     return (x.literal is not None and not x.literal.elided) or constant_value(x) is not None
 
 
 def both_orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
-    """The two operands of an instruction, and again swapped."""
+    """Yields the two operands of an instruction, in both orders."""
     first, second = x.operands
     yield first, second
     yield second, first
 
 
 def orders(x: Instruction) -> Iterator[tuple[Instruction, Instruction]]:
-    """The two operands of an instruction, and again swapped if the operation is commutative."""
+    """Yields the two operands of an instruction, in both orders if the operation is commutative."""
     return both_orders(x) if COMMUTATIVE in x.op.traits else iter(((x.operands[0], x.operands[1]),))
 
 
 def with_constants_together(x: Instruction, site: Site) -> Instruction | None:
-    """op(op(a, c1), c2) as op(a, op(c1, c2)), for a commutative and associative operation; None if x is not of this form."""
+    """Rewrites op(op(a, c1), c2) as op(a, op(c1, c2)); None if `x` is not of this form.
+
+    The operation must be commutative and associative.
+    """
     for inner, last in both_orders(x):
         if inner.op is not x.op or not is_constant(last) or not site.has_one_user(inner):
             continue

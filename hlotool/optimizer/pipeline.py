@@ -35,7 +35,7 @@ Pass = Callable[[Context], bool]
 
 
 class PassRun(Record):
-    """One run of a pass: its name, the round of the pipeline, counted from 1, and how many rewrites it made."""
+    """One run of a pass: its name, the pipeline round (from 1), and the number of rewrites."""
 
     name: str
     round: int
@@ -43,7 +43,7 @@ class PassRun(Record):
 
 
 PassObserver = Callable[[PassRun, Context], None]
-"""A function that is called after each run of a pass. The Rewriter of the context is flushed, but not finished."""
+"""A callback after each run of a pass. The context's Rewriter is flushed, but not finished."""
 
 
 def apply_all_rules(context: Context) -> bool:
@@ -52,7 +52,7 @@ def apply_all_rules(context: Context) -> bool:
 
 
 class _LatePass:
-    """A pass whose module is imported when it runs."""
+    """A pass whose module is only imported when it runs."""
 
     def __init__(self, module: str, function: str) -> None:
         self.module = f"hlotool.optimizer.{module}"
@@ -67,7 +67,7 @@ class _LatePass:
 
 
 PASSES: dict[str, Pass] = {name: _LatePass(*place) for name, place in BUILT_IN.items()}
-"""What each name in `--passes` runs."""
+"""The passes by their names in `--passes`, without the topics of rules."""
 
 PIPELINES: dict[int, tuple[str, ...]] = {
     0: (),
@@ -77,13 +77,15 @@ PIPELINES: dict[int, tuple[str, ...]] = {
 """The passes of each level, which are repeated until nothing changes."""
 
 DEFAULT_LEVEL = 2
-"""The pipeline that runs if no passes are named."""
+"""The level whose pipeline runs if no passes are named."""
 
 _MOST_ROUNDS = 20
 
 
 def named_pass(name: str) -> Callable[[Pass], Pass]:
-    """Registers a pass under a name, which `--passes` takes then. Raises PassError if the name is taken, or cannot stand in a list.
+    """Registers a pass under a name, which `--passes` then accepts.
+
+    Raises PassError if the name is taken, or if a list of passes could not contain it.
 
     >>> @named_pass("nothing")
     ... def nothing(context):
@@ -93,9 +95,9 @@ def named_pass(name: str) -> Callable[[Pass], Pass]:
     ('Changes nothing.', True)
     """
     if not isinstance(name, str) or not is_pass_name(name):
-        raise PassError(f'@named_pass needs a name that can stand in a list of passes, as in @named_pass("drop-copies"); found {name!r}')
+        raise PassError(f'@named_pass needs a name that a list of passes can contain, as in @named_pass("drop-copies"); found {name!r}')
     if name in pass_names():
-        raise PassError(f"there is a pass '{name}' already")
+        raise PassError(f"there is already a pass '{name}'")
 
     def register(run: Pass) -> Pass:
         PASSES[name] = run
@@ -105,7 +107,7 @@ def named_pass(name: str) -> Callable[[Pass], Pass]:
 
 
 def pass_names() -> list[str]:
-    """The names of all passes: those of PASSES, then the topics of rewrite rules.
+    """Returns the names of all passes: those of PASSES, then the topics of rewrite rules.
 
     >>> "algsimp" in pass_names(), "identities" in pass_names()
     (True, True)
@@ -114,7 +116,7 @@ def pass_names() -> list[str]:
 
 
 def pass_summary(name: str) -> str:
-    """What a pass does, in a line.
+    """Returns one line about a pass.
 
     >>> pass_summary("algsimp")
     'Applies all rewrite rules until none of them matches.'
@@ -128,7 +130,7 @@ def pass_summary(name: str) -> str:
 
 
 def topics_of(name: str) -> frozenset[str]:
-    """The topics whose rewrite rules a pass applies.
+    """Returns the topics whose rewrite rules a pass applies.
 
     >>> sorted(topics_of("identities")), topics_of("dce")
     (['identities'], frozenset())
@@ -139,7 +141,9 @@ def topics_of(name: str) -> frozenset[str]:
 
 
 def pass_of(name: str) -> Pass:
-    """The pass of a name: one of PASSES, or the rules of one topic, which is a file in the folder `rules`.
+    """Returns the pass of a name: one of PASSES, or the rules of one topic.
+
+    A topic is a file in the folder `rules`. Raises PassError if there is no such pass.
 
     >>> pass_of("identitys")
     Traceback (most recent call last):
@@ -152,13 +156,14 @@ def pass_of(name: str) -> Pass:
     if name in names:
         return lambda context: simplify(context, name, rules_by_op(frozenset((name,)), context.options.fast_math))
     meant = meant_pass(name, names)
-    raise PassError(f"no pass is called '{name[:60]}'; " + (f"did you mean '{meant}'?" if meant else f"there are {', '.join(names)}"))
+    raise PassError(f"no pass is called '{name[:60]}'; " + (f"did you mean '{meant}'?" if meant else f"the passes are {', '.join(names)}"))
 
 
 def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObserver | None = None) -> None:
-    """Runs the passes in turn until none of them changes anything. Raises PassError for an unknown name."""
+    """Runs the passes in turn until none changes anything. Raises PassError for an unknown name."""
     passes = [(spec, pass_of(spec.name), bool(topics_of(spec.name))) for spec in specs]
-    # Most passes reach their own fixed points, so they run again only if another one has changed something since.
+    # Most passes reach their own fixed points, so they run again only if another one has changed
+    # something since.
     finished: dict[str, tuple[int, int]] = {}
     for number in range(1, _MOST_ROUNDS + 1):
         context.refresh()
@@ -168,7 +173,8 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
                 return
             if finished.get(spec.name) == context.progress or (spec.rounds is not None and number > spec.rounds):
                 continue
-            # Rules have not looked at everything around their last rewrites. What a pass has erased may have been ordered after others.
+            # Rules have not looked at everything around their last rewrites. And an instruction
+            # that a pass has erased may have kept others in place by control dependencies.
             may_go_on = has_rules or context.rewriter.has_control_dependencies
             result = _run(context, spec.name, number, run)
             if not (may_go_on and result.rewrites):
@@ -178,7 +184,7 @@ def run_pipeline(context: Context, specs: Sequence[PassSpec], observer: PassObse
                 observer(result, context)
         if context.progress == before:
             return
-    context.report.remarks.append(f"the pipeline has been stopped after {_MOST_ROUNDS} rounds")
+    context.report.remarks.append(f"the pipeline was stopped after {_MOST_ROUNDS} rounds")
 
 
 def _is_built_in(run: Pass) -> bool:
@@ -186,7 +192,11 @@ def _is_built_in(run: Pass) -> bool:
 
 
 def _checked(name: str, run: Pass) -> Pass:
-    """A pass of a user. Raises RuleError if it fails, or leaves a cycle behind; a remark says if it does not count its changes."""
+    """Wraps a pass of a user, so that it is checked.
+
+    RuleError is raised if the pass fails or leaves a cycle behind. A remark is added if it does not
+    count its changes.
+    """
 
     def checked(context: Context) -> bool:
         before, changes = context.report.count, context.rewriter.change_count
@@ -198,7 +208,7 @@ def _checked(name: str, run: Pass) -> Pass:
         except FAILURES as error:
             raise RuleError(f"pass '{name}' failed{place_of_failure(error, run)}: {type(error).__name__}: {error}") from error
         if context.rewriter.change_count != changes and context.report.count == before:
-            context.report.remark(f"pass '{name}' has changed the module without `context.allows`, so that its rewrites are not counted")
+            context.report.remark(f"pass '{name}' changed the module without `context.allows`, so its rewrites are not counted")
         return result
 
     return checked

@@ -1,7 +1,7 @@
-"""The registry of rewrite rules, in the folder `rules`.
+"""The registry of the rewrite rules in the folder `rules`.
 
-A rule is a function that takes an instruction and a Site and returns the instruction that replaces it, or None. The first line of its
-docstring is `before -> after`.
+A rule is a function that takes an instruction and a Site, and returns the instruction that replaces
+it, or None. The first line of its docstring is `before -> after`.
 """
 
 from __future__ import annotations
@@ -27,22 +27,27 @@ from hlotool.record import Record
 __all__ = ["FAILURES", "Rule", "RuleError", "all_rules", "fast_math_flags", "forget_rules", "place_of_failure", "rule", "rules_by_op"]
 
 FAILURES = (Exception, SystemExit, GeneratorExit)
-"""What functions of users may raise to fail. A file that ends the process would end the command as if it had succeeded."""
+"""The exceptions that count as failures of users' functions.
+
+They include SystemExit: a file that exits would otherwise end the command as if it had succeeded.
+"""
 
 Rewrite = Callable[[Instruction, Site], Instruction | None]
 
 
 class RuleError(HlotoolError):
-    """A rule that cannot be registered, or that has failed; an unknown flag."""
+    """A rule that cannot be registered or has failed, or an unknown flag."""
 
     exit_code = 2
 
 
 class Rule(Record):
-    """A rewrite rule: its name and topic, the opcodes of instructions that it may replace, and the fast-math flags that it needs, if any.
+    """A rewrite rule.
 
-    If there are `operands`, one of the instruction's operands must have one of these opcodes, which is tested before the rule is called.
-    Without flags, a rule is exact: results are equal bit for bit, except for the payloads of NaNs.
+    `opcodes` are those of the instructions that it may replace, and `flags` the fast-math flags
+    that it needs. Without flags, a rule is exact: results are equal bit for bit, except for the
+    payloads of NaNs. If there are `operands`, one of the instruction's operands must have one of
+    these opcodes; this is tested before the rule is called.
     """
 
     name: str
@@ -54,32 +59,33 @@ class Rule(Record):
 
     @property
     def summary(self) -> str:
-        """What the rule does: `before -> after`."""
+        """The first line of the docstring: `before -> after`."""
         return (self.rewrite.__doc__ or "").strip().partition("\n")[0]
 
     @property
     def details(self) -> str:
-        """The rest of the docstring: conditions, and reasons for them."""
+        """The rest of the docstring: conditions, and the reasons for them."""
         return cleandoc(self.rewrite.__doc__ or "").partition("\n")[2].strip()
 
     @property
     def is_built_in(self) -> bool:
-        """Whether the rule is one of hlotool's own."""
+        """True if the rule is one of hlotool's own."""
         return self.rewrite.__module__.startswith(f"{rules.__name__}.")
 
     def checked(self, x: Instruction, site: Site) -> Instruction | None:
-        """The instruction that replaces `x`, or None.
+        """Returns the instruction that replaces `x`, or None.
 
-        Raises RuleError if the rule inserts instructions for nothing, removes `x`, or returns anything that cannot take its place.
+        Raises RuleError if the rule inserts instructions but returns None, if it removes `x`, or if
+        it returns something that cannot replace `x`.
         """
         new, rewriter = self.rewrite(x, site), site.rewriter
         if x not in rewriter:
-            raise self._misbehaved(x, "has removed the instruction; it should return the one that replaces it")
+            raise self._misbehaved(x, "removed the instruction; it should return the one that replaces it")
         if new is None:
             if site.inserted:
-                raise self._misbehaved(x, "has inserted instructions and returned None")
+                raise self._misbehaved(x, "inserted instructions, but returned None")
         elif not isinstance(new, Instruction):
-            raise self._misbehaved(x, f"returned {new!r}, which is no instruction")
+            raise self._misbehaved(x, f"returned {new!r}, which is not an instruction")
         elif new not in rewriter or rewriter.owner(new) is not rewriter.owner(x):
             raise self._misbehaved(x, f"returned '{new.name}', which is not in the same computation")
         elif new is not x and depends_on(new, x):
@@ -87,7 +93,10 @@ class Rule(Record):
         return new
 
     def failure(self, x: Instruction, error: BaseException) -> HlotoolError:
-        """The exception for one that the rule has raised: an InternalError for hlotool's own rules, a RuleError for those of users."""
+        """Returns the exception to raise after the rule has raised one.
+
+        It is an InternalError for hlotool's own rules, and a RuleError for those of users.
+        """
         if isinstance(error, RuleError):
             return error
         return self._misbehaved(x, f"failed{place_of_failure(error, self.rewrite)}: {type(error).__name__}: {error}")
@@ -100,10 +109,11 @@ _RULES: dict[str, Rule] = {}
 
 
 def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), name: str | None = None) -> Callable[[Rewrite], Rewrite]:
-    """Registers a rule for instructions with these opcodes, of which an operand has one of the opcodes `of`, if there are any.
+    """Registers a rule for instructions with these opcodes.
 
-    `needs` are the fast-math flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and if there is a
-    rule of the same name.
+    If `of` is given, one of the operands must have one of those opcodes. `needs` are the fast-math
+    flags without which the rule does not run. Raises RuleError for an unknown opcode or flag, and
+    if there already is a rule of the same name.
 
     >>> @rule("negat")
     ... def example(x, site): ...
@@ -120,7 +130,7 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
     def wrap(rewrite: Rewrite) -> Rewrite:
         key = name or rewrite.__name__.replace("_", "-")
         if key in _RULES:
-            raise RuleError(f"there is a rule '{key}' already")
+            raise RuleError(f"there is already a rule '{key}'")
         _RULES[key] = Rule(key, rewrite.__module__.rpartition(".")[2], opcodes, frozenset(needs), rewrite, frozenset(OPS[opcode] for opcode in of))
         return rewrite
 
@@ -128,14 +138,17 @@ def rule(*opcodes: str, of: tuple[str, ...] = (), needs: tuple[str, ...] = (), n
 
 
 def place_of_failure(error: BaseException, function: Callable[..., object]) -> str:
-    """The line at which an exception was raised in the file that defines a function, as ` in my_rules.py, line 7`; empty if it was not there."""
+    """Returns the line at which an exception was raised, as ` in my_rules.py, line 7`.
+
+    Returns an empty text if that was not in the file that defines the function.
+    """
     file = getattr(sys.modules.get(function.__module__), "__file__", "")
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return f" in {Path(file).name}, line {lines[-1]}" if lines else ""
 
 
 def fast_math_flags(words: Iterable[str]) -> frozenset[str]:
-    """The flags of these names, which may be names of groups. Raises RuleError if one is unknown.
+    """Returns the flags of these names, which may be names of groups. Raises RuleError for others.
 
     >>> "arcp" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["fast"]), "precision" in fast_math_flags(["all"])
     (True, False, True)
@@ -165,7 +178,7 @@ def forget_rules(names: Iterable[str]) -> None:
 
 @lru_cache(maxsize=1)
 def all_rules() -> Mapping[str, Rule]:
-    """All rules by name, file by file in alphabetical order, each file from top to bottom.
+    """Returns all rules by name, file by file in alphabetical order, each file from top to bottom.
 
     >>> all_rules()["copy-of-equal-layout"].summary
     'copy(a) -> a'
@@ -176,7 +189,10 @@ def all_rules() -> Mapping[str, Rule]:
 
 
 def rules_by_op(topics: frozenset[str] | None, flags: frozenset[str]) -> dict[OpDef, tuple[Rule, ...]]:
-    """The rules of some topics, or of all, by the opcode of the instruction that they replace; those whose flags are not set are left out."""
+    """Returns the rules of some or all topics, by the opcode of the instruction that they replace.
+
+    Rules whose flags are not set are left out.
+    """
     table: dict[OpDef, list[Rule]] = {}
     for entry in all_rules().values():
         if (topics is None or entry.topic in topics) and entry.flags <= flags:

@@ -1,4 +1,7 @@
-"""What an optimization did: the number of rewrites by rule, and, if asked for, each of them; and modules that have this record."""
+"""Reports of optimizations, and modules that carry them.
+
+A report has the number of rewrites by rule and, on request, each of them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ __all__ = ["OptimizedModule", "Report", "Rewritten", "RuleStatistics", "WhyNot",
 
 
 class RuleStatistics:
-    """How often a rule or a pass was tried and changed something, and the time in seconds, if it was measured."""
+    """The numbers of tries and hits of a rule or pass, and the time that the tries took.
+
+    A hit changed something. The time is in seconds, and 0 if it was not measured.
+    """
 
     __slots__ = ("hits", "seconds", "tries")
 
@@ -28,9 +34,11 @@ class RuleStatistics:
 
 
 class Rewritten:
-    """One rewrite: what applied it, where, the instruction before, and those that replace it, or what has become of it.
+    """One rewrite: its rule or pass, its location, and the instruction before and after.
 
-    `line` is 0 for instructions without a source, and `instruction` is empty if a whole computation was removed.
+    `after` are the instructions that replace it, or texts that say what happened to it. `line` is 0
+    for instructions without a source, and `instruction` is empty if a whole computation was
+    removed.
     """
 
     __slots__ = ("after", "before", "computation", "instruction", "line", "rule")
@@ -45,10 +53,11 @@ class Rewritten:
 
 
 class WhyNot(Record):
-    """What keeps a rule or a pass off an instruction.
+    """The reason why a rule or a pass leaves an instruction alone.
 
-    `is_match` says whether the rule matches, so that only `reason` keeps it off; None for passes that apply no rules. For an instruction that is
-    no longer in the module, `name` is what replaced it, and `reason` says by what.
+    `is_match` says whether the rule matches, so that only `reason` prevents the rewrite; it is None
+    for passes that apply no rules. For an instruction that is no longer in the module, `name` is
+    the rule or pass that replaced it, and `reason` says what replaced it.
     """
 
     computation: str
@@ -62,10 +71,12 @@ class WhyNot(Record):
 class Report:
     """The record of an optimization.
 
-    `statistics` are by rule; passes that apply no rules are there, too, with the number of their rewrites. `passes` are by name: their runs, their
-    rewrites, and the time. `rewrites` has each rewrite if the options ask for that, `reasons` what keeps rules and passes off the
-    instruction of `explain_why_not`, and `remarks` what users should know, such as a rule that does not stop firing.
-    `instructions_before` and `instructions_after` count the instructions of all computations.
+    `statistics` maps rules to their statistics; it also has the number of rewrites of each pass
+    that applies no rules. `passes` maps passes to their runs, rewrites and time. `rewrites`
+    contains each rewrite if the options request that, and `reasons` what keeps rules and passes off
+    the instruction of `explain_why_not`. `remarks` are facts that users should know, such as a rule
+    that does not stop firing. `instructions_before` and `instructions_after` count the instructions
+    of all computations.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -82,18 +93,18 @@ class Report:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether nothing more may be changed: the limit of rewrites has been reached, or rules do not stop firing."""
+        """True if nothing more may be changed: at the limit, or if a rule does not stop firing."""
         return self.is_stopped or (self.limit is not None and self.count >= self.limit)
 
     def of(self, name: str) -> RuleStatistics:
-        """The statistics of a rule, or of the rewrites of a pass that applies no rules."""
+        """Returns the statistics of a rule, or of the rewrites of a pass that applies no rules."""
         statistics = self.statistics.get(name)
         if statistics is None:
             statistics = self.statistics[name] = RuleStatistics()
         return statistics
 
     def of_pass(self, name: str) -> RuleStatistics:
-        """The statistics of the runs of a pass."""
+        """Returns the statistics of the runs of a pass."""
         return self.passes.setdefault(name, RuleStatistics())
 
     def add(self, name: str) -> None:
@@ -112,7 +123,7 @@ class Report:
         return _sorted({name: row for name, row in self.statistics.items() if row.tries})
 
     def as_json(self) -> dict[str, Any]:
-        """All of the record as values that `json.dumps` takes.
+        """Returns the whole report as values that `json.dumps` accepts.
 
         >>> report = Report()
         >>> report.add("fold")
@@ -131,16 +142,17 @@ class Report:
         }
 
     def remark(self, text: str) -> None:
-        """Adds a remark, once."""
+        """Adds a remark, unless it has been added before."""
         if text not in self.remarks:
             self.remarks.append(text)
 
     def describe(
         self, name: str, module: Module, owner: Computation, x: Instruction, after: tuple[Instruction | str, ...], renamed: Instruction | None
     ) -> None:
-        """Records a rewrite of `x` while it is still in the module.
+        """Records a rewrite of `x`, which must still be in the module.
 
-        `after` are new instructions, or what has become of it; `renamed` is the one that will have its name.
+        `after` are the instructions that replace it, or texts that say what happens to it;
+        `renamed` is the instruction that will have its name.
         """
         names = OwnNames() if renamed is None else OwnNames({renamed: x.name})
         texts = tuple(y if isinstance(y, str) else instruction_text(module, y, names) for y in after)
@@ -155,12 +167,14 @@ _REWRITE_FIELDS = ("rule", "computation", "instruction", "line", "before", "afte
 
 
 def _sorted(rows: Mapping[str, RuleStatistics]) -> list[tuple[str, RuleStatistics]]:
-    """By rewrites, then by tries; not by time, so that the order is the same in every run."""
+    """Sorts by rewrites, then by tries; not by time, so that the order is the same in every run."""
     return sorted(rows.items(), key=lambda item: (-item[1].hits, -item[1].tries, item[0]))
 
 
 class OptimizedModule(Module):
-    """The result of an optimization: a module, and the `report` of what has been done. Copies and pickles of it have the report, too.
+    """A module that results from an optimization, with a `report` of what has been done.
+
+    Copies and pickles have the report, too.
 
     >>> import copy, hlotool
     >>> module = hlotool.optimize(hlotool.parse("ENTRY e { ROOT p = f32[2] parameter(0) }"))
@@ -174,7 +188,7 @@ class OptimizedModule(Module):
 
     @classmethod
     def copy_of(cls, module: Module, report: Report) -> Self:
-        """A copy of a module, with this report."""
+        """Returns a copy of a module, with this report."""
         result = cls(module.name, module.source)
         vars(result).update(vars(copy(module)), report=report)
         return result
@@ -201,7 +215,10 @@ _SHORT = PrintOptions(print_metadata=False, print_percent=False, print_large_con
 
 
 def line_of(module: Module, x: Instruction) -> int:
-    """The line of an instruction in the source; for a new one, that of the instruction that it is derived from; 0 if there is none."""
+    """Returns the line of an instruction in the source, or 0 if there is none.
+
+    The line of a new instruction is that of the instruction that it is derived from.
+    """
     return _line(module, module.notes.origin_of.get(x, x).start)
 
 
@@ -211,5 +228,5 @@ def _line(module: Module, start: int) -> int:
 
 
 def instruction_text(module: Module, x: Instruction, names: OwnNames | None = None) -> str:
-    """An instruction as one line, without metadata and layouts."""
+    """Returns an instruction as one line of text, without metadata and layouts."""
     return InstructionWriter.with_own_names(module, _SHORT, names).write(x, is_root=False, level=0)

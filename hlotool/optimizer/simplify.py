@@ -1,6 +1,7 @@
-"""Applies the rewrite rules to a fixed point.
+"""Applies rewrite rules until a fixed point is reached.
 
-Each instruction is visited in order, so that its operands are already simplified. After a rewrite, its neighbors are visited again.
+Instructions are visited in order, so that their operands are already simplified. After a rewrite,
+the neighbors are visited again.
 """
 
 from __future__ import annotations
@@ -22,21 +23,23 @@ from hlotool.shapes.shape import compatible
 
 __all__ = ["adapt", "refusal", "simplify"]
 
-# Rewrites for each instruction of a computation, before its rules are stopped, and for each computation. Long chains need about ten.
+# The limit on rewrites in a run over a computation: this many for each instruction, and this many
+# in any case. Long chains need about ten for each instruction.
 _MOST_REWRITES = 20
 _MOST_IN_ANY_CASE = 100
 _FEW_USERS = 16
-# The rules for an instruction with more operands are not kept.
+# The candidates for instructions with more operands are not cached.
 _MOST_OPERANDS = 3
 
 _Candidate = tuple[Rule, Callable[[Instruction, Site], Instruction | None], RuleStatistics]
 
 
 def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]]) -> bool:
-    """Applies the rules of a table (`registry.rules_by_op`) to all computations; returns whether anything has changed.
+    """Applies the rules of a table (`registry.rules_by_op`) to all computations.
 
-    `name` is that of the pass: when it runs again, it only looks at what has changed since. After a rewrite, some of its neighbors are visited
-    at once; the next run visits all others that see what the Rewriter has changed.
+    Returns whether anything has changed. `name` is the name of the pass: when it runs again, it
+    only looks at what has changed since. After a rewrite, some neighbors are visited at once; the
+    next run visits all others that a change of the Rewriter affects.
     """
     start, before, changes = context.rewriter.change_count, context.report.count, context.changes_since_last(name)
     visited = context.visited.setdefault(name, {})
@@ -51,9 +54,9 @@ def simplify(context: Context, name: str, table: Mapping[OpDef, Sequence[Rule]])
 
 
 def _simplify(context: Context, simplifier: _Simplifier, waiting: dict[Computation, dict[Instruction, None]]) -> None:
-    """Visits the instructions that are waiting, and the neighbors of those that are rewritten."""
+    """Visits the waiting instructions, and the neighbors of those that are rewritten."""
     while waiting:
-        # What is called comes before its callers.
+        # Callees come before their callers.
         for computation in context.computations():
             instructions = waiting.pop(computation, None)
             if instructions is None:
@@ -68,12 +71,14 @@ def _simplify(context: Context, simplifier: _Simplifier, waiting: dict[Computati
 
 
 def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, int]) -> dict[Computation, dict[Instruction, None]]:
-    """What rules have to look at again after changes: instructions, their users, and the users of those, unless they were `visited` later.
+    """Returns the instructions that rules have to look at again after changes, by computation.
 
-    Rules of loops, branches and calls look at the computation, so the callers of changed computations count as changed.
+    These are the changed instructions, their users, and the users of these, except those that were
+    `visited` later. Rules for loops, branches and calls look at the computation that is called, so
+    the callers of changed computations count as changed.
     """
     rewriter = context.rewriter
-    # With the number of the last change that each of them sees.
+    # Each instruction with the number of the last change that affects it.
     again = dict(changes.instructions)
     for computation, number in changes.computations.items():
         for caller in rewriter.callers(computation):
@@ -94,30 +99,34 @@ def _affected(context: Context, changes: Changes, visited: Mapping[Instruction, 
 
 
 def refusal(context: Context, entry: Rule, x: Instruction, new: Instruction, inserted: Sequence[Instruction]) -> str | None:
-    """Why the result `new` of a rule may not stand for `x`; None if it may.
+    """Returns the reason why the result `new` of a rule may not replace `x`, or None if it may.
 
-    It has the same shape, layout and sharding, or is new and takes them over. What rules of users insert must be valid; what hlotool's own
-    insert is, unless the module has layouts that they do not know.
+    The result must have the same shape, layout and sharding, or be a new instruction, which takes
+    them over. Instructions that users' rules insert must be valid. Those of hlotool's own rules are
+    valid anyway, unless the module has layouts that the rules do not know.
     """
     if new is x:
         return "the result is the instruction itself"
     if not compatible(new.shape, x.shape):
-        return f"the result has the shape {new.shape.text_without_layout}"
+        return f"the shape of the result would be {new.shape.text_without_layout}"
     if new not in inserted:
         if new.shape != x.shape:
             return f"the layout of '{new.name}' differs: {new.shape}"
-        return None if can_take_sharding(context.rewriter, x, new) else f"'{new.name}' has another sharding"
+        return None if can_take_sharding(context.rewriter, x, new) else f"'{new.name}' has a different sharding"
     if new.shape.dynamic != x.shape.dynamic:
-        return f"the dynamic dimensions of the result differ: {new.shape.text_without_layout}"
+        return f"the dynamic dimensions of the result would differ: {new.shape.text_without_layout}"
     if new.shape != x.shape and context.keeps_layouts:
-        return f"the layout of the result would be {new.shape}, and those of a scheduled module do not change"
+        return f"the layout of the result would be {new.shape}, but the layouts of a scheduled module are not changed"
     if entry.is_built_in and not context.keeps_layouts:
         return None
     return next((f"the new '{y.op.name}' would not be valid: {message}" for y in inserted if (message := context.violation(y))), None)
 
 
 def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
-    """Gives an instruction the layout and the sharding of the one that it replaces; those of an old one are the same, or it is refused."""
+    """Gives an instruction the layout and the sharding of the one that it replaces.
+
+    An instruction that was there before has the same ones; otherwise, it would have been refused.
+    """
     if new.shape != x.shape:
         rewriter.update(new, shape=x.shape)
     sharding = x.attributes.get("sharding")
@@ -126,13 +135,14 @@ def adapt(rewriter: Rewriter, x: Instruction, new: Instruction) -> None:
 
 
 class _Simplifier:
-    """The queue of instructions of the computation that is being simplified."""
+    """The worklist of the computation that is being simplified."""
 
     def __init__(self, context: Context, table: Mapping[OpDef, Sequence[Rule]], visited: dict[Instruction, int]) -> None:
         self.context = context
         self.rewriter = context.rewriter
         self.report = context.report
-        # With the statistics of each rule, which are looked up once. Only rules of users are checked, which takes time.
+        # The table has the statistics of each rule, so that they are looked up only once. Checks
+        # take time, so only users' rules are checked.
         self.table = {
             op: [(entry, entry.rewrite if entry.is_built_in else entry.checked, context.report.of(entry.name)) for entry in entries]
             for op, entries in table.items()
@@ -166,12 +176,12 @@ class _Simplifier:
                 break
             if self.report.count > most:
                 name, _ = self.fired.most_common(1)[0]
-                self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; its rules have been stopped")
+                self.report.remark(f"rule '{name}' does not stop firing in computation '{computation.name}'; the passes were stopped")
                 self.report.is_stopped = True
                 break
 
     def _candidates(self, x: Instruction) -> list[_Candidate]:
-        """The rules for the opcode of an instruction and those of its operands, which are looked up once for the same opcodes."""
+        """Returns the rules for the opcodes of an instruction and its operands, cached by these."""
         operands = tuple([y.op for y in x.operands])
         key = (x.op, operands)
         candidates = self.candidates.get(key)
@@ -182,7 +192,7 @@ class _Simplifier:
         return candidates
 
     def _visit(self, x: Instruction) -> bool:
-        """Applies the first rule that matches; returns whether there is one."""
+        """Applies the first rule that matches. Returns whether there is one."""
         candidates = self._candidates(x)
         if not candidates or not self.context.is_movable(x):
             return False
@@ -216,7 +226,7 @@ class _Simplifier:
         self.change_count = self.rewriter.change_count
 
     def _accept(self, entry: Rule, x: Instruction, new: Instruction, inserted: list[Instruction]) -> bool:
-        """Replaces `x`, unless the new instructions are not valid in this module."""
+        """Replaces `x`, unless `new` is refused. Returns whether it was replaced."""
         rewriter = self.rewriter
         if refusal(self.context, entry, x, new, inserted) is not None:
             return False
@@ -234,9 +244,11 @@ class _Simplifier:
         return True
 
     def _enqueue(self, users: Sequence[Instruction], lost: Iterable[Instruction], inserted: Iterable[Instruction], new: Instruction) -> None:
-        """Visits the new instructions next, then all whose rules may look at what has changed: two levels of users.
+        """Enqueues all instructions whose rules may look at what has changed.
 
-        `users` are those of the instruction that `new` has replaced. What has `lost` a user and still has many is the same to rules.
+        The new instructions are visited next, then two levels of users. `users` are those of the
+        instruction that `new` has replaced. `lost` are instructions that have lost a user; if they
+        still have many users, this makes no difference to rules.
         """
         rewriter = self.rewriter
         later: dict[Instruction, None] = {}

@@ -1,4 +1,4 @@
-"""The place where a rule is applied: it answers questions about uses, and inserts new instructions before the one to replace."""
+"""The interface of rules to a module: answers questions about uses, and inserts instructions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["Site", "depends_on"]
 
-# How many levels of operands are known not to depend on their users without a search.
+# The number of levels of operands that `depends_on` excludes from its search.
 _NEAR = 4
 
 
 class Site:
-    """One instruction of a module that is being optimized. `inserted` are the new instructions, in order.
+    """One instruction of a module that is being optimized, to which a rule is applied.
 
-    A rule that returns None must not have inserted anything. New instructions that there cannot be, such as a constant with a number that its
-    type does not have, raise CannotBuildError: the rule does not match, and what it has inserted is erased again.
+    `inserted` are the new instructions, in order; they are placed before the one to replace. A rule
+    that returns None must not have inserted anything. An attempt to insert an instruction that
+    cannot exist, such as a constant with a number that its type cannot represent, raises
+    CannotBuildError: the rule does not match, and the instructions that it has inserted are erased.
     """
 
     __slots__ = ("inserted", "rewriter", "x")
@@ -39,21 +41,21 @@ class Site:
     # ---- questions ----------------------------------------------------------------------------------------------------
 
     def users(self, x: Instruction) -> tuple[Instruction, ...]:
-        """The instructions that take `x` as an operand, each once."""
+        """Returns the instructions that have `x` as an operand, each once."""
         return self.rewriter.users(x)
 
     def has_one_user(self, x: Instruction) -> bool:
-        """Whether only one instruction uses `x`, so that it disappears when that is replaced."""
+        """Returns whether `x` has only one user, and disappears when that user is replaced."""
         return self.rewriter.user_count(x) == 1 and not self.rewriter.is_root(x)
 
     def have_one_user(self, instructions: Iterable[Instruction]) -> bool:
-        """Whether each of the instructions has only one user."""
+        """Returns whether each of the instructions has only one user."""
         return all(map(self.has_one_user, instructions))
 
     # ---- new instructions ---------------------------------------------------------------------------------------------
 
     def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | None = None, **attributes: Any) -> Instruction:
-        """Inserts an instruction before the one to replace. Without `shape`, the shape is inferred."""
+        """Inserts an instruction before the one to replace. If `shape` is None, it is inferred."""
         if shape is not None and shape.dynamic:
             _require_dynamic_operand(OPS[opcode], operands)
         new = self.rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)
@@ -61,7 +63,10 @@ class Site:
         return new
 
     def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | None = None, **changed: Any) -> Instruction:
-        """Inserts an instruction like `x` with other operands and, if named, other attributes; the value None removes an attribute."""
+        """Inserts an instruction like `x` with other operands.
+
+        `changed` are attributes with other values; the value None removes an attribute.
+        """
         shape = shape or x.shape
         if shape.dynamic:
             _require_dynamic_operand(x.op, operands)
@@ -77,12 +82,15 @@ class Site:
         return new
 
     def number(self, shape: Shape, number: Number) -> Instruction:
-        """Inserts an array all of whose elements are a number: a scalar constant, and a broadcast of it unless the array is a scalar."""
+        """Inserts an array in which every element is the same number.
+
+        That is a scalar constant, and a broadcast of it unless the array is a scalar.
+        """
         scalar = self.constant(number_literal(shape.element_type, number))
         return scalar if not shape.dimensions else self.add("broadcast", [scalar], shape, dimensions=())
 
     def reshape(self, x: Instruction, dimensions: Sequence[int]) -> Instruction:
-        """`x` with other dimensions: itself if they are the same."""
+        """Inserts a reshape of `x`, unless `x` already has these dimensions. Returns the result."""
         if tuple(dimensions) == x.shape.dimensions:
             return x
         return self.add("reshape", [x], array_shape(x.shape.element_type, tuple(dimensions)))
@@ -95,7 +103,7 @@ class Site:
 
 
 def _require_dynamic_operand(op: OpDef, operands: Sequence[Instruction]) -> None:
-    """Raises CannotBuildError if a result would be dynamic, but its sizes are those of operands that are static."""
+    """Raises CannotBuildError if a dynamic result would have its sizes from static operands."""
     if _has_sizes_of_operands(op) and not any(operand.shape.dynamic for operand in operands):
         raise CannotBuildError(f"the result of '{op.name}' is dynamic, but no operand is")
 
@@ -106,9 +114,9 @@ def _has_sizes_of_operands(op: OpDef) -> bool:
 
 
 def depends_on(y: Instruction, x: Instruction) -> bool:
-    """Whether `y` is `x`, or depends on it through operands.
+    """Returns whether `y` is `x`, or depends on it through operands.
 
-    What `y` shares with the near operands of `x` is not searched, so that it takes little time where `y` is made of them.
+    The search skips the near operands of `x`, so it takes little time if `y` is built from them.
 
     >>> import hlotool
     >>> p, a, b = hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] add(p, a) }").entry.instructions

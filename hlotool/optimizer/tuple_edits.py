@@ -1,4 +1,7 @@
-"""Removes elements from tuples that computations take or return: of the operand, the parameter, the root and the result together."""
+"""Removes elements from tuples that computations take or return.
+
+The operand and the parameter, or the root and the result, are narrowed together.
+"""
 
 from __future__ import annotations
 
@@ -24,24 +27,27 @@ _BY_ELEMENT = frozenset({"parameter_replication", "frontend_attributes", "statis
 
 
 def is_only_taken_apart(rewriter: Rewriter, x: Instruction) -> bool:
-    """Whether only get-tuple-elements use a tuple, and its elements can be removed one by one."""
+    """Returns whether only get-tuple-elements use a tuple, and single elements can be removed."""
     if rewriter.is_root(x) or not _BY_ELEMENT.isdisjoint(x.attributes):
         return False
     return all(user.op.name == "get-tuple-element" for user in rewriter.users(x))
 
 
 def is_removable_root(rewriter: Rewriter, root: Instruction) -> bool:
-    """Whether a root is a tuple that nothing else uses, so that elements can be removed."""
+    """Returns whether a root is a tuple without other uses, so that elements can be removed."""
     return root.op.name == "tuple" and not rewriter.users(root) and _BY_ELEMENT.isdisjoint(root.attributes)
 
 
 def taken_elements(rewriter: Rewriter, x: Instruction) -> set[int]:
-    """The elements of a tuple that get-tuple-elements take."""
+    """Returns the numbers of the elements that get-tuple-elements take from a tuple."""
     return {user.attributes["index"] for user in rewriter.users(x)}
 
 
 def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[int]) -> None:
-    """Changes the shape of an instruction that is only taken apart, such as a parameter, and the numbers in its users."""
+    """Removes elements from an instruction that is only taken apart, and renumbers its users.
+
+    The instruction may be a parameter, for example.
+    """
     _narrow(rewriter, x, kept)
     numbers = {old: new for new, old in enumerate(kept)}
     for user in rewriter.users(x):
@@ -49,14 +55,17 @@ def keep_elements_of_result(rewriter: Rewriter, x: Instruction, kept: Sequence[i
 
 
 def keep_elements_of_tuple(rewriter: Rewriter, group: Instruction, kept: Sequence[int]) -> Sequence[Instruction]:
-    """Changes a tuple instruction, such as a root for which `is_removable_root` holds; returns its operands, of which some may be dead."""
+    """Removes operands from a tuple instruction, such as a root that is removable.
+
+    Returns the previous operands, some of which may be dead. See `is_removable_root`.
+    """
     operands = group.operands
     _narrow(rewriter, group, kept, [operands[k] for k in kept])
     return operands
 
 
 def keep_elements_of_operand(rewriter: Rewriter, x: Instruction, number: int, kept: Sequence[int]) -> Sequence[Instruction]:
-    """The same for an operand that is a tuple instruction, or for a copy of it if it has other users."""
+    """Like `keep_elements_of_tuple`, for an operand, or for a copy of it if it has other users."""
     group = x.operands[number]
     if rewriter.use_count(group) > 1 or rewriter.is_root(group):
         group = rewriter.insert_copy(group, before=x)

@@ -1,7 +1,7 @@
-"""Why rules and passes leave an instruction alone.
+"""Explains why rules and passes leave an instruction alone.
 
-The rules are tried once more on a copy of the optimized module, also those that did not run, so that the answer tells those that would match
-from those that do not.
+The rules are tried once more on a copy of the optimized module, including those that did not run.
+So the answer distinguishes rules that would match from those that do not.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ from hlotool.record import replace
 
 __all__ = ["UnknownInstructionError", "explain_why_not"]
 
-# Longer lists of names end with the number of the others.
+# Longer lists of names end with the number of omitted ones.
 _MOST_NAMES = 3
 
 
 class UnknownInstructionError(HlotoolError):
-    """The module has no instruction of this name."""
+    """The name of an instruction that the module does not have."""
 
     exit_code = 2
 
 
 def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report) -> list[WhyNot]:
-    """What keeps each rule of its opcode, and the passes that apply no rules, off the instructions of a name.
+    """Explains what keeps rules and passes off the instructions of a name.
 
-    For an instruction that is gone, it is what replaced it. Raises UnknownInstructionError if `before` has no such instruction either.
+    There is an answer for each rule for the opcode, and for each pass that applies no rules. For an
+    instruction that is gone, the answer is what replaced it. Raises UnknownInstructionError if
+    `before` has no such instruction either.
     """
     name = name.strip().removeprefix("%")
     gone = [_replaced(rewrite) for rewrite in report.rewrites if rewrite.instruction == name]
     module = copy(after)
     with Context(module, replace(options, explain=False, bisect_limit=None)) as context:
-        # The rules insert what they would replace an instruction with. It is erased again.
+        # Rules insert the instructions with which they would replace one. They are erased again.
         remaining = [(c, x) for c in module.computations for x in context.instructions(c) if x.name == name]
         trial = _Trial(context, before, specs, options, report)
         answers = [answer for computation, x in remaining for answer in trial.answers(computation, x)]
@@ -56,24 +58,24 @@ def explain_why_not(name: str, before: Module, after: Module, specs: Sequence[Pa
             meant = nearest(name, names)
             hint = f"; did you mean '{meant}'?" if meant else ""
             raise UnknownInstructionError(f"module '{before.name}' has no instruction '{name}'{hint}")
-        return [WhyNot("", name, 0, "", None, "is gone with an instruction that needed it")]
+        return [WhyNot("", name, 0, "", None, "was removed along with an instruction that used it")]
     return answers or gone
 
 
 def _end(report: Report) -> str:
-    """Why a rule that matches has not been tried."""
+    """Returns the reason why a rule that matches has not been tried."""
     if report.is_stopped:
         return "the passes were stopped, since a rule did not stop firing"
-    return "the limit of rewrites was reached" if report.is_exhausted else "the passes ended before it was tried"
+    return "the limit on rewrites was reached" if report.is_exhausted else "the passes ended before it was tried"
 
 
 def _replaced(rewrite: Rewritten) -> WhyNot:
-    result = "; ".join(rewrite.after) or "removed"
+    result = "; ".join(rewrite.after) or "nothing"
     return WhyNot(rewrite.computation, rewrite.instruction, rewrite.line, rewrite.rule, None, f"replaced {rewrite.before} -> {result}")
 
 
 class _Trial:
-    """Tries rules and passes on instructions of an optimized module, without changing it."""
+    """A trial of rules and passes on instructions of an optimized module, which stays unchanged."""
 
     def __init__(self, context: Context, before: Module, specs: Sequence[PassSpec], options: OptimizeOptions, report: Report) -> None:
         self.context = context
@@ -94,21 +96,21 @@ class _Trial:
             yield WhyNot(computation.name, x.name, line, name, None, reason)
 
     def _obstacles(self, computation: Computation, x: Instruction) -> Iterator[str]:
-        """What keeps all rules off an instruction."""
+        """Yields the reasons that keep all rules off an instruction."""
         rewriter = self.context.rewriter
         if self.options.only and computation.name not in self.options.only:
-            yield f"computation '{computation.name}' is not one of those to optimize"
+            yield f"computation '{computation.name}' is not among those to optimize"
         elif not self.context.is_optimized(computation):
             yield f"computation '{computation.name}' belongs to an asynchronous operation"
         if not self.context.is_valid_before(x):
-            yield "it is not valid, or one of its operands or their operands is not"
+            yield "it is invalid, or one of its operands or their operands is"
         others = (*x.control_predecessors, *rewriter.control_successors(x))
         if others:
-            yield f"control dependencies order it against {_names(others)}"
+            yield f"control dependencies order it relative to {_names(others)}"
 
     def _answer(self, entry: Rule, x: Instruction, everywhere: list[str]) -> tuple[bool | None, str]:
         if not self.context.is_valid_before(x):
-            # Rules may rely on what holds for valid instructions.
+            # Rules may rely on facts that hold only for valid instructions.
             return None, "; ".join(everywhere)
         matches, refused = self._attempt(entry, x)
         if not matches:
@@ -125,7 +127,7 @@ class _Trial:
         return True, "; ".join(obstacles)
 
     def _attempt(self, entry: Rule, x: Instruction) -> tuple[bool, str | None]:
-        """Whether a rule matches, and why its result would be refused, if it would."""
+        """Returns whether a rule matches, and why its result would be refused, if it would."""
         if entry.operands and entry.operands.isdisjoint(operand.op for operand in x.operands):
             return False, None
         site = Site(self.context.rewriter, x)
@@ -145,7 +147,7 @@ class _Trial:
         return True, reason
 
     def _of_passes(self, computation: Computation, x: Instruction) -> Iterator[tuple[str, str]]:
-        """What keeps the passes that apply no rules off an instruction."""
+        """Yields the passes that apply no rules, each with what keeps it off an instruction."""
         answers = {"dce": self._why_not_removed(x), "cse": self._why_not_merged(computation, x), "fold": _why_not_folded(x)}
         for name, reason in answers.items():
             if name in self.named:
@@ -156,7 +158,7 @@ class _Trial:
     def _why_not_removed(self, x: Instruction) -> str:
         rewriter = self.context.rewriter
         if x.op.name == "parameter":
-            return "parameters of the entry, of loops and of other computations whose callers need them stay"
+            return "parameters of the entry, of loops, and of other computations whose callers need them are kept"
         if rewriter.is_root(x):
             return "it is the root of its computation"
         if users := rewriter.users(x):
@@ -181,7 +183,7 @@ class _Trial:
         ]
         if not alike:
             return "no other instruction of the computation has the same opcode, operands, shape and attributes"
-        return f"{_names(alike)} may compute the same"
+        return f"{_names(alike)} may compute the same value"
 
 
 def _why_not_folded(x: Instruction) -> str:

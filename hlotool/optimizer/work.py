@@ -1,4 +1,7 @@
-"""What may be computed ahead of time: values that are the same on every device and in every run, with a limited amount of work."""
+"""Decides which values may be computed ahead of time.
+
+They must be the same on every device and in every run, and take a limited amount of work.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,16 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["FixedValues", "WorkLimit", "work_of"]
 
-# In elements: about what the interpreter computes in the time that it takes for a single instruction.
+# In elements: about as many as the interpreter computes in the time that it needs for any
+# instruction.
 _OVERHEAD = 1024
 
 
 class WorkLimit(Observer):
-    """Ends a run after a number of elements have been computed. Unlike a limit of time, it is the same on every machine.
+    """An observer that ends a run after a number of elements have been computed.
 
-    Multiplications count for dots and convolutions; an instruction counts as much as 1024 elements, however small it is.
+    Unlike a time limit, it is the same on every machine. For dots and convolutions, multiplications
+    are counted. An instruction counts as at least 1024 elements, however small it is.
     """
 
     def __init__(self, elements: int) -> None:
@@ -32,7 +37,7 @@ class WorkLimit(Observer):
 
 
 def work_of(x: Instruction) -> int:
-    """About how many elements have to be computed for an instruction, without those of the computations that it calls.
+    """Returns about how many elements an instruction computes, without the computations it calls.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[20,30] parameter(0) q = f32[30,40] parameter(1) "
@@ -47,25 +52,31 @@ def work_of(x: Instruction) -> int:
         # For matrices of m x k, k x n and m x n, this is m x k x n.
         return _OVERHEAD + isqrt(sizes[0] * sizes[1] * sizes[2] * steps)
     if EXPENSIVE in x.op.traits and not x.op.calls and MOVES not in x.op.traits:
-        # Such as a triangular-solve: each element depends on a whole row or column.
+        # For example, each element of a triangular-solve depends on a whole row or column.
         steps *= max((size for shape in shapes for size in shape.dimensions[-1:]), default=1)
     return _OVERHEAD + max(sizes, default=0) * steps
 
 
 def _shapes(x: Instruction) -> list[Shape]:
-    """The shapes of what an instruction computes, without what it passes on, and of its operands; tuples and tokens count as one element."""
+    """Returns the shapes of the values that an instruction computes, and of its operands.
+
+    Values that it only passes on are left out. Tuples and tokens count as one element.
+    """
     results = x.shape.leaves() if x.op.traits.isdisjoint({STRUCTURAL, FORWARDS}) else ()
     return [*results, *(y.shape for y in x.operands)]
 
 
 class FixedValues:
-    """Which computations return the same value on every device and in every run, and not what the backend or another device chooses."""
+    """An analysis of which instructions and computations have a fixed value.
+
+    It is the same on every device and in every run, and no backend or other device chooses it.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Computation, bool] = {}
 
     def has_fixed_value(self, x: Instruction) -> bool:
-        """Whether the value of an instruction follows from those of its operands.
+        """Returns whether the value of an instruction follows from those of its operands.
 
         >>> from hlotool.text.parse.parser import parse
         >>> text = "f { p = u32[] parameter(0) i = partition-id() ROOT a = add(p, i) } "
@@ -95,7 +106,7 @@ class FixedValues:
 
 
 def _is_fixed(x: Instruction) -> bool:
-    # The default algorithm of random numbers is another one for each backend, and custom calls are the backend's own.
+    # Each backend has its own default algorithm for random numbers, and its own custom calls.
     if x.op.name == "custom-call" or x.attributes.get("algorithm") == "rng_default":
         return False
     return x.op.traits.isdisjoint({NONDETERMINISTIC, DEVICE_ID, COMMUNICATES})

@@ -184,14 +184,14 @@ class _Optimization:
         outcome = trials(self.module, result, request.check, request.seed, options, within_rounding=rounds)
         if outcome.difference is not None:
             raise self._failure(
-                f"the results of '{self.name}' differ after the optimization on random inputs: {outcome.difference}",
+                f"the results of '{self.name}' on random inputs differ after the optimization: {outcome.difference}",
                 lambda module: trials(self.module, module, request.check, request.seed, options, within_rounding=rounds).difference is not None,
             )
         if not outcome.compared:
             raise InputError(f"cannot check '{self.name}': the module fails on all random inputs: {outcome.failure}")
         if outcome.failure is not None:
             failed = request.check - outcome.compared
-            left_out = f"{failed} of {request.check} random inputs were left out, since the module fails on them: {outcome.failure}"
+            left_out = f"{failed} of {request.check} random inputs skipped, since the module fails: {outcome.failure}"
             result.report.remark(left_out)
         return outcome.compared
 

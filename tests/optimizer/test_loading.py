@@ -52,7 +52,7 @@ def test_a_pass(load):
     assert load(text) == ("test-nothing",)
     assert pass_summary("test-nothing") == "Changes nothing."
     assert len(hlotool.optimize(hlotool.parse(TEXT), "test-nothing").entry.instructions) == 3
-    with pytest.raises(HlotoolError, match="there is a pass 'test-nothing' already"):
+    with pytest.raises(HlotoolError, match="there is already a pass 'test-nothing'"):
         load(text, "other.py")
     assert pass_of("test-nothing")
 
@@ -63,10 +63,10 @@ def test_a_pass(load):
         ("x = 1\nraise KeyError('k')\n", ", line 2: KeyError: 'k'"),
         ("def f(:\n", ", line 1: SyntaxError"),
         ("import sys\nsys.exit(0)\n", ", line 2: SystemExit"),
-        (PASS.replace('"test-pass"', '"test pass"'), "needs a name that can stand in a list of passes"),
-        (PASS.replace('("test-pass")', ""), "needs a name that can stand in a list of passes"),
-        (PASS.replace('"test-pass"', '"algsimp"'), "there is a pass 'algsimp' already"),
-        ("x = 1\n", "registers no rules and no passes"),
+        (PASS.replace('"test-pass"', '"test pass"'), "needs a name that a list of passes can contain"),
+        (PASS.replace('("test-pass")', ""), "needs a name that a list of passes can contain"),
+        (PASS.replace('"test-pass"', '"algsimp"'), "there is already a pass 'algsimp'"),
+        ("x = 1\n", "registers no rules or passes"),
         ("x = '\x00'\n", "cannot load"),
         (RULE.format(body="return None") + "1 / 0\n", "line 8: ZeroDivisionError"),
         (RULE.format(body="return None").replace('"abs"', '"obs"'), "there is no opcode 'obs'; did you mean 'abs'?"),
@@ -91,7 +91,7 @@ def test_names_of_files_that_passes_have(load, name):
     text = RULE.format(body=GOOD)
     if topic not in pass_names():
         text = text.replace("@rule", f'@named_pass("{topic}")\ndef same_name(context):\n    return False\n\n\n@rule')
-    with pytest.raises(RuleError, match=f"its rules would have the topic '{topic}', and there is a pass of that name; rename the file"):
+    with pytest.raises(RuleError, match=f"its rules would have the topic '{topic}', which is the name of a pass; rename the file"):
         load(text, name)
     assert "test-abs-of-negate" not in all_rules()
     assert load(PASS.format(body="return False"), name) == ("test-pass",)
@@ -110,7 +110,7 @@ def test_files_of_the_same_name(load, tmp_path):
 
 
 def test_files_that_cannot_be_read(load, tmp_path):
-    with pytest.raises(RuleError, match="has no name"):
+    with pytest.raises(RuleError, match="the name of the file to load is empty"):
         loading.load_rules("")
     for name, message in (("missing.py", "No such file"), (".", "Is a directory"), ("a\0b.py", "null")):
         with pytest.raises(RuleError, match=message):
@@ -126,12 +126,12 @@ def test_files_that_cannot_be_read(load, tmp_path):
         ("import sys; sys.exit(0)", "failed in my rules.py, line 7: SystemExit: 0; at 'r' (abs)"),
         ("raise GeneratorExit", "failed in my rules.py, line 7: GeneratorExit"),
         ("test_abs_of_negate(x, site)", "failed in my rules.py, line 7: RecursionError"),
-        ("return 7", "returned 7, which is no instruction"),
-        ("site.add('negate', x.operands)", "has inserted instructions and returned None"),
+        ("return 7", "returned 7, which is not an instruction"),
+        ("site.add('negate', x.operands)", "inserted instructions, but returned None"),
         ("return site.add('nogate', x.operands)", "failed in my rules.py, line 7: EditError"),
         ("import hlotool; return hlotool.parse('ENTRY e { ROOT f = f32[] parameter(0) }').entry.root", "returned 'f', which is not in the same"),
         ("return site.rewriter.computations()[0].root", "returned 'o', which is not in the same"),
-        ("site.rewriter.replace_all_uses(x, x.operands[0]); site.rewriter.erase(x); return x", "has removed the instruction"),
+        ("site.rewriter.replace_all_uses(x, x.operands[0]); site.rewriter.erase(x); return x", "removed the instruction"),
         ("return site.users(x)[0]", "returned 'c', which depends on the instruction that it would replace"),
         ("return site.add('negate', [site.add('floor', site.users(x))])", "returned 'negate', which depends on the instruction"),
     ],
@@ -274,7 +274,7 @@ def test_a_pass_that_does_not_count_its_rewrites(load):
     load(PASS.format(body="context.rewriter.replace_all_uses(n, p) if r is not p else None"))
     result = hlotool.optimize(hlotool.parse(TEXT), "test-pass,dce")
     assert [x.name for x in result.entry.instructions] == ["p", "r"]
-    assert result.report.remarks == ["pass 'test-pass' has changed the module without `context.allows`, so that its rewrites are not counted"]
+    assert result.report.remarks == ["pass 'test-pass' changed the module without `context.allows`, so its rewrites are not counted"]
 
 
 @pytest.mark.parametrize(("opcode", "changed"), [("iota", "x"), ("abs", "x.operands[0]"), ("ceil", "x.operands[0].operands[0]")])
@@ -303,7 +303,7 @@ def test_layouts_of_results(load, header, count):
 def test_a_rule_that_does_not_stop(load):
     load(RULE.format(body="return site.with_operands(x, x.operands)"))
     report = hlotool.optimize(hlotool.parse(TEXT), "my_rules").report
-    assert report.remarks == ["rule 'test-abs-of-negate' does not stop firing in computation 'e'; its rules have been stopped"]
+    assert report.remarks == ["rule 'test-abs-of-negate' does not stop firing in computation 'e'; the passes were stopped"]
     # Rules that have fired more often in other computations are not the ones.
     chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(1000))
     module = hlotool.parse(f"f {{ n0 = f32[] parameter(0) {chain}ROOT r = f32[] sine(n1000) }} {TEXT.replace('negate(p)', 'call(p), to_apply=f')}")

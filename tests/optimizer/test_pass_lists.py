@@ -263,7 +263,7 @@ def test_opcodes_of_operands():
 
 
 def test_two_rules_of_a_name():
-    with pytest.raises(RuleError, match="a rule 'select-known' already"):
+    with pytest.raises(RuleError, match="already a rule 'select-known'"):
         rule("add", name="select-known")(lambda x, site: None)
 
 

@@ -1,1 +1,1 @@
-"""The passes: a file for each, with a function that changes a module through a Rewriter."""
+"""The passes: each file has functions that change a module through a Rewriter."""

@@ -1,4 +1,8 @@
-"""Arguments and results of calls and fusions that are the same in each call, or that no caller needs."""
+"""Simplifies the arguments and results of calls and fusions.
+
+An argument becomes unnecessary if each call passes the same value twice, or the same constant.
+Results are removed if no caller needs them.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +19,20 @@ from hlotool.optimizer.tuple_edits import (
 
 __all__ = ["simplify_arguments"]
 
-# Constants of more elements are passed to computations, but not copied into them.
+# Constants with more elements stay arguments of computations, and are not copied into them.
 _LARGEST_COPY = 64
 
 
 def simplify_arguments(context: Context) -> bool:
-    """call(a, a, 1), to_apply=f -> call(a), to_apply=g, if no call of f has other arguments there; g reads one parameter twice
+    """call(a, a, 1), to_apply=f -> call(a), to_apply=g, where g reads one parameter twice
 
-    Constants that all callers pass are copied into the computation, and elements of the result that no caller takes are removed. Parameters
-    that are not used any more are left to the pass 'dce', except those of fusions, which go at once.
+    All calls of f must have equal arguments there. Constants that all callers pass are copied into
+    the computation, and elements of the result that no caller takes are removed. Parameters that
+    are no longer used are left to the pass 'dce', except those of fusions, which are removed at
+    once.
     """
     before = context.report.count
-    # Callers come first, since what they pass and need decides about the computations that they call.
+    # Callers come first, since the computations that they call depend on what they pass and need.
     for computation in reversed(context.computations()):
         callers = context.rewriter.callers(computation)
         if not callers or not all(map(_is_changeable, callers)):
@@ -40,7 +46,10 @@ def simplify_arguments(context: Context) -> bool:
 
 
 def _is_changeable(caller: Instruction) -> bool:
-    """Whether operands and results of a caller may change, and no configuration names them by number."""
+    """Returns whether a caller's operands and results may change.
+
+    A configuration must not name them by number.
+    """
     return has_changeable_signature(caller) and not caller.backend_config
 
 
@@ -50,7 +59,8 @@ def _use_equal_arguments(context: Context, computation: Computation, parameters:
     top = context.instructions(computation)[0]
     for x in parameters:
         first = known.setdefault(tuple([caller.operands[x.immediate] for caller in callers]), x)
-        # The first parameter stands at the top, whatever its place was, so that it is defined before all its new users.
+        # The first parameter is moved to the top, so that it is defined before all of its new
+        # users.
         if first is x or first.shape != x.shape or rewriter.is_root(x) or not context.allows("equal-arguments", x, (first,)):
             continue
         rewriter.move(first, before=top)
@@ -77,7 +87,7 @@ def _remove_unneeded_results(context: Context, computation: Computation, callers
     rewriter = context.rewriter
     if not is_removable_root(rewriter, computation.root) or not all(is_only_taken_apart(rewriter, caller) for caller in callers):
         return
-    # Only fusions have it.
+    # Only fusions have this attribute.
     if "output_to_operand_aliasing" in callers[0].attributes:
         return
     needed = {index for caller in callers for index in taken_elements(rewriter, caller)}

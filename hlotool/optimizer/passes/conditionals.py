@@ -1,4 +1,8 @@
-"""Conditionals: results and operands that nothing needs, and small branches, both of which may as well be computed."""
+"""Simplifies conditionals.
+
+Results and operands that nothing needs are removed. Small branches are both computed, and selects
+choose between their results.
+"""
 
 from __future__ import annotations
 
@@ -20,21 +24,23 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["simplify_conditionals"]
 
-# Both branches are computed after the change, so they must not be long.
+# The maximum length in instructions. After the change, both branches are computed.
 _LONGEST_BRANCH = 32
 
 
 def simplify_conditionals(context: Context) -> bool:
-    """conditional(p, a, b) -> select(p, f(a), g(b)), if the branches f and g are short, and the module gets smaller
+    """conditional(p, a, b) -> select(p, f(a), g(b)), if the branches f and g are short
 
-    Elements of the result and of operands that nothing needs are removed. Branches that something else calls, too, are left alone.
+    This must make the module smaller. Elements of the result and of operands that nothing needs are
+    removed. Branches that have other callers are left alone.
     """
-    # Branches of outer conditionals lose what only inner ones have needed.
+    # Branches of outer conditionals lose what only inner ones needed.
     return context.repeat(_simplify_each_conditional)
 
 
 def _simplify_each_conditional(context: Context) -> None:
-    # Outer conditionals decide what is needed of inner ones, which have to become selects before outer ones can.
+    # Outer conditionals decide what is needed of inner ones, so here they come first. But inner
+    # ones have to become selects before outer ones can.
     for computation in reversed(context.computations()):
         for x in _conditionals(context, computation):
             _remove_unneeded_results(context, x)
@@ -51,7 +57,7 @@ def _conditionals(context: Context, computation: Computation) -> Iterator[Instru
 
 
 def _owns_branches(context: Context, x: Instruction) -> bool:
-    """Whether only this conditional calls its branches, each of them once."""
+    """Returns whether only this conditional calls its branches, each of them once."""
     branches = x.called
     return len(set(branches)) == len(branches) and all(context.is_owned(branch, x) for branch in branches)
 
@@ -115,7 +121,11 @@ def _results(root: Instruction) -> Sequence[Instruction]:
 
 
 class _Branch:
-    """A branch with its operand: the instructions to copy, and those outside of it that the elements of its parameter are."""
+    """A branch with its operand.
+
+    `copied` are the instructions to copy. `outside` maps the parameter and its elements to the
+    instructions outside of the branch that have their values.
+    """
 
     def __init__(self, context: Context, branch: Computation, operand: Instruction) -> None:
         self.root = branch.root
@@ -134,26 +144,26 @@ class _Branch:
         return len(self.copied) <= _LONGEST_BRANCH and all(map(_is_short, self.copied))
 
     def outer(self, x: Instruction) -> Instruction:
-        """The instruction outside of the branch with the value of one in it, or the one to copy."""
+        """Returns the instruction outside of the branch with the value of `x`, or `x` itself."""
         return self.outside.get(x, x)
 
 
 def _is_short(x: Instruction) -> bool:
-    """Whether an instruction computes its value without calling anything, in about the time that it takes to copy it."""
+    """Returns whether an instruction calls nothing and takes about as long as copying its value."""
     if x.called or x.control_predecessors or not x.op.traits.isdisjoint({NONDETERMINISTIC, COMMUNICATES}):
         return False
     return not x.op.traits.isdisjoint({ELEMENTWISE, CHEAP, MOVES, STRUCTURAL})
 
 
 class _Selects:
-    """The selects that replace a conditional, and what they cost."""
+    """The selects that replace a conditional, and their cost."""
 
     def __init__(self, x: Instruction, branches: list[_Branch], indices: Sequence[int]) -> None:
         self.x = x
         self.branches = branches
         results = [_results(branch.root) for branch in branches]
         self.pairs = {k: (results[0][k], results[1][k]) for k in indices}
-        # The instructions outside of the branches that both return.
+        # The instructions outside of the branches that both branches return.
         self.common = {k: branches[0].outer(a) for k, (a, b) in self.pairs.items() if branches[0].outer(a) is branches[1].outer(b)}
         self.selected = {k: pair for k, pair in self.pairs.items() if k not in self.common}
         shapes = [result.shape for pair in self.selected.values() for result in pair]
@@ -163,7 +173,7 @@ class _Selects:
         self.added = len(self.selected) + len(broadcasts) + sum(len(branch.copied) for branch in branches)
 
     def keeps_shardings(self, context: Context, *, is_taken_apart: bool) -> bool:
-        """Whether what both branches return may stand for the conditional or its get-tuple-elements."""
+        """Returns whether common results may replace the conditional or its get-tuple-elements."""
         rewriter, x = context.rewriter, self.x
         if x.shape.is_tuple and not is_taken_apart:
             return True
@@ -171,7 +181,11 @@ class _Selects:
         return all(can_take_sharding(rewriter, y, self.common[k]) for y, k in replaced.items() if k in self.common)
 
     def removed(self, context: Context) -> int:
-        """The instructions that disappear: the conditional, the branches, operands that are only for them, and what takes the result apart."""
+        """Returns the number of instructions that disappear.
+
+        These are the conditional, the branches, tuples that are only their operands, and the
+        get-tuple-elements of the result.
+        """
         rewriter = context.rewriter
         inside = sum(y.op.name != "parameter" for branch in self.branches for y in branch.all)
         operands = {branch.operand for branch in self.branches if branch.operand.op.name == "tuple"}

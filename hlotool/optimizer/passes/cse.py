@@ -1,4 +1,4 @@
-"""Common subexpressions: equal instructions become one, and equal computations, too."""
+"""Common subexpression elimination: merges equal instructions, and equal computations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
 
 
 def merge_instructions(context: Context) -> bool:
-    """op(a, b), op(a, b) -> one of them, if opcode, shape, attributes and operands are equal. Operands of commutative operations may be swapped."""
+    """op(a, b), op(a, b) -> one of them, if opcode, shape, attributes and operands are equal
+
+    Operands of commutative operations may be swapped.
+    """
     before = context.report.count
     context.rewriter.flush()
     keys = _Keys(context)
@@ -34,7 +37,10 @@ def _merge(context: Context, computation: Computation, keys: _Keys) -> None:
 
 
 def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Iterator[tuple[Instruction, Instruction]]:
-    """Yields each instruction that computes the same as one before it, with the first of these. Between two pairs, operands may be replaced."""
+    """Yields each instruction that computes the same as an earlier one, with the first of these.
+
+    The caller may replace operands between two pairs.
+    """
     known: dict[Any, Instruction] = {}
     for x in context.instructions(computation):
         if not context.has_effect(x) and (first := known.setdefault(keys.of(x), x)) is not x:
@@ -42,7 +48,10 @@ def _equal_pairs(context: Context, computation: Computation, keys: _Keys) -> Ite
 
 
 def equal_instructions(context: Context) -> dict[Instruction, Instruction]:
-    """For each instruction that computes the same as one before it, the first of these; without those that are equal only once operands are one."""
+    """Maps each instruction that computes the same as an earlier one to the first of these.
+
+    Instructions that would be equal only after merging their operands are left out.
+    """
     keys = _Keys(context)
     return {x: first for computation in context.computations() for x, first in _equal_pairs(context, computation, keys)}
 
@@ -54,7 +63,7 @@ class _Keys:
         self._frozen = ComputationClasses(context.module).frozen
 
     def of(self, x: Instruction) -> Any:
-        # Instructions that give another value each time have an effect, and do not come here.
+        # Instructions whose value is different each time have an effect, and never get here.
         if x.op.name == "constant" and x.immediate.elided:
             return x
         operands = tuple([id(y) for y in x.operands])
@@ -72,11 +81,14 @@ class _Keys:
 
 
 def merge_computations(context: Context) -> bool:
-    """f, g -> f, if they differ in names and metadata only: callers of g call f."""
+    """f, g -> f, if they differ only in names and metadata
+
+    Callers of g call f instead.
+    """
     before = context.report.count
     context.rewriter.flush()
     kept = _kept_computations(context)
-    # A conditional may call thousands of equal branches, so it is changed once.
+    # A conditional may call thousands of equal branches, so each caller is changed only once.
     callers = dict.fromkeys(caller for computation in kept for caller in context.rewriter.callers(computation))
     for caller in callers:
         new = {called: kept[called] for called in caller.called if called in kept}
@@ -86,9 +98,9 @@ def merge_computations(context: Context) -> bool:
 
 
 def _kept_computations(context: Context) -> dict[Computation, Computation]:
-    """For each computation that need not be called, an equal one to call instead."""
+    """Maps each computation that need not be called to an equal one to call instead."""
     module, classes = context.module, ComputationClasses(context.module).first
-    # Each fusion has a computation of its own, and so does each asynchronous operation.
+    # Each fusion and each asynchronous operation must have its own computation.
     separate = {module.entry, *fusion_computations(module), *module.hidden}
     kept: dict[Computation, Computation] = {}
     first: dict[Computation, Computation] = {}

@@ -1,4 +1,4 @@
-"""Dead code: instructions, computations and parameters that nothing needs."""
+"""Dead code elimination: removes instructions, computations and parameters that nothing needs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ __all__ = ["remove_dead_code"]
 
 
 def remove_dead_code(context: Context) -> bool:
-    """Removes unused instructions without effects, computations that nothing calls, and unused parameters of calls and fusions.
+    """Removes dead instructions, computations that nothing calls, and unused parameters.
 
-    Parameters of the entry stay, since callers of the module pass them.
+    Instructions with side effects stay. Only computations of calls and fusions lose parameters.
+    Those of the entry stay, since callers of the module pass them.
     """
     before = context.report.count
     context.refresh()
@@ -21,7 +22,7 @@ def remove_dead_code(context: Context) -> bool:
 
 
 def _remove_instructions(context: Context) -> bool:
-    """Users come after their operands, so one pass from the end is enough."""
+    """Erases dead instructions in one pass from the end, since users come after their operands."""
     rewriter, changed = context.rewriter, False
     for computation in context.computations():
         for x in reversed(context.instructions(computation)):
@@ -48,7 +49,7 @@ def _remove_computations(context: Context) -> bool:
 
 
 def _remove_parameters(context: Context) -> bool:
-    # Of all computations, not only up to the first.
+    # A sum visits all computations; `any` would stop at the first one that has changed.
     return sum(_remove_parameters_of(context, computation) for computation in context.computations()) > 0
 
 

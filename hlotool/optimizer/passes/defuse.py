@@ -1,4 +1,4 @@
-"""Fusions undone: the instructions of a fusion instead of it."""
+"""Undoes fusions: replaces each with its instructions."""
 
 from __future__ import annotations
 

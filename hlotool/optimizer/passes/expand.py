@@ -1,4 +1,7 @@
-"""Expanders: opcodes that a small backend may lack, as several simpler ones. They run by name only, since modules get larger."""
+"""Expanders: replace opcodes that a small backend may lack with several simpler ones.
+
+They run only if they are named, since they make modules larger.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ __all__ = [
 def expand(
     context: Context, name: str, expansions: Mapping[str, Callable[[Instruction, Site], Instruction | None]], needs: frozenset[str] = frozenset()
 ) -> bool:
-    """Applies an expansion for each opcode, if the flags of `--fast-math` that it needs are set."""
+    """Applies an expansion for each opcode, if the flags of `--fast-math` in `needs` are set."""
     if missing := sorted(needs - context.options.fast_math):
         context.report.remark(f"pass '{name}' changes rounding: it needs --fast-math={','.join(missing)}")
         return False
@@ -96,7 +99,7 @@ def _bitcast(x: Instruction, site: Site) -> Instruction | None:
     for shape in (x.operands[0].shape, x.shape):
         if not is_plain(shape) or shape.layout != default_layout(len(shape.dimensions)):
             return None
-    # To another element type, this is not valid, and is refused.
+    # For a bitcast to another element type, the reshape is invalid, and is refused.
     return site.add("reshape", x.operands, x.shape)
 
 
@@ -109,12 +112,16 @@ def _barrier(x: Instruction, site: Site) -> Instruction | None:
     return x.operands[0]
 
 
-# Types whose total order is that of their bits, with the sign bit above the others.
+# The types whose total order is the order of their bits, with the sign bit above the others.
 _ORDERED = {"f16": "s16", "bf16": "s16", "f32": "s32", "f64": "s64"}
 
 
 def expand_total_order(context: Context) -> bool:
-    """compare(a, b), type=TOTALORDER -> compare(bits of a, bits of b), where the bits of negative numbers are inverted"""
+    """compare(a, b), type=TOTALORDER -> compare(bits of a, bits of b)
+
+    The bits are compared as signed integers. For negative numbers, all bits except the sign are
+    inverted.
+    """
     return expand(context, "expand-compare", {"compare": _compare})
 
 
@@ -127,7 +134,10 @@ def _compare(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _order_key(a: Instruction, integer: str, site: Site) -> Instruction:
-    """Integers in the total order of floats: the bits, with all but the sign inverted if it is set."""
+    """Returns integers that are ordered like floats in the total order.
+
+    These are the bits of the floats, with all but the sign inverted if it is set.
+    """
     shape = a.shape.with_element_type(integer)
     bits = site.add("bitcast-convert", [a], shape)
     width = ELEMENT_TYPES[integer].bits
@@ -139,7 +149,7 @@ def _order_key(a: Instruction, integer: str, site: Site) -> Instruction:
 def expand_logistics(context: Context) -> bool:
     """logistic(a) -> divide(1, add(1, exponential(negate(a)))), with --fast-math=afn
 
-    As in XLA, whose results have the rounding of these operations.
+    XLA does the same, so its results have the rounding of these operations.
     """
     return expand(context, "expand-logistic", {"logistic": _logistic}, frozenset({"afn"}))
 
@@ -148,7 +158,7 @@ def _logistic(x: Instruction, site: Site) -> Instruction | None:
     shape = x.shape
     if x.operands[0].shape.element_type != shape.element_type:
         return None
-    # For complex types, there is none.
+    # Complex types have no such constant, so they are not expanded.
     one = site.number(shape, 1)
     power = site.add("exponential", [site.add("negate", x.operands, shape)], shape)
     return site.add("divide", [one, site.add("add", [one, power], shape)], shape)

@@ -1,4 +1,4 @@
-"""Batch normalization as elementwise operations and reductions."""
+"""Expands batch normalization into elementwise operations and reductions."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from hlotool.shapes.shape import Shape, array_shape
 
 __all__ = ["expand_batch_norms"]
 
-# Sums in narrower types would soon be rounded to infinity.
+# Sums in narrower types would soon overflow to infinity.
 _TYPES = frozenset({"f16", "bf16", "f32", "f64"})
 
 
 def expand_batch_norms(context: Context) -> bool:
-    """batch-norm-inference(a, scale, offset, mean, variance) -> add(multiply(subtract(a, mean), multiply(scale, rsqrt(variance + epsilon))), offset)
+    """batch-norm-inference(a, ...) -> add(multiply(subtract(a, m), multiply(s, rsqrt(v + e))), o)
 
-    Training and gradients likewise, with sums for mean and variance; with --fast-math=afn, since rounding may change.
+    Here, `m` is the mean, `s` the scale, `v` the variance, `e` epsilon and `o` the offset. Training
+    and gradients are expanded likewise, with sums for mean and variance. This needs
+    --fast-math=afn, since rounding may change.
     """
-    # By element type.
+    # The computations that add two elements, by element type.
     reducers: dict[str, Computation] = {}
     expansions = {f"batch-norm-{kind}": partial(_expand, reducers, expansion) for kind, expansion in _EXPANSIONS.items()}
     changed = expand(context, "expand-batch-norm", expansions, frozenset({"afn"}))
@@ -36,7 +38,7 @@ def expand_batch_norms(context: Context) -> bool:
 
 
 class _Features:
-    """The operations on an array, and on vectors with a number for each feature."""
+    """Operations on an array, and on vectors with a number for each feature."""
 
     def __init__(self, reducers: dict[str, Computation], x: Instruction, site: Site) -> None:
         self.reducers = reducers
@@ -47,18 +49,18 @@ class _Features:
         shape = self.operand.shape
         self.vector = array_shape(shape.element_type, (shape.dimensions[self.index],))
         self.others = tuple(k for k in range(len(shape.dimensions)) if k != self.index)
-        # How many elements each feature has.
+        # The number of elements of each feature.
         self.count = prod(shape.dimensions[k] for k in self.others)
 
     def apply(self, opcode: str, *operands: Instruction) -> Instruction:
         return self.site.add(opcode, operands, operands[0].shape)
 
     def wide(self, vector: Instruction) -> Instruction:
-        """The number of its feature for each element."""
+        """Broadcasts a vector, so that each element gets the number of its feature."""
         return self.site.add("broadcast", [vector], self.operand.shape, dimensions=(self.index,))
 
     def inverse_deviation(self, variance: Instruction) -> Instruction:
-        """1 / sqrt(variance + epsilon)."""
+        """Returns 1 / sqrt(variance + epsilon)."""
         return self.apply("rsqrt", self.apply("add", variance, self.number(self.epsilon)))
 
     def number(self, number: float) -> Instruction:
@@ -69,7 +71,7 @@ class _Features:
         return self.apply("add", self.apply("multiply", centered, self.wide(factor)), self.wide(offset))
 
     def sum(self, x: Instruction) -> Instruction:
-        """The sum of the elements of each feature."""
+        """Returns the sum of the elements of each feature."""
         scalar = array_shape(self.vector.element_type)
         reducer = self.reducers.get(scalar.element_type)
         if reducer is None:
@@ -85,7 +87,7 @@ def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
     computation = rewriter.add_computation("sum")
     parameters = [rewriter.insert("parameter", into=computation, name=name, shape=scalar, immediate=k) for k, name in enumerate(("lhs", "rhs"))]
     rewriter.set_root(rewriter.insert("add", parameters, into=computation, name="total"))
-    # The shapes of instructions that call it are inferred from its parameters.
+    # The shapes of its callers are inferred from its parameters.
     rewriter.flush()
     return computation
 
@@ -93,7 +95,7 @@ def _addition(rewriter: Rewriter, scalar: Shape) -> Computation:
 def _expand(
     reducers: dict[str, Computation], expansion: Callable[[_Features, Sequence[Instruction]], Instruction], x: Instruction, site: Site
 ) -> Instruction | None:
-    """Expands an instruction if all operands are static and have the same type of floats."""
+    """Expands an instruction if all operands are static and have the same floating-point type."""
     element_type = x.operands[0].shape.element_type
     if element_type not in _TYPES or not all(is_plain(y.shape) and y.shape.element_type == element_type for y in x.operands):
         return None
@@ -121,7 +123,7 @@ def _gradient(features: _Features, operands: Sequence[Instruction]) -> Instructi
     of_offset = features.sum(slope)
     products = features.sum(features.apply("multiply", slope, centered))
     of_scale = features.apply("multiply", products, factor)
-    # What the mean and the variance contribute, which depend on all elements.
+    # The contributions of the mean and the variance, which depend on all elements.
     share = features.apply("divide", features.apply("multiply", of_scale, factor), features.number(features.count))
     rest = features.apply("subtract", slope, features.wide(features.apply("divide", of_offset, features.number(features.count))))
     rest = features.apply("subtract", rest, features.apply("multiply", centered, features.wide(share)))

@@ -1,4 +1,4 @@
-"""Dots of any dimension numbers as dots of matrices."""
+"""Expands dots with any dimension numbers into dots of matrices."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["expand_dots"]
 
 
 def expand_dots(context: Context) -> bool:
-    """dot(a, b) -> reshape(dot(a', b')), where batch dimensions come first, and one dimension of each matrix is contracted
+    """dot(a, b) -> reshape(dot(a', b')), where a' and b' are batches of matrices
 
-    As in XLA's DotDecomposer: `a'` has its free dimensions before the contracting one, `b'` after it.
+    Batch dimensions come first, and one dimension of each matrix is contracted. As in XLA's
+    DotDecomposer, `a'` has its free dimensions before the contracting one, and `b'` after it.
     """
     return expand(context, "expand-dot", {"dot": _dot})
 
@@ -47,7 +48,10 @@ def _dot(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _matrix(x: Instruction, site: Site, batch: Sequence[int], contracted: Sequence[int], *, is_left: bool) -> Instruction:
-    """An operand with its batch dimensions, then one dimension for all free and one for all contracted ones."""
+    """Returns an operand as a batch of matrices.
+
+    The batch dimensions come first. All free dimensions become one, and so do all contracted ones.
+    """
     sizes = x.shape.dimensions
     free = [k for k in range(len(sizes)) if k not in batch and k not in contracted]
     rows, columns = (free, contracted) if is_left else (contracted, free)

@@ -1,4 +1,7 @@
-"""Gathers and scatters as loops over index vectors, each of which reads or updates one slice."""
+"""Expands gathers and scatters into loops over index vectors.
+
+Each iteration reads or updates one slice.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from hlotool.shapes.values import SliceRange
 __all__ = ["expand_gathers", "expand_scatters"]
 
 _COUNTER = array_shape("s32")
-# Narrower indices are converted, since numbers of rows may not fit.
+# Narrower indices are converted, since they may be too narrow for the numbers of rows.
 _INDEX_BITS = 32
 
 
@@ -32,7 +35,10 @@ def expand_gathers(context: Context) -> bool:
 
 
 def expand_scatters(context: Context) -> bool:
-    """scatter(a, i, u) -> while(...), whose iterations each combine one slice of `a` with one of `u`, if it is in bounds"""
+    """scatter(a, i, u) -> while(...), whose iterations each combine a slice of `a` with one of `u`
+
+    Slices that are out of bounds are skipped.
+    """
     return _expand(context, "expand-scatter", "scatter", _scatter)
 
 
@@ -42,7 +48,8 @@ Expansion = Callable[[list[Computation], Instruction, Site], Instruction | None]
 def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> bool:
     created: list[Computation] = []
     changed = expand(context, name, {opcode: partial(expansion, created)})
-    # Those of an expansion that has not been accepted; callers are created after what they call.
+    # Expansions that were refused leave computations behind. Callers are created after their
+    # callees.
     for computation in reversed(created):
         if not context.rewriter.caller_count(computation):
             context.rewriter.erase_computation(computation)
@@ -50,7 +57,10 @@ def _expand(context: Context, name: str, opcode: str, expansion: Expansion) -> b
 
 
 class _Indices:
-    """The index vectors of a gather or a scatter as rows of a matrix, of which each operand dimension takes one column or none."""
+    """The index vectors of a gather or a scatter, as the rows of a matrix.
+
+    Each operand dimension uses one column of the matrix, or none.
+    """
 
     def __init__(self, site: Site, indices: Instruction, vector: int, mapped: Sequence[int], batching: Sequence[int], batches: Sequence[int]) -> None:
         sizes = indices.shape.dimensions
@@ -80,12 +90,15 @@ def _widened(shape: Shape, columns: int) -> Shape:
 
 
 class _Loop:
-    """A loop with a counter and some arrays as its state, while its computations are built. `state` are the values in the body."""
+    """A loop whose computations are being built. Its state is a counter and some arrays.
+
+    `state` are the values of the arrays in the body.
+    """
 
     def __init__(self, created: list[Computation], site: Site, name: str, operands: Sequence[Instruction], trips: int) -> None:
         self.site = site
         self.rewriter = site.rewriter
-        # There may be too many rows to count.
+        # Raises CannotBuildError if there are too many rows to count.
         limit = number_literal("s32", trips)
         self.operands = [site.number(_COUNTER, 0), *operands]
         self.shape = tuple_shape([x.shape for x in self.operands])
@@ -117,13 +130,13 @@ class _Loop:
         return self.rewriter.insert("constant", into=self.into, shape=literal.shape, immediate=literal)
 
     def row(self, matrix: Instruction) -> Instruction:
-        """The slice of an array, in its first dimension, that belongs to this iteration."""
+        """Returns this iteration's slice of an array, along its first dimension."""
         sizes = (1, *matrix.shape.dimensions[1:])
         starts = [self.counter, *[self.zero] * (len(sizes) - 1)]
         return self.add("dynamic-slice", [matrix, *starts], array_shape(matrix.shape.element_type, sizes), dynamic_slice_sizes=sizes)
 
     def starts(self, indices: _Indices, matrix: Instruction, rank: int) -> list[Instruction]:
-        """Where the slice of this iteration starts in each of the dimensions of the operand."""
+        """Returns the start of this iteration's slice in each dimension of the operand."""
         row, scalar = self.row(matrix), array_shape(indices.element_type)
         columns = [self.column(row, k, scalar) for k in range(len(indices.columns))]
         return [columns[indices.columns[d]] if d in indices.columns else self.number(scalar, 0) for d in range(rank)]
@@ -133,7 +146,7 @@ class _Loop:
         return self.add("reshape", [part], scalar)
 
     def run(self, changed: Sequence[Instruction]) -> Instruction:
-        """The loop, at the place of the site, with these values as the next state."""
+        """Inserts the loop at the site, with these values as the next state."""
         following = self.add("add", [self.counter, self.number(_COUNTER, 1)], _COUNTER)
         self.rewriter.set_root(self.add("tuple", [following, *changed], self.shape))
         self.rewriter.flush()
@@ -199,7 +212,10 @@ def _scatter(created: list[Computation], x: Instruction, site: Site) -> Instruct
 
 
 def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], shape: Shape, indices: _Indices) -> Instruction:
-    """Whether the window of this iteration is in bounds, as an array of its dimensions: what is not is skipped."""
+    """Returns whether the window of this iteration is in bounds, as an array of its dimensions.
+
+    Windows that are out of bounds are skipped.
+    """
     truth, scalar = array_shape("pred"), array_shape(indices.element_type)
     limits = [(d, *limit) for d in sorted(indices.columns) for limit in ((0, "GE"), (shape.dimensions[d] - window[d], "LE"))]
     parts = [loop.add("compare", [starts[d], loop.number(scalar, number)], truth, direction=direction) for d, number, direction in limits]
@@ -208,12 +224,15 @@ def _fits(loop: _Loop, starts: Sequence[Instruction], window: Sequence[int], sha
 
 
 def _places(rank: int, windows: Sequence[int], batch_rank: int) -> tuple[int, ...]:
-    """Where each dimension of a gather's result is in an array with the dimensions of the indices first, then those of the window."""
+    """Returns the permutation that restores the order of dimensions of a gather's result.
+
+    The array to permute has the dimensions of the indices first, then those of the window.
+    """
     batch, window = iter(range(batch_rank)), iter(range(batch_rank, rank))
     return tuple([next(window) if k in windows else next(batch) for k in range(rank)])
 
 
 def _is_expandable(x: Instruction) -> bool:
-    """Whether all shapes are static, and there is something to index by something."""
+    """Returns whether all shapes are static, and neither the operands nor the result are empty."""
     shapes = [x.shape, *(y.shape for y in x.operands)]
     return all(is_plain(shape) and not is_empty(shape) for shape in shapes)

@@ -18,35 +18,42 @@ from hlotool.shapes.shape import Shape
 
 __all__ = ["fold_constants"]
 
-# Loops are run at each repetition of the pipeline, until they are folded.
+# The limit is low, since a loop that cannot be folded is run again in each round of the pipeline.
 _OPTIONS = RunOptions(max_iterations=1000)
-# Of elements, for each instruction to fold: some tenths of a second.
+# In elements, for each instruction to fold: a few tenths of a second.
 _MOST_WORK = 1 << 26
-# A result may be larger than the constants it depends on up to this number of elements, a broadcast of them up to the second one.
+# A result with at most this many elements may be larger than the constants that it depends on. The
+# second limit is for broadcasts.
 _MOST_NEW_ELEMENTS, _MOST_BROADCAST_ELEMENTS = 256, 64
-# Broadcasts and iotas of more elements are not computed only to fold their users.
+# Broadcasts and iotas with more elements are not computed just to fold their users.
 _MOST_OPERAND_ELEMENTS = 1 << 16
 
 
 def fold_constants(context: Context) -> bool:
-    """op(constant, ...) -> constant, computed by the interpreter; operands may be broadcasts, iotas and tuples of constants, too.
+    """op(constant, ...) -> constant, computed by the interpreter
 
-    Results that are much larger than the constants are left alone.
+    Operands may also be broadcasts, iotas and tuples of constants. Instructions whose results are
+    much larger than the constants are left alone.
     """
     before, fixed = context.report.count, FixedValues()
     for computation in context.computations():
         while _fold_all(context, computation, fixed):
-            # An instruction that has been erased may have been ordered before others, which kept those as they are.
+            # An instruction that has been erased may have been ordered before others, which could
+            # not be folded before.
             pass
     return context.report.count > before
 
 
 def _fold_all(context: Context, computation: Computation, fixed: FixedValues) -> bool:
-    """Folds the instructions of a computation. Returns whether that may have released others from control dependencies."""
+    """Folds the instructions of a computation.
+
+    Returns whether that may have released others from control dependencies.
+    """
     # The interpreter reads the computations that instructions call.
     context.rewriter.flush()
     before, is_kept = context.report.count, False
-    # Instructions with known values, and the number of elements of the constants that they depend on.
+    # Instructions with known values, and the number of elements of the constants that they depend
+    # on.
     known: dict[Instruction, int] = {}
     for x in context.instructions(computation):
         if not x.operands:
@@ -55,7 +62,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
             elif _is_compact(x) and _elements(x.shape) <= _MOST_OPERAND_ELEMENTS:
                 known[x] = 0
             continue
-        # Most instructions depend on something else than constants.
+        # Most instructions depend on something other than constants.
         if x.operands[0] not in known or not all(operand in known for operand in x.operands):
             continue
         if context.report.is_exhausted:
@@ -69,7 +76,7 @@ def _fold_all(context: Context, computation: Computation, fixed: FixedValues) ->
 
 
 def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, int]) -> bool:
-    """Whether an instruction whose operands are known may become a constant."""
+    """Returns whether an instruction whose operands are known may become a constant."""
     if x.op.kernel is None or context.has_effect(x) or not context.is_movable(x):
         return False
     parts = x.shape.elements if x.shape.is_tuple else (x.shape,)
@@ -82,7 +89,7 @@ def _is_foldable(context: Context, x: Instruction, known: Mapping[Instruction, i
 
 
 def _is_compact(x: Instruction) -> bool:
-    """Whether the value is known if the operands are, and short as it is written."""
+    """Returns whether an instruction with known operands is a short notation for its value."""
     return x.op.name == "tuple" or x.op.name in ("broadcast", "iota")
 
 
@@ -95,12 +102,12 @@ def _can_be_literal(shape: Shape) -> bool:
 
 
 def _fold(context: Context, x: Instruction) -> list[Instruction]:
-    """Replaces an instruction; returns the new ones."""
+    """Replaces an instruction with constants. Returns the new instructions."""
     rewriter = context.rewriter
     try:
         value = _value(x)
     except EvaluationError:
-        # Such as a loop without an end, which stays and fails when the module runs.
+        # For example, an endless loop stays, and fails when the module runs.
         return []
     if not is_writable(value):
         return []
@@ -124,8 +131,8 @@ def _fold(context: Context, x: Instruction) -> list[Instruction]:
 
 
 def _value(x: Instruction) -> Any:
-    """The value of an instruction whose operands are known."""
-    # The other elements of a tuple are not needed, of which there may be many.
+    """Returns the value of an instruction whose operands are known."""
+    # The other elements of a tuple, of which there may be many, are not needed.
     while x.op.name == "get-tuple-element" and x.operands[0].op.name == "tuple":
         x = x.operands[0].operands[x.attributes["index"]]
     values: dict[Instruction, Any] = {}

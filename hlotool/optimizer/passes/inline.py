@@ -1,4 +1,4 @@
-"""Inlining: calls become the instructions of the computation that they call."""
+"""Inlining: replaces calls with the instructions of the computations that they call."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ __all__ = ["inline_calls"]
 
 
 def inline_calls(context: Context) -> bool:
-    """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f, or if the module does not grow when all calls of f are inlined."""
+    """call(a, ...), to_apply=f -> the instructions of f, if nothing else calls f
+
+    If f has several callers, all calls are inlined if the module does not get larger.
+    """
     before = context.report.count
     if context.module.is_scheduled:
         return False
-    # Whether all calls of a computation are inlined, decided at the first of them.
+    # The decision to inline all calls of a computation, made at the first of them.
     decisions: dict[Computation, bool] = {}
-    # Callees come first, so a body has been inlined into when it is inlined itself.
+    # Callees come first, so the calls in a body have been inlined before the body itself is.
     for computation in context.computations():
         for x in context.instructions(computation):
             if x.op.name == "call" and _is_inlinable(context, x, decisions) and _allows(context, x):
@@ -44,15 +47,17 @@ def _is_inlinable(context: Context, x: Instruction, decisions: dict[Computation,
 def _may_be_copied(context: Context, body: Computation) -> bool:
     if any(caller.op.name != "call" for caller in context.rewriter.callers(body)):
         return False
-    # A copy of a fusion would need a computation of its own, and one of a random number generator has a state of its own.
+    # A copy of a fusion would need its own computation, and a copy of a random number generator has
+    # its own state.
     return not any(y.op.name == "fusion" or NONDETERMINISTIC in y.op.traits for y in context.instructions(body))
 
 
 def _growth(context: Context, body: Computation, callers: tuple[Instruction, ...]) -> int:
-    """The number of instructions that the module has more after all calls of a computation have been inlined."""
+    """Returns the number of instructions that inlining all calls of a computation would add."""
     rewriter = context.rewriter
     instructions = [y for y in context.instructions(body) if y.op.name != "parameter"]
-    # Copies of constants in one computation become one, and so do those of iotas and broadcasts.
+    # Copies of the same constant in one computation will be merged, and so will those of iotas and
+    # broadcasts.
     shared: set[Instruction] = set()
     for y in instructions:
         if y.literal is not None or y.op.name == "iota" or (y.op.name == "broadcast" and y.operands[0] in shared):

@@ -1,4 +1,4 @@
-"""The state of while loops: elements that nothing needs, equal elements, and constants."""
+"""Simplifies the state of while loops: unneeded elements, equal elements, and constants."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from hlotool.shapes.shape import tuple_shape
 
 __all__ = ["hoist_invariants", "simplify_loops"]
 
-# Constants of more elements are moved into a loop, but not copied.
+# Constants with more elements are moved into a loop, but not copied.
 _LARGEST_COPY = 64
 # Equal elements are usually found in two steps; each step looks at the whole body.
 _MOST_STEPS = 8
 
 
 def simplify_loops(context: Context) -> bool:
-    """while(tuple(a, b, c)) -> while(tuple(a)), if the loop does not need b, and c is a constant or changes as a does
+    """while(tuple(a, b, c)) -> while(tuple(a)), if b is not needed, and c is constant or equal to a
 
-    Constants that the loop does not change are copied to where they are used. Loops that share a computation with another caller, or whose
-    configuration names elements by number, are left alone.
+    Constants that the loop does not change are copied to their users. Equal elements start with the
+    same value and change in the same way. Loops that share a computation with another caller, or
+    whose configuration names elements by number, are left alone.
     """
-    # Outer loops lose elements that only inner loops have needed.
+    # Outer loops lose elements that only inner loops needed.
     return context.repeat(_simplify_changed_loops)
 
 
 def _simplify_changed_loops(context: Context) -> None:
-    """Simplifies each loop once if anything that decides what becomes of it has changed since the last call."""
+    """Simplifies each loop once, if anything relevant to it has changed since the last call."""
     start, changes = context.rewriter.change_count, context.changes_since_last("loops")
     for loop in _loops(context):
         if changes is not None and not loop.is_affected(changes):
@@ -54,9 +55,10 @@ def _simplify_changed_loops(context: Context) -> None:
 
 
 def hoist_invariants(context: Context) -> bool:
-    """while(tuple(i, a)) -> while(tuple(i, cosine(a))), if nothing but the cosine in the body needs a, which the loop does not change
+    """while(tuple(i, a)) -> while(tuple(i, cosine(a))), if only a cosine in the body needs a
 
-    The module does not grow, but loops that were equal may differ after it, so this pass only runs by name.
+    The loop must not change a. The module does not get larger, but loops that were equal may differ
+    afterwards, so this pass runs only if it is named.
     """
     before = context.report.count
     for loop in _loops(context):
@@ -66,7 +68,10 @@ def hoist_invariants(context: Context) -> bool:
 
 
 def _loops(context: Context) -> Iterator[_Loop]:
-    """The loops in their usual form. Outer loops come first, since they decide what is needed of the loops in them."""
+    """Yields the loops that have the usual form.
+
+    Outer loops come first, since they decide what is needed of the loops inside them.
+    """
     for computation in reversed(context.computations()):
         for x in context.instructions(computation):
             if x.op.name != "while" or not all(context.is_owned(called, x) for called in x.called):
@@ -77,7 +82,7 @@ def _loops(context: Context) -> Iterator[_Loop]:
 
 
 class _Loop:
-    """One while, its start, the parameters of condition and body, and the root of the body."""
+    """A while with its start, the parameters of condition and body, and the root of the body."""
 
     def __init__(self, context: Context, x: Instruction) -> None:
         self.context = context
@@ -91,14 +96,14 @@ class _Loop:
         self.tested = _parameter(context.instructions(self.condition))
 
     def has_usual_form(self) -> bool:
-        """Whether the state is a tuple that nothing but this loop uses as a whole."""
+        """Returns whether the state is a tuple that nothing but this loop uses as a whole."""
         rewriter, x = self.rewriter, self.x
         if self.start.op.name != "tuple" or "tuple_ind" in (x.backend_config or ""):
             return False
         return is_removable_root(rewriter, self.root) and all(is_only_taken_apart(rewriter, p) for p in (self.parameter, self.tested))
 
     def is_affected(self, changes: Changes) -> bool:
-        """Whether anything has changed that decides what becomes of the loop."""
+        """Returns whether any of the changes is relevant to the loop."""
         if not changes.computations.keys().isdisjoint((self.body, self.condition)):
             return True
         return not changes.instructions.keys().isdisjoint((self.x, self.start, *self.start.operands))
@@ -107,7 +112,10 @@ class _Loop:
         return is_only_taken_apart(self.rewriter, self.x)
 
     def use_constants(self) -> None:
-        """Copies constants that the loop does not change into the condition, and into the body if that makes the state smaller."""
+        """Copies constants that the loop does not change into the condition and the body.
+
+        They are copied into the body only if that makes the state smaller.
+        """
         parameters = (self.tested, self.parameter) if self.is_narrowable() else (self.tested,)
         readers: dict[int, list[Instruction]] = {}
         for user in (user for p in parameters for user in self.rewriter.users(p)):
@@ -129,7 +137,7 @@ class _Loop:
         return self.rewriter.use_count(element) == 1 or literal.element_count <= _LARGEST_COPY
 
     def _is_read(self, element: Instruction) -> bool:
-        """Whether anything but the body's root uses a get-tuple-element."""
+        """Returns whether anything but the body's root uses a get-tuple-element."""
         return any(user is not self.root for user in self.rewriter.users(element)) or self.rewriter.is_root(element)
 
     def _replace(self, element: Instruction, constant: Instruction) -> None:
@@ -143,7 +151,7 @@ class _Loop:
         self.context.erase_if_dead([element])
 
     def merge_equal_elements(self) -> None:
-        """Reads one of several elements that start with the same value and change in the same way."""
+        """Merges elements that start with the same value and change in the same way."""
         first = self._classes()
         for p in (self.parameter, self.tested, self.x):
             for user in self.rewriter.users(p):
@@ -155,7 +163,7 @@ class _Loop:
                 self.rewriter.update(user, attributes={"index": first[index]})
 
     def _classes(self) -> list[int]:
-        """For each element of the state, the first one that is equal to it."""
+        """Returns, for each element of the state, the first one that is equal to it."""
         separate = list(range(len(self.start.operands)))
         first = _first_of_equal((start, start.shape, _outline(new)) for start, new in zip(self.start.operands, self.root.operands, strict=True))
         for _ in range(_MOST_STEPS):
@@ -169,7 +177,10 @@ class _Loop:
         return separate
 
     def _numbers(self, first: list[int]) -> dict[Instruction, int]:
-        """Equal numbers for instructions of the body that compute the same if the elements of each class are equal."""
+        """Numbers the instructions of the body, with equal numbers for those that compute the same.
+
+        The elements of each class are assumed to be equal.
+        """
         numbers: dict[Instruction, int] = {}
         known: dict[Any, int] = {}
         for x in self.context.instructions(self.body):
@@ -190,7 +201,7 @@ class _Loop:
         kept = [k for k in range(count) if k in needed]
         if len(kept) == count or not self.context.allows("unneeded-loop-elements", self.x):
             return
-        # What reads the other elements is used by nothing else, so it is dead.
+        # Readers of the other elements have no users that are needed, so they are dead.
         self.context.erase_if_dead(keep_elements_of_tuple(rewriter, self.root, kept))
         lost = keep_elements_of_operand(rewriter, self.x, 0, kept)
         for p in (self.parameter, self.tested, self.x):
@@ -198,7 +209,7 @@ class _Loop:
         self.context.erase_if_dead(lost)
 
     def _needed(self) -> set[int]:
-        """The elements that decide how the loop goes on, what it does and what is used after it."""
+        """Returns the elements that the condition, effects in the body or later users need."""
         rewriter = self.rewriter
         stack = [x for x in self.context.instructions(self.body) if self._stays(x)]
         needed: set[int] = set()
@@ -221,7 +232,10 @@ class _Loop:
         return needed
 
     def hoist_invariants(self) -> None:
-        """Computes operations on elements that the loop keeps before it, if the result takes the place of one that nothing else needs."""
+        """Moves operations on elements that do not change out of the loop.
+
+        The result must replace an element that nothing else needs.
+        """
         rewriter = self.rewriter
         tuples = (self.x, self.start, self.parameter, self.tested, self.root)
         if rewriter.use_count(self.start) > 1 or rewriter.is_root(self.start) or any("sharding" in y.attributes for y in tuples):
@@ -236,7 +250,10 @@ class _Loop:
                 self._hoist(y, replaced, tuples)
 
     def _replaced_by(self, y: Instruction, visible: set[int]) -> Instruction | None:
-        """The get-tuple-element whose element the result of an operation can replace; None if the operation must stay in the loop."""
+        """Returns the get-tuple-element whose element the result of an operation can replace.
+
+        None if the operation must stay in the loop.
+        """
         rewriter = self.rewriter
         if y.called or not y.shape.is_array or not self.context.is_movable(y) or self.context.has_effect(y):
             return None
@@ -267,7 +284,7 @@ class _Loop:
         rewriter.erase(y)
 
     def _stays(self, x: Instruction) -> bool:
-        """Whether an instruction of the body stays even if the root does not need it."""
+        """Returns whether an instruction of the body stays even if the root does not need it."""
         if x is self.root:
             return False
         return self.context.has_effect(x) or bool(self.rewriter.control_successors(x)) or not self.rewriter.users(x)
@@ -286,11 +303,11 @@ def _is_returned(x: Instruction, index: int, parameter: Instruction) -> bool:
 
 
 def _outline(x: Instruction) -> Any:
-    """What equal elements have in common, and what takes no time to compute."""
+    """Returns a key that is cheap to compute, and the same for equal elements."""
     return (x.op.name, x.shape, len(x.operands))
 
 
 def _first_of_equal(keys: Iterable[Any]) -> list[int]:
-    """For each key the position of the first equal one."""
+    """Returns, for each key, the position of the first equal one."""
     known: dict[Any, int] = {}
     return [known.setdefault(key, k) for k, key in enumerate(keys)]

@@ -1,4 +1,4 @@
-"""Loops whose number of iterations follows from constants: unrolled, or marked with the number."""
+"""Unrolls or annotates loops whose number of iterations follows from constants."""
 
 from __future__ import annotations
 
@@ -12,12 +12,16 @@ from hlotool.optimizer.inlining import can_replace_caller, copy_body, replace_ca
 
 __all__ = ["annotate_trip_counts", "unroll_loops"]
 
-# Instructions that come out of a loop, at most: an outer loop is unrolled after those in it, which multiplies them.
+# The maximum number of instructions that a loop may become. Outer loops are unrolled after those
+# inside them, which multiplies the instructions.
 _MOST_COPIES = 4096
 
 
 def annotate_trip_counts(context: Context) -> bool:
-    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if constants show that there are 5 iterations"""
+    """while(a) -> while(a), backend_config={"known_trip_count":{"n":"5"}}, if it runs 5 iterations
+
+    The number of iterations must follow from constants.
+    """
     before = context.report.count
     for computation in context.computations():
         for x in context.instructions(computation):
@@ -31,7 +35,9 @@ def annotate_trip_counts(context: Context) -> bool:
 
 
 def _with_count(config: str, count: int) -> str | None:
-    """A configuration with the number of iterations, as its first field; None if it has one, or is not an object, which cannot be added to.
+    """Returns a configuration with the number of iterations as its first field.
+
+    None if it already has the number, or is not an object, so that nothing can be added.
 
     >>> _with_count('{"a":1.50}', 3), _with_count("{}", 3)
     ('{"known_trip_count":{"n":"3"},"a":1.50}', '{"known_trip_count":{"n":"3"}}')
@@ -51,8 +57,9 @@ def _with_count(config: str, count: int) -> str | None:
 def unroll_loops(context: Context) -> bool:
     """while(a), body=f -> f(f(f(a))), inlined, if constants show that there are 3 iterations
 
-    Loops of more iterations than the option `max_unrolled_iterations` stay, and so do those whose body has effects, which the loop orders, or
-    communicates with other devices: a channel must have one use only.
+    Loops with more iterations than the option `max_unrolled_iterations` stay. So do loops whose
+    body has side effects, which the loop orders, or communicates with other devices: a channel must
+    have only one use.
     """
     before = context.report.count
     for computation in context.computations():

@@ -1,4 +1,4 @@
-"""Sorts and reductions of several operands, some of whose results nothing needs."""
+"""Removes operands of sorts and reductions whose results nothing needs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["remove_unneeded_operands"]
 
 
 def remove_unneeded_operands(context: Context) -> bool:
-    """sort(a, b) -> sort(a), if nothing needs the sorted b, and the comparator does not either; reductions likewise
+    """sort(a, b) -> sort(a), if neither the comparator nor anything else needs the sorted b
 
-    Computations that something else calls, too, are left alone.
+    The same holds for reductions. Computations that have other callers are left alone.
     """
-    # Comparators and reducers lose what only sorts and reductions in them have needed.
+    # Comparators and reducers lose what only sorts and reductions in them needed.
     return context.repeat(_remove_operands_of_each)
 
 
@@ -32,7 +32,7 @@ def _remove_operands_of_each(context: Context) -> None:
             count = len(x.shape.elements)
             needed = kind.needed(context, x.called[0], count, taken_elements(context.rewriter, x))
             kept = [k for k in range(count) if k in needed]
-            # A single result takes the place of its get-tuple-elements.
+            # A single result replaces its get-tuple-elements.
             if len(kept) == 1 and not all(map(context.is_movable, context.rewriter.users(x))):
                 continue
             if 0 < len(kept) < count and context.allows("unneeded-operands", x):
@@ -72,7 +72,11 @@ def _needed_by_reducer(context: Context, reducer: Computation, count: int, taken
 
 
 class _Kind(NamedTuple):
-    """What an opcode needs: the operands that matter to its function, and the operand that a parameter of the function belongs to."""
+    """The properties of an opcode.
+
+    `needed` returns the operands that are needed, and `operand_of` the operand to which a parameter
+    of the called computation belongs.
+    """
 
     needed: Callable[[Context, Computation, int, set[int]], set[int]]
     operand_of: Callable[[int, int], int]
@@ -82,7 +86,11 @@ _KINDS = {
     "sort": _Kind(_needed_by_comparator, lambda parameter, count: parameter // 2),
     "reduce": _Kind(_needed_by_reducer, lambda parameter, count: parameter % count),
 }
-"""A comparator has two elements of each operand in turn; a reducer has all results so far, and then an element of each operand."""
+"""The opcodes whose operands can be removed.
+
+The parameters of a comparator are two elements of each operand in turn. Those of a reducer are all
+results so far, then an element of each operand.
+"""
 
 
 def _keep_operands(context: Context, x: Instruction, kept: list[int]) -> None:
@@ -122,7 +130,7 @@ def _keep_operands(context: Context, x: Instruction, kept: list[int]) -> None:
 
 
 def _narrow(context: Context, x: Instruction, computation: Computation, kept: list[int]) -> None:
-    """Removes the parameters, and the results, of the other operands."""
+    """Removes the parameters and results of the other operands."""
     rewriter, count, root = context.rewriter, len(x.shape.elements), computation.root
     if root.op.name == "tuple":
         context.erase_if_dead(keep_elements_of_tuple(rewriter, root, kept))

@@ -1,4 +1,4 @@
-"""Arrays without elements: nothing has to be computed for them."""
+"""Replaces arrays without elements, for which nothing has to be computed, with constants."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["replace_empty_arrays"]
 
 
 def replace_empty_arrays(context: Context) -> bool:
-    """op(a, ...) -> constant, if the result has no elements."""
+    """op(a, ...) -> constant, if the result has no elements"""
     before, rewriter = context.report.count, context.rewriter
     for computation in context.computations():
         for x in context.instructions(computation):

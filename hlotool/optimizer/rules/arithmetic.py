@@ -42,7 +42,10 @@ def subtract_of_negation(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("subtract")
 def subtract_from_zero(x: Instruction, site: Site) -> Instruction | None:
-    """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats, since 0 - 0 is not -0.0"""
+    """subtract(0, a) -> negate(a) for integers; subtract(-0.0, a) -> negate(a) for floats
+
+    For floats, the zero must be negative, since 0 - 0 is not -0.0.
+    """
     first, second = x.operands
     zero = -0.0 if is_float(x) else 0
     if not is_splat(first, zero):
@@ -68,7 +71,10 @@ def negate_of_subtract(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("negate", of=("subtract",), needs=("nsz",))
 def negate_of_difference_of_floats(x: Instruction, site: Site) -> Instruction | None:
-    """negate(subtract(a, b)) -> subtract(b, a) for floats; of equal numbers, the difference is 0 instead of -0.0"""
+    """negate(subtract(a, b)) -> subtract(b, a) for floats
+
+    For equal numbers, the result is 0 instead of -0.0.
+    """
     inner = x.operands[0]
     if not is_float(x) or not _has_sign(x) or not site.has_one_user(inner):
         return None
@@ -83,7 +89,10 @@ def by_minus_one(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("multiply", "divide", of=("negate",))
 def of_two_negations(x: Instruction, site: Site) -> Instruction | None:
-    """multiply(negate(a), negate(b)) -> multiply(a, b); the same for divide, if the numbers are not integers"""
+    """multiply(negate(a), negate(b)) -> multiply(a, b)
+
+    The same holds for divide, if the numbers are not integers.
+    """
     first, second = x.operands
     if first.op.name != "negate" or second.op.name != "negate" or (x.op.name == "divide" and not is_float(x)):
         return None
@@ -111,7 +120,7 @@ def abs_of_negation(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("abs", of=("multiply",))
 def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
-    """abs(multiply(a, a)) -> multiply(a, a) for floats: squares are not negative"""
+    """abs(multiply(a, a)) -> multiply(a, a) for floats, since squares are not negative"""
     inner = x.operands[0]
     return inner if inner.operands[0] is inner.operands[1] and is_float(x) else None
 
@@ -121,13 +130,13 @@ def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("add", "subtract", of=("add", "subtract"))
 def sum_minus_its_term(x: Instruction, site: Site) -> Instruction | None:
-    """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for integers"""
+    """subtract(add(a, b), b) -> a for integers; add(subtract(a, b), b) -> a for integers"""
     return _without_term(x) if is_integral(x) else None
 
 
 @rule("add", "subtract", of=("add", "subtract"), needs=("reassoc", "nnan", "ninf", "nsz"))
 def sum_minus_its_term_of_floats(x: Instruction, site: Site) -> Instruction | None:
-    """subtract(add(a, b), b) -> a; add(subtract(a, b), b) -> a; for floats"""
+    """subtract(add(a, b), b) -> a for floats; add(subtract(a, b), b) -> a for floats"""
     return _without_term(x) if is_float(x) else None
 
 
@@ -158,7 +167,7 @@ def product_with_zero(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("add", "subtract", needs=("nsz",))
 def sum_with_zero(x: Instruction, site: Site) -> Instruction | None:
-    """add(a, 0) -> a; subtract(a, -0.0) -> a; for floats"""
+    """add(a, 0) -> a for floats; subtract(a, -0.0) -> a for floats"""
     return next((a for a, zero in orders(x) if constant_value(zero) == 0), None)
 
 
@@ -187,7 +196,10 @@ def _factored(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("subtract", of=("add", "subtract"))
 def subtract_constants_together(x: Instruction, site: Site) -> Instruction | None:
-    """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)); subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2)); for integers"""
+    """subtract(add(a, c1), c2) -> add(a, subtract(c1, c2)) for integers
+
+    Likewise, `subtract(subtract(a, c1), c2) -> subtract(a, add(c1, c2))`.
+    """
     inner, last = x.operands
     if not is_integral(x) or not is_constant(last):
         return None
@@ -206,7 +218,7 @@ def add_after_subtract(x: Instruction, site: Site) -> Instruction | None:
     if not is_integral(x):
         return None
     for inner, last in both_orders(x):
-        # One operand is a difference, and a constant is none.
+        # One operand is a difference, so only the other one can be a constant.
         if not is_constant(last) or not site.has_one_user(inner):
             continue
         a, first = inner.operands
@@ -226,7 +238,8 @@ def divide_by_power_of_two(x: Instruction, site: Site) -> Instruction | None:
     # Neither infinities nor NaN have this fraction.
     if value is None or abs(frexp(value)[0]) != 0.5:
         return None
-    # Numbers near the limits of the type have reciprocals that are not normal, which some processors flush to zero.
+    # Numbers near the limits of the type have reciprocals that are not normal, which some
+    # processors flush to zero.
     if abs(frexp(value)[1] - 1) >= row.float_format.bias - 1:
         return None
     return site.add("multiply", [a, site.number(divisor.shape, 1 / value)], x.shape)
@@ -240,7 +253,7 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
     if value is None or x.shape.element_type not in ("f32", "f64") or not site.has_one_user(divisor):
         return None
     if is_constant(a):
-        # Which is folded.
+        # Constant folding computes the quotient.
         return None
     one = site.number(divisor.shape, 1.0)
     return site.add("multiply", [a, site.add("divide", [one, divisor], divisor.shape)], x.shape)
@@ -248,7 +261,10 @@ def divide_by_constant(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("divide", of=("divide",), needs=("reassoc", "arcp"))
 def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
-    """divide(divide(a, b), c) -> divide(a, multiply(b, c)); divide(a, divide(b, c)) -> divide(multiply(a, c), b); for floats"""
+    """divide(divide(a, b), c) -> divide(a, multiply(b, c)) for floats
+
+    Likewise, `divide(a, divide(b, c)) -> divide(multiply(a, c), b)`.
+    """
     first, second = x.operands
     if not is_float(x):
         return None
@@ -263,7 +279,10 @@ def quotient_of_quotient(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("divide", of=("sqrt", "rsqrt"), needs=("afn", "arcp"))
 def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
-    """divide(a, sqrt(b)) -> multiply(a, rsqrt(b)); divide(1, sqrt(b)) -> rsqrt(b); divide(a, rsqrt(b)) -> multiply(a, sqrt(b))"""
+    """divide(a, sqrt(b)) -> multiply(a, rsqrt(b)); divide(1, sqrt(b)) -> rsqrt(b)
+
+    Likewise, `divide(a, rsqrt(b)) -> multiply(a, sqrt(b))`.
+    """
     a, root = x.operands
     if root.op.name not in ("sqrt", "rsqrt") or not is_float(x) or not site.has_one_user(root):
         return None
@@ -273,7 +292,10 @@ def quotient_by_root(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("add", "multiply", needs=("reassoc",))
 def constants_of_floats_together(x: Instruction, site: Site) -> Instruction | None:
-    """add(add(a, c1), c2) -> add(a, add(c1, c2)); the same for multiply"""
+    """add(add(a, c1), c2) -> add(a, add(c1, c2)) for floats
+
+    The same holds for multiply.
+    """
     return with_constants_together(x, site) if is_float(x) else None
 
 
@@ -328,7 +350,9 @@ def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
 def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
     """convert(convert(a)) -> convert(a), if the first conversion keeps every number
 
-    Floats saturate where integers wrap, so the result of an integer that was a float must have every number of `a`, too.
+    Conversions of floats to integers saturate, but those of integers wrap around. So if an integer
+    is converted to a float first, and the result is an integer, its type must also hold every
+    number of `a`.
     """
     inner = x.operands[0]
     source = inner.operands[0]
@@ -342,14 +366,15 @@ def convert_of_convert(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("convert", of=("convert",), needs=("precision",))
 def convert_there_and_back(x: Instruction, site: Site) -> Instruction | None:
-    """convert(convert(a)) -> a, if the types of a and of the result are the same floats and the one between is narrower
+    """convert(convert(a)) -> a, if a and the result have the same floating-point type
 
-    XLA does this by default (`xla_allow_excess_precision`), also for types of 8 bits. Conversions to integers and back are never removed.
+    The type in between is narrower. XLA does this by default (`xla_allow_excess_precision`), even
+    for 8-bit types. Conversions to integers and back are never removed.
     """
     inner = x.operands[0]
     if not is_float(x) or not is_float(inner):
         return None
-    # Of another type, it is refused.
+    # If the types differ, the result is refused.
     return inner.operands[0]
 
 
@@ -363,7 +388,7 @@ def part_of_complex(x: Instruction, site: Site) -> Instruction | None:
 def complex_of_its_parts(x: Instruction, site: Site) -> Instruction | None:
     """complex(real(a), imag(a)) -> a"""
     first, second = x.operands
-    # One of them is the real part.
+    # The rule is called only if one operand is a real part.
     if second.op.name != "imag" or first.operands[0] is not second.operands[0]:
         return None
     return first.operands[0]

@@ -33,7 +33,7 @@ def broadcast_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 def broadcast_of_reshape(x: Instruction, site: Site) -> Instruction | None:
     """broadcast(reshape(a)) -> broadcast(a), if the reshape only adds or drops dimensions of size 1
 
-    Dimensions of size 1 that `a` has must also be in the result.
+    The result must also have the dimensions of size 1 of `a`.
     """
     y = x.operands[0]
     if not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):

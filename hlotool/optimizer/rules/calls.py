@@ -10,7 +10,7 @@ from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
-# The rule looks at each instruction of the computation.
+# The rule looks at each instruction of the computation, so it is limited to short ones.
 _MOST_MAPPED = 32
 
 
@@ -26,7 +26,10 @@ def call_that_returns_an_operand(x: Instruction, site: Site) -> Instruction | No
 
 @rule("get-tuple-element", of=("call", "fusion"))
 def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | None:
-    """get-tuple-element(call(a, b), 1) -> a, if the computation returns its first parameter as element 1; also for constants"""
+    """get-tuple-element(call(a, b), 1) -> a, if element 1 of the result is the first parameter
+
+    The element may also be a scalar constant.
+    """
     call, index = x.operands[0], x.attributes["index"]
     root = call.called[0].root
     if root.op.name != "tuple":
@@ -36,7 +39,7 @@ def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | N
         number: int = element.immediate
         return call.operands[number]
     literal = element.literal
-    # The caller gets a copy of the constant, which should not be a large one.
+    # The caller gets a copy of the constant, which should not be large.
     if literal is None or literal.shape.dimensions or literal.shape.is_tuple:
         return None
     return site.constant(literal)
@@ -44,7 +47,10 @@ def element_that_a_call_passes_on(x: Instruction, site: Site) -> Instruction | N
 
 @rule("map")
 def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | None:
-    """map(a, b), to_apply=f -> the operations of f on whole arrays, if all of them are elementwise and nothing else calls f"""
+    """map(a, b), to_apply=f -> the operations of f on whole arrays, if all are elementwise
+
+    If something else also calls f, it must have only one operation.
+    """
     body: Computation = x.called[0]
     instructions = site.rewriter.instructions(body)
     operations = [y for y in instructions if y.op.name != "parameter"]
@@ -71,6 +77,9 @@ def map_of_elementwise_operations(x: Instruction, site: Site) -> Instruction | N
 
 
 def _fits_body(x: Instruction, body: Computation) -> bool:
-    """Whether operands have the element types of the parameters; XLA also allows floats of other sizes."""
+    """Returns whether operands have the element types of the parameters.
+
+    XLA also allows floats of other sizes.
+    """
     pairs = zip(x.operands, body.parameters, strict=True)
     return all(a.shape == x.shape.with_element_type(y.shape.element_type) for a, y in pairs)

@@ -12,13 +12,15 @@ __all__: list[str] = []
 
 @rule("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
 def collective_of_one_device(x: Instruction, site: Site) -> Instruction | None:
-    """all-reduce(a), replica_groups={{0},{1}} -> a; also all-gather, reduce-scatter and all-to-all; several operands become a tuple
+    """all-reduce(a), replica_groups={{0},{1}} -> a
 
-    The groups must be written, since a run decides how many devices there are. Groups of replicas that stand for all
-    partitions are larger than they look. The reducer is not called for a single device.
+    The same holds for all-gather, reduce-scatter and all-to-all; several operands become a tuple.
+    The groups must be written out, since otherwise the run decides how many devices there are.
+    Groups of replicas that stand for all partitions are larger than they look. The reducer is not
+    called for a single device.
     """
     groups = groups_of(x)
-    # As many devices as groups, none of which is empty.
+    # There are as many devices as groups, and no group is empty.
     if not groups.group_count or groups.group_count != groups.device_count:
         return None
     if group_mode(x) == CROSS_BOTH or x.attributes.get("constrain_layout"):
@@ -28,9 +30,9 @@ def collective_of_one_device(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("collective-permute")
 def permute_to_itself(x: Instruction, site: Site) -> Instruction | None:
-    """collective-permute(a), source_target_pairs={{0,0},{1,1}} -> a, if the header says that there are two devices
+    """collective-permute(a), source_target_pairs={{0,0},{1,1}} -> a, if there are two devices
 
-    A device that no pair names receives zeros.
+    The header must state the number of devices, since a device that no pair names receives zeros.
     """
     if len(x.operands) != 1:
         return None

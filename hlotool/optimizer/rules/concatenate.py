@@ -1,4 +1,4 @@
-"""Concatenates of parts that belong together."""
+"""Concatenations of parts that belong together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_OPERANDS = 10_000
 
 
 def _joined(x: Instruction, operands: Sequence[Instruction], site: Site) -> Instruction:
-    """The concatenate of other operands, or the only one."""
+    """Returns the concatenation of other operands, or the operand if there is only one."""
     return operands[0] if len(operands) == 1 else site.with_operands(x, operands)
 
 
@@ -43,7 +43,7 @@ def concatenate_of_concatenate(x: Instruction, site: Site) -> Instruction | None
     operands: list[Instruction] = []
     for y in x.operands:
         operands += y.operands if y in nested else (y,)
-    # Chains of concatenates would take quadratic time.
+    # Without a limit, long chains of concatenates would take quadratic time.
     return site.with_operands(x, operands) if len(operands) <= _MOST_OPERANDS else None
 
 
@@ -67,7 +67,7 @@ def concatenate_of_slices(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimension: int) -> bool:
-    """Whether the second of two slices begins where the first one ends."""
+    """Returns whether the second of two slices begins where the first one ends."""
     if one[:dimension] != two[:dimension] or one[dimension + 1 :] != two[dimension + 1 :]:
         return False
     a, b = one[dimension], two[dimension]
@@ -77,7 +77,10 @@ def _continues(one: tuple[SliceRange, ...], two: tuple[SliceRange, ...], dimensi
 
 @rule("concatenate", of=("broadcast",))
 def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
-    """concatenate(broadcast(a), broadcast(a)) -> broadcast(a), if they repeat `a` along the concatenated dimension"""
+    """concatenate(broadcast(a), broadcast(a)) -> broadcast(a)
+
+    The broadcasts must repeat `a` along the concatenated dimension.
+    """
     dimension = dimensions_of(x)[0]
 
     def continues(one: Instruction, two: Instruction) -> bool:
@@ -94,7 +97,10 @@ def concatenate_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
 def _with_runs(
     x: Instruction, site: Site, continues: Callable[[Instruction, Instruction], bool], merge: Callable[[Sequence[Instruction], Shape], Instruction]
 ) -> Instruction | None:
-    """The concatenate in which operands that continue each other are merged; they must disappear, unless nothing else is left."""
+    """Returns a concatenation in which operands that continue each other are merged.
+
+    The merged operands must have no other users, unless all operands are merged into one.
+    """
     runs = [[x.operands[0]]]
     for one, two in pairwise(x.operands):
         if continues(one, two):
@@ -130,7 +136,7 @@ def concatenate_of_equal_numbers(x: Instruction, site: Site) -> Instruction | No
 
 @rule("concatenate", of=("broadcast",))
 def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
-    """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with one of the broadcasts only"""
+    """concatenate(broadcast(v), a, broadcast(v)) -> pad(a, v), also with only one broadcast"""
     splats = [y if y.op.name == "broadcast" and not y.operands[0].shape.dimensions and site.has_one_user(y) else None for y in x.operands]
     middle = 0 if splats[0] is None else 1
     around = [y for k, y in enumerate(splats) if k != middle]
@@ -150,7 +156,8 @@ def concatenate_as_pad(x: Instruction, site: Site) -> Instruction | None:
 def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
     """concatenate(reshape(a), reshape(b)) -> reshape(concatenate(a, b))
 
-    There must be a dimension of the operands before their reshapes with the same number of elements before and after it.
+    There must be a dimension along which concatenating `a` and `b` gives the elements in the same
+    order.
     """
     if any(y.op.name != "reshape" for y in x.operands):
         return None
@@ -169,7 +176,10 @@ def concatenate_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int | None:
-    """The dimension of the sources along which their concatenate has the elements of `x` in the same order."""
+    """Returns a dimension of the sources along which to concatenate them.
+
+    The result has the elements of `x` in the same order. None if there is no such dimension.
+    """
     dimension, first = dimensions_of(x)[0], sources[0]
     outer = prod(x.shape.dimensions[:dimension])
     for k in range(len(first)):
@@ -182,7 +192,10 @@ def _common_dimension(x: Instruction, sources: Sequence[tuple[int, ...]]) -> int
 
 @rule("concatenate")
 def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None:
-    """concatenate(negate(a), negate(b)) -> negate(concatenate(a, b)), for all elementwise operations with one operand"""
+    """concatenate(negate(a), negate(b)) -> negate(concatenate(a, b))
+
+    The same holds for all elementwise operations with one operand.
+    """
     first = x.operands[0]
     if ELEMENTWISE not in first.op.traits or len(first.operands) != 1:
         return None
@@ -192,7 +205,7 @@ def concatenate_of_elementwise(x: Instruction, site: Site) -> Instruction | None
     element_type = sources[0].shape.element_type
     if not are_plain(x) or any(a.shape.element_type != element_type for a in sources):
         return None
-    # Conversions of bits to another size add or drop a dimension, in all operands or in none.
+    # A bitcast-convert to another size adds or drops a dimension, in all operands or in none.
     if sources[0].shape.dimensions != first.shape.dimensions:
         return None
     whole = site.add("concatenate", sources, array_shape(element_type, x.shape.dimensions), dimensions=dimensions_of(x))

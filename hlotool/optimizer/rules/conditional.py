@@ -1,4 +1,4 @@
-"""Conditionals whose branch is known, or whose branches return the same."""
+"""Conditionals whose branch is known, or whose branches return the same value."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ def equal_branches(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("get-tuple-element", of=("conditional",))
 def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | None:
-    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b as element 1; also for scalar constants"""
+    """get-tuple-element(conditional(p, tuple(a, b), b), 1) -> b, if all branches return b there
+
+    The element may also be the same scalar constant in all branches.
+    """
     conditional = x.operands[0]
     index: int = x.attributes["index"]
     pairs = zip(conditional.called, conditional.operands[1:], strict=True)
@@ -50,7 +53,10 @@ def element_that_branches_agree_on(x: Instruction, site: Site) -> Instruction | 
 
 
 def _returned(branch: Computation, operand: Instruction, index: int) -> Instruction | Literal | None:
-    """What an element of a branch's result is: an instruction outside of the branch, given its operand, or a scalar constant."""
+    """Returns the value of an element of a branch's result, in terms of the branch's operand.
+
+    The value is an instruction outside of the branch, or a scalar constant; None for anything else.
+    """
     root = branch.root
     if root.op.name != "tuple":
         return None

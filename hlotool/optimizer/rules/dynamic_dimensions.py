@@ -1,4 +1,4 @@
-"""Arrays of dynamic size: sizes that are known, set twice, or set to what they are; padding that is cut off again."""
+"""Dynamic sizes that are known, set twice or set to themselves, and padding that is cut off."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from hlotool.optimizer.site import Site
 
 __all__: list[str] = []
 
-# How many instructions rules look through.
+# The number of instructions that rules look through.
 _MOST_STEPS = 16
 
 
 @rule("set-dimension-size", of=("set-dimension-size",))
 def size_set_twice(x: Instruction, site: Site) -> Instruction | None:
-    """set-dimension-size(set-dimension-size(a, m), n) -> set-dimension-size(a, n), for the same dimension
+    """set-dimension-size(set-dimension-size(a, m), n) -> set-dimension-size(a, n)
 
-    A size that is greater than the one before is an error, or brings back elements of a.
+    Both must set the size of the same dimension.
+    A size that is greater than the previous one is an error, or brings back elements of `a`.
     """
     y, size = x.operands
     return site.with_operands(x, [y.operands[0], size]) if dimensions_of(y) == dimensions_of(x) else None
@@ -26,7 +27,10 @@ def size_set_twice(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("set-dimension-size", of=("get-dimension-size",))
 def size_set_to_itself(x: Instruction, site: Site) -> Instruction | None:
-    """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic, also if a only depends on the array with that size"""
+    """set-dimension-size(a, get-dimension-size(a)) -> a, if the dimension is dynamic
+
+    The size may also be that of an array from which `a` is computed without changing the size.
+    """
     a, size = x.operands
     source, dimension = size.operands[0], dimensions_of(size)[0]
     # A static array is refused.
@@ -35,7 +39,10 @@ def size_set_to_itself(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("get-dimension-size")
 def size_that_was_set(x: Instruction, site: Site) -> Instruction | None:
-    """get-dimension-size(negate(set-dimension-size(a, n))) -> n, also through other operations of one operand"""
+    """get-dimension-size(negate(set-dimension-size(a, n))) -> n
+
+    There may be several elementwise operations with one operand, and also copies and transposes.
+    """
     for y, dimension in _same_sizes(x.operands[0], dimensions_of(x)[0])[1:]:
         if y.op.name == "set-dimension-size" and dimensions_of(y)[0] == dimension:
             return y.operands[1]
@@ -50,14 +57,17 @@ def padding_cut_off(x: Instruction, site: Site) -> Instruction | None:
     padded, sizes = x.operands[0].operands[0], x.operands[1:]
     if not _is_padding(padded) or len(sizes) != len(x.shape.dimensions):
         return None
-    # Sizes of static dimensions are not read.
+    # The sizes of static dimensions are not read.
     returned = all(_is_element(y, k) and y.operands[0] is padded for k, y in enumerate(sizes, 1) if _is_dynamic(x, k - 1))
     return padded.operands[0] if returned else None
 
 
 @rule("get-tuple-element", of=("custom-call",))
 def size_of_padded(x: Instruction, site: Site) -> Instruction | None:
-    """get-tuple-element(custom-call(a), "PadToStatic", k) -> the size of dimension k - 1, if it is static or has been set"""
+    """get-tuple-element(custom-call(a), "PadToStatic", k) -> the size of dimension k - 1
+
+    The size must be static, or have been set.
+    """
     padded, number = x.operands[0], x.attributes["index"]
     if number == 0 or not _is_padding(padded) or x.shape.text_without_layout != "s32[]":
         return None
@@ -85,7 +95,7 @@ def _is_dynamic(x: Instruction, dimension: int) -> bool:
 
 
 def _same_sizes(x: Instruction, dimension: int) -> list[tuple[Instruction, int]]:
-    """An array and those that it is computed from, each with the number of its dimension that has the same size."""
+    """Returns an array and those it is computed from, each with its dimension of the same size."""
     result: list[tuple[Instruction, int]] = []
     for _ in range(_MOST_STEPS):
         result.append((x, dimension))

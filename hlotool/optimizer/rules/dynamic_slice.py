@@ -1,4 +1,4 @@
-"""Slices and updates at computed places: known starts, dimensions that are taken as a whole, and slices of what has been updated."""
+"""Slices and updates at computed indices: known starts, whole dimensions, and slices of updates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ __all__: list[str] = []
 
 
 def _starts(x: Instruction, fixed: int) -> Sequence[Instruction] | None:
-    """The scalar start indices after the first operands; None if there is a vector of them or none at all, or an array is not static."""
+    """Returns the scalar start indices, which follow `fixed` operands.
+
+    None if they are a vector, if there are none at all, or if an array is not static.
+    """
     starts = x.operands[fixed:]
     if not starts or starts[0].shape.dimensions or not all(is_plain(y.shape) for y in (x, *x.operands)):
         return None
@@ -25,10 +28,10 @@ def _starts(x: Instruction, fixed: int) -> Sequence[Instruction] | None:
 
 
 def _clamped(starts: Sequence[Instruction], bounds: Sequence[int], sizes: Sequence[int]) -> list[int] | None:
-    """The start of a slice in each dimension; None if one is not known."""
+    """Returns the start of a slice in each dimension; None if one is not known."""
     result = []
     for start, bound, size in zip(starts, bounds, sizes, strict=True):
-        # All of a dimension starts at 0, whatever the index is.
+        # A slice of a whole dimension starts at 0 for any index.
         value = constant_value(start) if size < bound else 0
         if value is None:
             return None
@@ -49,7 +52,10 @@ def dynamic_slice_at_constants(x: Instruction, site: Site) -> Instruction | None
 
 @rule("dynamic-slice", "dynamic-update-slice")
 def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
-    """dynamic-slice(a, i, j) -> dynamic-slice(a, i, 0), if all of dimension 1 is taken; for updates, too"""
+    """dynamic-slice(a, i, j) -> dynamic-slice(a, i, 0), if dimension 1 is taken as a whole
+
+    The same holds for updates.
+    """
     fixed = 1 if x.op.name == "dynamic-slice" else 2
     starts = _starts(x, fixed)
     if starts is None:
@@ -64,7 +70,10 @@ def start_of_whole_dimension(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("dynamic-slice", of=("broadcast",))
 def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
-    """dynamic-slice(broadcast(a), i, j) -> broadcast(a), or broadcast(dynamic-slice(a, i)) if dimensions of `a` are cut"""
+    """dynamic-slice(broadcast(a), i, j) -> broadcast(a) or broadcast(dynamic-slice(a, i))
+
+    The slice of `a` is needed if dimensions of `a` are cut.
+    """
     y, starts = x.operands[0], _starts(x, 1)
     if y.op.name != "broadcast" or starts is None or not is_plain(y.operands[0].shape):
         return None
@@ -80,9 +89,10 @@ def dynamic_slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None
 
 @rule("dynamic-slice", of=("dynamic-slice",))
 def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
-    """dynamic-slice(dynamic-slice(a, i, 0), 0, j) -> dynamic-slice(a, i, j), if each dimension is taken as a whole by one of them
+    """dynamic-slice(dynamic-slice(a, i, 0), 0, j) -> dynamic-slice(a, i, j)
 
-    Otherwise, clamped indices would have to be added.
+    One of the two must take each dimension as a whole. Otherwise, clamped indices would have to be
+    added.
     """
     y = x.operands[0]
     if y.op.name != "dynamic-slice":
@@ -100,7 +110,10 @@ def dynamic_slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | 
 
 @rule("slice", of=("dynamic-slice",))
 def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
-    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0), if the slice takes all of a dimension, or both begin at 0"""
+    """slice(dynamic-slice(a, i, 0)), [0:1], [0:2] -> dynamic-slice(a, i, 0)
+
+    In each dimension, the slice must take everything, or both must begin at 0.
+    """
     y = x.operands[0]
     starts = _starts(y, 1)
     if starts is None or not is_plain(x.shape) or not site.has_one_user(y):
@@ -115,13 +128,16 @@ def slice_of_dynamic_slice(x: Instruction, site: Site) -> Instruction | None:
 def dynamic_slice_of_update(x: Instruction, site: Site) -> Instruction | None:
     """dynamic-slice(dynamic-update-slice(a, b, i), i) -> b, if the shapes are equal"""
     y = x.operands[0]
-    # An update of another shape is refused.
+    # An update with another shape is refused.
     return y.operands[1] if y.op.name == "dynamic-update-slice" and x.operands[1:] == y.operands[2:] else None
 
 
 @rule("dynamic-update-slice", of=("dynamic-update-slice",))
 def update_of_update(x: Instruction, site: Site) -> Instruction | None:
-    """dynamic-update-slice(dynamic-update-slice(a, b, i), c, i) -> dynamic-update-slice(a, c, i), if `b` and `c` have the same shape"""
+    """dynamic-update-slice(dynamic-update-slice(a, b, i), c, i) -> dynamic-update-slice(a, c, i)
+
+    `b` and `c` must have the same shape.
+    """
     y = x.operands[0]
     if y.op.name != "dynamic-update-slice" or x.operands[2:] != y.operands[2:] or _starts(x, 2) is None:
         return None

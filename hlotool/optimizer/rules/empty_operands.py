@@ -1,4 +1,4 @@
-"""Operations that combine no elements at all."""
+"""Operations on operands without elements."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ def gather_of_number(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("gather")
 def gather_of_everything(x: Instruction, site: Site) -> Instruction | None:
-    """gather(a, i) -> broadcast(reshape(a)), if slices are all of `a`, so that their starts are clamped to 0"""
+    """gather(a, i) -> broadcast(reshape(a)), if each slice is all of `a`
+
+    The starts of such slices are clamped to 0.
+    """
     y, attributes = x.operands[0], x.attributes
     if attributes["slice_sizes"] != y.shape.dimensions or attributes.get("operand_batching_dims") or is_empty(y.shape):
         return None

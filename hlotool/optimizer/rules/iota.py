@@ -11,13 +11,13 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__: list[str] = []
 
-# Smaller ones are left to constant folding, for which they may be operands.
+# Smaller constants are left alone, so that constant folding can use them as operands.
 _LARGE = 64
 
 
 @rule("iota")
 def iota_of_one(x: Instruction, site: Site) -> Instruction | None:
-    """iota -> broadcast(0), if the dimension that counts has size 1"""
+    """iota -> broadcast(0), if the iota dimension has size 1"""
     return site.number(x.shape, 0) if x.shape.dimensions[x.attributes["iota_dimension"]] == 1 else None
 
 
@@ -44,7 +44,7 @@ def remainder_of_iota(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _last_of_all_integers(element_type: str) -> int:
-    """The number up to which a type has all integers from 0 on; -1 if there is none."""
+    """Returns the number up to which a type has all integers from 0; -1 if there is none."""
     row = ELEMENT_TYPES[element_type]
     if converted(0, row) is None:
         return -1

@@ -1,4 +1,4 @@
-"""Comparisons, selections, and the logic of pred and of bits."""
+"""Comparisons, selects, and logical and bitwise operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _is_total_order(x: Instruction) -> bool:
 
 
 def _is_scalar_choice(x: Instruction) -> bool:
-    """Whether the selector is one value for all elements, so that its shape is not that of the result."""
+    """Returns whether the selector is one value for all elements, and so has another shape."""
     return x.operands[0].shape.dimensions != x.shape.dimensions
 
 
@@ -62,7 +62,10 @@ def select_by_negation(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("select", of=("select",))
 def select_twice(x: Instruction, site: Site) -> Instruction | None:
-    """select(p, select(p, a, b), c) -> select(p, a, c); select(p, a, select(p, b, c)) -> select(p, a, c)"""
+    """select(p, select(p, a, b), c) -> select(p, a, c)
+
+    Likewise, `select(p, a, select(p, b, c)) -> select(p, a, c)`.
+    """
     choice, on_true, on_false = x.operands
     if on_true.op is x.op and on_true.operands[0] is choice:
         return site.with_operands(x, [choice, on_true.operands[1], on_false])
@@ -76,7 +79,10 @@ def select_twice(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("compare")
 def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
-    """compare(p, true), direction=EQ -> p; compare(p, false), direction=EQ -> not(p); and with NE the other way round"""
+    """compare(p, true), direction=EQ -> p; compare(p, false), direction=EQ -> not(p)
+
+    For NE, the results are swapped.
+    """
     direction = x.attributes["direction"]
     if direction not in ("EQ", "NE") or x.operands[0].shape.element_type != "pred":
         return None
@@ -89,7 +95,10 @@ def compare_with_pred(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("compare")
 def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
-    """compare(a, a), direction=LT -> false, and NE and GT; with EQ, LE and GE, true unless a may be NaN"""
+    """compare(a, a), direction=LT -> false; compare(a, a), direction=EQ -> true
+
+    GT gives false, too. Unless `a` may be NaN, EQ, LE and GE give true, and NE gives false.
+    """
     first, second = x.operands
     if first is not second:
         return None
@@ -103,7 +112,10 @@ def compare_with_itself(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("compare")
 def compare_with_limit(x: Instruction, site: Site) -> Instruction | None:
-    """compare(a, 0), direction=GE -> true for unsigned a; the same for the greatest and the least number of all integer types"""
+    """compare(a, 0), direction=GE -> true for unsigned a
+
+    The same holds for the greatest and the least number of all integer types.
+    """
     row, limit = element_type(x.operands[0]), constant_value(x.operands[1])
     if not row.is_integral:
         return None
@@ -120,7 +132,7 @@ def compare_of_iota(x: Instruction, site: Site) -> Instruction | None:
     """compare(iota, c) -> true or false, if all indices are on the same side of c"""
     first, limit = x.operands[0], constant_value(x.operands[1])
     row = element_type(first)
-    # An iota as the second operand is not known to be one number.
+    # If the iota is the second operand, `limit` is None.
     if limit is None or not row.is_integral:
         return None
     last = first.shape.dimensions[first.attributes["iota_dimension"]] - 1
@@ -147,7 +159,8 @@ def compare_constant_first(x: Instruction, site: Site) -> Instruction | None:
 def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
     """not(compare(a, b)), direction=LT -> compare(a, b), direction=GE
 
-    For floats only with EQ, NE or a total order: all other comparisons with NaN are false.
+    For floats, this only holds for EQ, NE and total orders: all other comparisons with NaN are
+    false.
     """
     inner = x.operands[0]
     if not site.has_one_user(inner):
@@ -160,7 +173,10 @@ def not_of_compare(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("compare", of=("convert",))
 def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
-    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type, all of which the conversion keeps"""
+    """compare(convert(a), convert(b)) -> compare(a, b), if a and b are integers of one type
+
+    The conversion must keep every number of this type.
+    """
     first, second = x.operands
     if first.op.name != "convert" or second.op.name != "convert" or not site.have_one_user({first, second}):
         return None
@@ -183,7 +199,10 @@ def of_itself(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _ones(x: Instruction) -> Number:
-    """The number whose bits are all one, of integers or of pred, which alone have operations on bits."""
+    """Returns the number whose bits are all one.
+
+    Only integers and pred have bitwise operations.
+    """
     number = ones(element_type(x))
     assert number is not None
     return number
@@ -206,7 +225,10 @@ def xor_with_ones(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("and", "or", "maximum", "minimum", of=tuple(_DUAL))
 def applied_again(x: Instruction, site: Site) -> Instruction | None:
-    """maximum(maximum(a, b), b) -> maximum(a, b); the same for minimum, and, or"""
+    """maximum(maximum(a, b), b) -> maximum(a, b)
+
+    The same holds for minimum, `and` and `or`.
+    """
     if is_complex(x):
         return None
     for inner, other in both_orders(x):
@@ -228,7 +250,10 @@ def absorbed(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("add", "multiply", "and", "or", "xor", "maximum", "minimum")
 def constants_together(x: Instruction, site: Site) -> Instruction | None:
-    """add(add(a, c1), c2) -> add(a, add(c1, c2)) for integers; the same for other associative operations, and for maxima and minima of floats"""
+    """add(add(a, c1), c2) -> add(a, add(c1, c2)) for integers
+
+    The same holds for other associative operations, and for maxima and minima of floats.
+    """
     is_exact = is_integral(x) or (is_float(x) and IDEMPOTENT in x.op.traits)
     return with_constants_together(x, site) if is_exact else None
 

@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 
 def _is_same(a: Instruction, b: Instruction) -> bool:
-    """Whether two scalars have the same value."""
+    """Returns whether two scalars have the same value."""
     if a is b:
         return True
     first, second = constant_value(a), constant_value(b)
@@ -32,7 +32,7 @@ def pad_as_slice(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("pad")
 def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
-    """pad(broadcast(v), v) -> broadcast(v), also if there is nothing to pad"""
+    """pad(broadcast(v), v) -> broadcast(v), also if the padded array is empty"""
     source, value = x.operands
     if not are_plain(x):
         return None
@@ -46,7 +46,8 @@ def pad_of_equal_number(x: Instruction, site: Site) -> Instruction | None:
 def pad_of_pad(x: Instruction, site: Site) -> Instruction | None:
     """pad(pad(a, v), v) -> pad(a, v)
 
-    What the first one removes must not be added again by the second, and there must be no padding between elements.
+    The outer padding must not add elements where the inner one removes them, and neither may pad
+    between elements.
     """
     y, value = x.operands
     if not _is_same(y.operands[1], value) or not are_plain(x) or not are_plain(y):

@@ -1,6 +1,7 @@
-"""Elementwise operations whose operands are all rearranged in the same way: the result is rearranged instead.
+"""Elementwise operations whose operands are all rearranged in the same way.
 
-Rearrangements move towards the users, where they meet others and cancel out; broadcasts do so because less is computed then.
+The result is rearranged instead. Rearrangements move toward the users, where they meet others and
+cancel out. Broadcasts move because less is computed then.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__: list[str] = []
 
 _ELEMENTWISE = tuple(op.name for op in OPS.values() if ELEMENTWISE in op.traits)
-# Constants of more elements are not decoded to give them other dimensions.
+# Constants with more elements are not decoded just to give them other dimensions.
 _LARGEST_CONSTANT = 1000
 _MOST_USERS = 4
 
@@ -29,7 +30,10 @@ Before = Callable[[], Instruction]
 
 
 def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
-    """The first operand with an opcode that has the dimensions of the result, unless that is a scalar or empty."""
+    """Returns the first operand with this opcode that has the dimensions of the result.
+
+    None if the result is a scalar or empty.
+    """
     dimensions = x.shape.dimensions
     if not dimensions or is_empty(x.shape) or not is_plain(x.shape):
         return None
@@ -37,7 +41,10 @@ def _rearranged(x: Instruction, opcode: str) -> Instruction | None:
 
 
 def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list[Before] | None:
-    """What inserts each operand as it is before the rearrangement, where scalars stay as they are; None if `one` does not know it."""
+    """Returns functions that insert the operands as they are before the rearrangement.
+
+    Scalars stay as they are. None if `one` returns None for another operand.
+    """
     result: list[Before] = []
     for y in x.operands:
         insert = one(y) if y.shape.dimensions else _as_it_is(y)
@@ -48,7 +55,7 @@ def _before(x: Instruction, one: Callable[[Instruction], Before | None]) -> list
 
 
 def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[int, ...]) -> Instruction:
-    """The operation on the operands as they are before the rearrangement."""
+    """Inserts the operation on the operands as they are before the rearrangement."""
     operands: dict[Instruction, Instruction] = {}
     for y, insert in zip(x.operands, before, strict=True):
         if y not in operands:
@@ -57,7 +64,7 @@ def _apply(x: Instruction, site: Site, before: Sequence[Before], sizes: tuple[in
 
 
 def _disappears(x: Instruction, site: Site, opcode: str, sizes: tuple[int, ...]) -> bool:
-    """Whether a rearrangement of an array with these sizes disappears with x."""
+    """Returns whether a rearrangement of an array with these sizes disappears with `x`."""
     return any(y.op.name == opcode and y.operands[0].shape.dimensions == sizes and site.has_one_user(y) for y in x.operands)
 
 
@@ -66,7 +73,10 @@ def _as_it_is(y: Instruction) -> Before:
 
 
 def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Before | None:
-    """For an array of equal elements: one with other dimensions."""
+    """Returns a function that inserts an array of equal elements with other dimensions.
+
+    None if the elements of `y` are not known to be equal.
+    """
     shape = array_shape(y.shape.element_type, sizes)
     if y.op.name == "broadcast" and not y.operands[0].shape.dimensions:
         scalar = y.operands[0]
@@ -95,9 +105,10 @@ def elementwise_of_reshapes(x: Instruction, site: Site) -> Instruction | None:
 
 
 def _all_move(y: Instruction, site: Site) -> bool:
-    """Whether all users of a reshape are elementwise operations on reshapes and numbers, so that it moves past each of them.
+    """Returns whether a reshape can move past each of its users.
 
-    The users of these must be such that the reshapes are likely to meet others, since there are more of them at first.
+    All users must be elementwise operations on reshapes and numbers. The users of these must be
+    such that the reshapes are likely to meet others, since there are more reshapes at first.
     """
     users = site.users(y)
     if len(users) > _MOST_USERS or site.rewriter.is_root(y):
@@ -112,7 +123,7 @@ def _all_move(y: Instruction, site: Site) -> bool:
 
 
 def _absorbs(x: Instruction) -> bool:
-    """Whether a rule merges a reshape with this user of it."""
+    """Returns whether a rule merges a reshape with this user."""
     return x.op.name in ("reshape", "broadcast") or x.op.name == "reduce"
 
 
@@ -141,7 +152,7 @@ def _before_reshape(y: Instruction, source: Shape, site: Site) -> Before | None:
 
 
 def _unshaped(y: Instruction, source: Shape, site: Site) -> Before | None:
-    """The operand of a reshape; single elements have their dimensions changed instead."""
+    """Returns a function that inserts the operand of a reshape; single elements are reshaped."""
     operand = y.operands[0]
     if not is_plain(operand.shape):
         return None
@@ -204,13 +215,14 @@ def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | Non
 
 @rule(*_ELEMENTWISE, of=("broadcast",))
 def elementwise_of_broadcasts(x: Instruction, site: Site) -> Instruction | None:
-    """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions; for all elementwise operations
+    """add(broadcast(a), broadcast(b)) -> broadcast(add(a, b)), if both repeat the same dimensions
 
-    Other operands may be scalars and constants of equal elements. Broadcasts of scalars may have other users, since scalars cost little.
+    The same holds for all elementwise operations. Other operands may be scalars and constants of
+    equal elements. Broadcasts of scalars may have other users, since scalars cost little.
     """
     if _rearranged(x, "broadcast") is None:
         return None
-    # Broadcasts of scalars fit every other broadcast.
+    # Broadcasts of scalars are compatible with every other broadcast.
     first = max((y for y in x.operands if y.op.name == "broadcast"), key=lambda y: len(y.operands[0].shape.dimensions))
     mapped, sizes = dimensions_of(first), first.operands[0].shape.dimensions
     if sizes and not site.has_one_user(first):

@@ -1,6 +1,7 @@
 """Reductions and products of arrays.
 
-The order in which floats are summed is not changed without a flag, and the interpreter's order depends on the dimensions of the operands.
+Without a flag, the order in which floats are summed does not change. The interpreter's order
+depends on the dimensions of the operands.
 """
 
 from __future__ import annotations
@@ -18,19 +19,24 @@ __all__: list[str] = []
 
 
 def _combiner(x: Instruction) -> OpDef | None:
-    """The opcode that combines two elements, if x reduces one static array, and its function is a single operation of one element type."""
+    """Returns the opcode that combines two elements.
+
+    None unless `x` reduces one static array, and its function is a single operation on one element
+    type.
+    """
     if x.operands[0].shape.dynamic:
         return None
     root = x.attributes["to_apply"].root
     if len(root.operands) != 2 or any(operand.op.name != "parameter" for operand in root.operands) or root.operands[0] is root.operands[1]:
         return None
-    # Several arrays give a tuple, whose type none of them has. What is associative is also commutative.
+    # Several arrays give a tuple, whose type differs from theirs. All associative operations are
+    # also commutative.
     same = all(operand.shape.element_type == x.shape.element_type for operand in (*root.operands, *x.operands))
     return root.op if same and ASSOCIATIVE in root.op.traits else None
 
 
 def _starts_neutral(x: Instruction, combiner: OpDef) -> bool:
-    """Whether the initial value changes no element: 0 for sums of integers, -0.0 for those of floats."""
+    """Returns whether the initial value is neutral: 0 for integer sums, -0.0 for sums of floats."""
     neutral = identity_of(combiner, element_type(x))
     return neutral is not None and is_splat(x.operands[1], neutral)
 
@@ -43,12 +49,13 @@ def _is_exact_in_any_order(x: Instruction, combiner: OpDef) -> bool:
 def reduce_of_single_elements(x: Instruction, site: Site) -> Instruction | None:
     """reduce(a, init) -> reshape(a), if the reduced dimensions have size 1, or there are none
 
-    Whatever the function and the initial value are: as in XLA, single elements are not combined with it.
+    The function and the initial value do not matter: as in XLA, single elements are not combined
+    with the initial value.
     """
     array = x.operands[0]
     if array.shape.dynamic or any(array.shape.dimensions[k] != 1 for k in dimensions_of(x)):
         return None
-    # Several arrays give a tuple, whose type none of them has.
+    # Several arrays give a tuple, whose type differs from theirs.
     if not array.shape.element_type == x.operands[1].shape.element_type == x.shape.element_type:
         return None
     return array if array.shape == x.shape else site.add("reshape", [array], x.shape)
@@ -66,7 +73,10 @@ def reduce_of_empty(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("reduce", of=("reduce",))
 def reduce_of_reduce(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(reduce(a, i), j) -> reduce(a, j), if both apply the same operation, whose order does not matter, and i is neutral"""
+    """reduce(reduce(a, i), j) -> reduce(a, j), if both apply the same operation and i is neutral
+
+    The order in which the operation is applied must not matter.
+    """
     return _merged(x, site, any_order=False)
 
 
@@ -83,7 +93,8 @@ def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | Non
     first, second = _combiner(inner), _combiner(x)
     if first is None or first is not second or not _starts_neutral(inner, first) or not (any_order or _is_exact_in_any_order(x, first)):
         return None
-    # Single elements are not combined with the initial value, but the terms of the inner one would be.
+    # Single elements are not combined with the initial value, but the terms of the inner reduction
+    # would be.
     if all(inner.shape.dimensions[k] == 1 for k in dimensions_of(x)) and not _starts_neutral(x, first):
         return None
     gone = set(dimensions_of(inner))
@@ -94,13 +105,19 @@ def _merged(x: Instruction, site: Site, *, any_order: bool) -> Instruction | Non
 
 @rule("reduce", of=("transpose",))
 def reduce_of_transpose(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose, if the others keep their order and that of the terms is free"""
+    """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose
+
+    The other dimensions must keep their order, and the order of the terms must not matter.
+    """
     return _reordered(x, site, any_order=False)
 
 
 @rule("reduce", of=("transpose",), needs=("reassoc",))
 def reduce_of_transpose_of_floats(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(transpose(a)) -> reduce(a), over the dimensions before the transpose, for sums and products of floats"""
+    """reduce(transpose(a)) -> reduce(a) for sums and products of floats
+
+    The new reduction is over the dimensions before the transpose.
+    """
     return _reordered(x, site, any_order=True)
 
 
@@ -120,7 +137,10 @@ def _reordered(x: Instruction, site: Site, *, any_order: bool) -> Instruction | 
 
 @rule("reduce", of=("reshape",))
 def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(reshape(a)) -> reduce(a), if all dimensions are reduced to a scalar and the order of the terms is free"""
+    """reduce(reshape(a)) -> reduce(a), if all dimensions are reduced to a scalar
+
+    The order of the terms must not matter.
+    """
     inner, combiner = x.operands[0], _combiner(x)
     if inner.op.name != "reshape" or combiner is None or x.shape.dimensions or not _is_exact_in_any_order(x, combiner):
         return None
@@ -132,7 +152,10 @@ def reduce_of_reshape(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("reduce", of=("broadcast",))
 def reduce_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
-    """reduce(broadcast(a), init) -> broadcast(a), for maxima, minima, and, or over the dimensions that the broadcast adds, if init is neutral"""
+    """reduce(broadcast(a), init) -> broadcast(a), over the dimensions that the broadcast adds
+
+    This holds for maxima, minima, `and` and `or`, if init is neutral.
+    """
     inner, combiner = x.operands[0], _combiner(x)
     if inner.op.name != "broadcast" or combiner is None or IDEMPOTENT not in combiner.traits or not _starts_neutral(x, combiner):
         return None
@@ -154,7 +177,7 @@ def dot_of_nothing(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("transpose", of=("dot",), needs=("reassoc",))
 def transpose_of_dot(x: Instruction, site: Site) -> Instruction | None:
-    """transpose(dot(a, b)) -> dot(b, a), if the transpose exchanges the free dimensions of a and b"""
+    """transpose(dot(a, b)) -> dot(b, a), if the transpose swaps the free dimensions of a and b"""
     inner = x.operands[0]
     if not site.has_one_user(inner) or inner.attributes.keys() & {"operand_precision", "algorithm"}:
         return None

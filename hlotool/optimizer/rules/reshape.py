@@ -38,9 +38,10 @@ def reshape_of_reshape(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("reshape", of=("broadcast",))
 def reshape_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
-    """reshape(broadcast(a)) -> broadcast(a), or broadcast(reshape(a)) if dimensions of `a` are split or merged
+    """reshape(broadcast(a)) -> broadcast(a) or broadcast(reshape(a))
 
-    A dimension that comes from `a` must not be merged with a new one.
+    The reshape of `a` is needed if dimensions of `a` are split or merged. A dimension that comes
+    from `a` must not be merged with a new one.
     """
     y = x.operands[0]
     if not is_plain(y.shape) or not is_plain(x.shape) or is_empty(x.shape):
@@ -68,7 +69,7 @@ def _broadcast_of_reshape(x: Instruction, y: Instruction, site: Site) -> Instruc
 
 @rule("reshape", of=("iota",))
 def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
-    """reshape(iota) -> iota, if the dimension that counts is not split or merged"""
+    """reshape(iota) -> iota, if the iota dimension is not split or merged"""
     y = x.operands[0]
     if not is_plain(x.shape) or is_empty(x.shape):
         return None
@@ -81,7 +82,10 @@ def reshape_of_iota(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("reshape", of=("slice",))
 def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | None:
-    """reshape(slice(reshape(a))) -> reshape(slice(a)), if the inner reshape only adds or drops dimensions of size 1"""
+    """reshape(slice(reshape(a))) -> reshape(slice(a))
+
+    The inner reshape may only add or drop dimensions of size 1.
+    """
     y = x.operands[0]
     if y.operands[0].op.name != "reshape" or not site.has_one_user(y) or is_empty(x.shape):
         return None
@@ -102,7 +106,7 @@ def reshape_of_slice_of_reshape(x: Instruction, site: Site) -> Instruction | Non
 def copy_of_copy(x: Instruction, site: Site) -> Instruction | None:
     """copy(copy(a)) -> copy(a)
 
-    The layout and the memory of the first copy do not matter, unless it is used elsewhere.
+    The layout and the memory of the inner copy do not matter, unless it is used elsewhere.
     """
     y = x.operands[0]
     if not is_plain(y.shape) or not is_plain(x.shape) or not is_plain(y.operands[0].shape):
@@ -122,7 +126,7 @@ def bitcast_of_bitcast(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("bitcast", of=("transpose",))
 def bitcast_of_transpose(x: Instruction, site: Site) -> Instruction | None:
-    """bitcast(transpose(a)) -> bitcast(a), if the transpose leaves the order in memory as it is"""
+    """bitcast(transpose(a)) -> bitcast(a), if the transpose does not change the order in memory"""
     y = x.operands[0]
     source, permutation = y.operands[0].shape, y.attributes["dimensions"]
     if not all(map(is_plain, (x.shape, y.shape, source))) or source.element_type != x.shape.element_type:
@@ -143,7 +147,7 @@ def bitcast_as_reshape(x: Instruction, site: Site) -> Instruction | None:
     source = x.operands[0].shape
     if site.rewriter.module.is_scheduled or not _is_row_major(source) or not _is_row_major(x.shape):
         return None
-    # A bitcast may be to a part of an array.
+    # The result of a bitcast may be only a part of the array.
     if source.element_type != x.shape.element_type or element_count(source) != element_count(x.shape):
         return None
     return site.add("reshape", x.operands, x.shape)
@@ -155,9 +159,10 @@ def _is_row_major(shape: Shape) -> bool:
 
 @rule("bitcast-convert", of=("bitcast-convert",))
 def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instruction | None:
-    """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or `a` if it has the type of the result
+    """bitcast-convert(bitcast-convert(a)) -> bitcast-convert(a), or a if the types are equal
 
-    All types must have the same number of bits. The one between must not be pred, which keeps only whether the bits are zero.
+    All types must have the same number of bits. The one in between must not be pred, which only
+    keeps whether the bits are zero.
     """
     y = x.operands[0]
     if y.shape.element_type == "pred":
@@ -170,7 +175,10 @@ def bitcast_convert_of_bitcast_convert(x: Instruction, site: Site) -> Instructio
 
 @rule("get-dimension-size")
 def size_of_dimension(x: Instruction, site: Site) -> Instruction | None:
-    """get-dimension-size(a) -> constant, if the dimension is static; get-dimension-size(set-dimension-size(a, n)) -> n"""
+    """get-dimension-size(a) -> constant, if the dimension is static
+
+    Likewise, `get-dimension-size(set-dimension-size(a, n)) -> n`.
+    """
     y, dimension = x.operands[0], dimensions_of(x)[0]
     if not y.shape.dynamic or not y.shape.dynamic[dimension]:
         return site.number(x.shape, y.shape.dimensions[dimension])

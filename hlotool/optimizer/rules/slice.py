@@ -13,13 +13,16 @@ __all__: list[str] = []
 
 
 def _applies(x: Instruction) -> bool:
-    """Whether a slice, what it slices and the operands of that are static arrays, and the slice has elements."""
+    """Returns whether a slice is not empty, and all shapes are static.
+
+    The shapes are those of the slice, its operand, and the operands of that.
+    """
     y = x.operands[0]
     return is_plain(x.shape) and is_plain(y.shape) and not is_empty(x.shape) and not any(operand.shape.dynamic for operand in y.operands)
 
 
 def _last(part: SliceRange) -> int:
-    """The index of the last element of a range that is not empty."""
+    """Returns the index of the last element of a range that is not empty."""
     return part.start + (part.limit - part.start - 1) // part.stride * part.stride
 
 
@@ -37,7 +40,7 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
     for inner, outer in zip(y.attributes["slice"], x.attributes["slice"], strict=True):
         start, stride = inner.start + outer.start * inner.stride, inner.stride * outer.stride
         limit = inner.start + _last(outer) * inner.stride + 1
-        # Where all of the inner slice is taken, its own limit is clearer.
+        # If all of the inner slice is taken, its own limit is clearer.
         limit = inner.limit if limit + inner.stride - 1 >= inner.limit else limit
         ranges.append(SliceRange(start, limit, stride))
     return site.add("slice", y.operands, x.shape, slice=tuple(ranges))
@@ -45,7 +48,10 @@ def slice_of_slice(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("slice", of=("broadcast",))
 def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
-    """slice(broadcast(a)) -> broadcast(a), or broadcast(slice(a)) if dimensions of `a` are cut"""
+    """slice(broadcast(a)) -> broadcast(a) or broadcast(slice(a))
+
+    The slice of `a` is needed if dimensions of `a` are cut.
+    """
     y = x.operands[0]
     if not _applies(x):
         return None
@@ -60,7 +66,7 @@ def slice_of_broadcast(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("slice", of=("iota",))
 def slice_of_iota(x: Instruction, site: Site) -> Instruction | None:
-    """slice(iota) -> iota, if the dimension that counts is cut at its end at most"""
+    """slice(iota) -> iota, if the iota dimension is cut at most at its end"""
     y = x.operands[0]
     if not _applies(x):
         return None
@@ -100,7 +106,10 @@ def slice_of_transpose(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("slice", of=("pad",))
 def slice_of_pad(x: Instruction, site: Site) -> Instruction | None:
-    """slice(pad(a, v)) -> slice(a) or broadcast(v), if only one of them is in the range, else pad(a, v) with less padding"""
+    """slice(pad(a, v)) -> slice(a), broadcast(v), or pad(a, v) with less padding
+
+    The slice or the broadcast suffices if only elements of `a`, or only padding, are in the range.
+    """
     y = x.operands[0]
     if not _applies(x) or y.operands[0].shape.element_type != y.operands[1].shape.element_type:
         return None
@@ -131,7 +140,10 @@ def _less_padding(x: Instruction, y: Instruction, site: Site) -> Instruction | N
 
 @rule("slice", of=("concatenate",))
 def slice_of_concatenate(x: Instruction, site: Site) -> Instruction | None:
-    """slice(concatenate(a, b)) -> slice(a), if the range is in `a`, or the concatenate of all operands that are in the range as a whole"""
+    """slice(concatenate(a, b)) -> slice(a), if the range is in `a`
+
+    If the range consists of whole operands, the result is the concatenation of these.
+    """
     y = x.operands[0]
     if not _applies(x) or not are_plain(y):
         return None

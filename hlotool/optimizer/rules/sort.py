@@ -12,7 +12,10 @@ __all__: list[str] = []
 
 @rule("sort")
 def sort_of_one_element(x: Instruction, site: Site) -> Instruction | None:
-    """sort(a, b) -> tuple(a, b), if the sorted dimension has at most one element; a sort of one operand is the operand"""
+    """sort(a, b) -> tuple(a, b), if the sorted dimension has at most one element
+
+    A sort of one operand is replaced with the operand.
+    """
     first = x.operands[0].shape
     dimension = dimensions_of(x)[0]
     if first.dimensions[dimension] not in (0, 1):

@@ -43,7 +43,7 @@ def transpose_of_iota(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("transpose")
 def transpose_of_ones(x: Instruction, site: Site) -> Instruction | None:
-    """transpose(a) -> reshape(a), if all dimensions but those of size 1 stay in order"""
+    """transpose(a) -> reshape(a), if all dimensions except those of size 1 stay in order"""
     if not is_plain(x.shape) or not is_plain(x.operands[0].shape):
         return None
     moved = [k for k in dimensions_of(x) if x.operands[0].shape.dimensions[k] != 1]
@@ -52,7 +52,10 @@ def transpose_of_ones(x: Instruction, site: Site) -> Instruction | None:
 
 @rule("transpose", of=("reshape",))
 def transpose_of_reshape(x: Instruction, site: Site) -> Instruction | None:
-    """transpose(reshape(a)) -> reshape(transpose(a)), if the reshape only adds or drops dimensions of size 1"""
+    """transpose(reshape(a)) -> reshape(transpose(a))
+
+    The reshape may only add or drop dimensions of size 1.
+    """
     y = x.operands[0]
     if not site.has_one_user(y) or not is_plain(x.shape) or not is_plain(y.shape):
         return None

@@ -1,4 +1,4 @@
-"""Loops of no or one iteration, and values that a loop does not change."""
+"""Loops with at most one iteration, and values that a loop does not change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 
 def _is_pure(computation: Computation, site: Site) -> bool:
-    """Whether a computation certainly has no effect; those that call others are not looked into."""
+    """Returns whether a computation certainly has no effect. It must not call others."""
     return not any(x.called or has_effect(x, set()) for x in site.rewriter.instructions(computation))
 
 

@@ -43,8 +43,8 @@ class Option:
     | `severities` | a table from codes to one of `choices` |
     | `patterns` | a table from patterns to lists of strings |
 
-    `unset` is the text that `shown` returns for None. `enables` are the codes that the verifier reports only if the option is set, `disables` those
-    that it does not report if it is set, `concerns` others whose findings depend on it.
+    `unset` is the text that `shown` returns for None. `enables` holds the codes that the verifier reports only if the option is set, `disables` the
+    codes that it does not report if it is set, and `concerns` other codes whose findings depend on the option.
 
     >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
@@ -110,7 +110,7 @@ class Option:
 
 
 def option(default: Any, description: str, kind: str = "", **details: Any) -> Any:
-    """A field of a dataclass or a `Record` that is an option; takes the arguments of `Option`."""
+    """Returns a dataclass or `Record` field that is an option; takes the arguments of `Option`."""
     return field(default=default, metadata={METADATA: Option(default, description, kind, **details)})
 
 
@@ -121,7 +121,9 @@ def options_of(cls: type) -> dict[str, Option]:
 
 
 def parse_size(text: str) -> int:
-    """The number of bytes in a text such as `500M`, `2GiB` or `1000000`; raises ValueError.
+    """Returns the number of bytes in a text such as `500M`, `2GiB` or `1000000`.
+
+    Raises ValueError for other texts.
 
     >>> parse_size("2GiB"), parse_size("1.5k")
     (2147483648, 1536)

@@ -1,7 +1,7 @@
 """Immutable records: like frozen dataclasses with slots, but faster to import.
 
 The decorator of the standard library takes about a millisecond for each class, since it compiles six methods. For the forty records of
-hlotool, every start of the command line would take longer than reading a small module.
+hlotool, that would add more to every start of the command line than reading a small module takes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["Record", "replace"]
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """Makes slots from annotated fields. Fields that begin with an underscore are caches, which the constructor does not accept.
+    """The metaclass of records, which makes slots from annotated fields.
 
-    A default may be an `option`, which is then found in `_options`.
+    Fields that begin with an underscore are caches, which the constructor does not accept. A default may be an `option`, which is then found in `_options`.
     """
 
     _fields: tuple[str, ...]
@@ -28,7 +28,7 @@ class _RecordType(type):
     _options: dict[str, Option]
     _values: attrgetter[Any]
     _setters: tuple[Callable[[Any, Any], None], ...]
-    # By the number of positional arguments: the values of all other fields and caches, or None if one has no default.
+    # Indexed by the number of positional arguments: the values of all other fields and caches, or None if one of them has no default.
     _missing_values: tuple[tuple[Any, ...] | None, ...]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
@@ -58,7 +58,7 @@ def _default_values(fields: tuple[str, ...], caches: tuple[str, ...], defaults: 
 
 
 class Record(metaclass=_RecordType):
-    """Base of immutable values, which are compared and hashed by their fields.
+    """Base class of immutable values that are compared and hashed by their fields.
 
     Subclasses declare fields by annotations, as in a dataclass. Setting or deleting a field raises AttributeError.
 

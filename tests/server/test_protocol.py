@@ -129,7 +129,7 @@ REQUESTS: list[tuple[str, dict[str, Any], Any]] = [
     ("semanticTokens/range", {"range": LINE}, lambda r: len(r["data"]) == 0 or len(r["data"]) % 5 == 0),
     ("codeLens", {}, lambda r: r[0]["command"]["title"] == "called once"),
     ("documentLink", {}, lambda r: r == []),
-    ("codeAction", {"range": LINE, "context": {"diagnostics": []}}, lambda r: "Suppress W001 in this line" in {a["title"] for a in r}),
+    ("codeAction", {"range": LINE, "context": {"diagnostics": []}}, lambda r: "Suppress W001 on this line" in {a["title"] for a in r}),
     (
         "codeAction",
         {"range": LINE, "context": {"diagnostics": [], "only": ["source.fixAll"]}},

@@ -12,7 +12,10 @@ __all__ = ["no_garbage_collection"]
 
 
 class _Pause:
-    """A counter of the threads that have paused the garbage collector.¶There is one collector per process. The last thread that finishes turns it on again."""
+    """A counter of the threads that have paused the garbage collector.
+
+    There is one collector per process. The last thread that finishes turns it on again.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -33,7 +36,10 @@ class _Pause:
                 gc.enable()
 
     def after_fork(self) -> None:
-        """Resets the counter in a forked process.¶The other threads do not exist there, and one of them may have held the lock."""
+        """Resets the counter in a forked process.
+
+        The other threads do not exist there, and one of them may have held the lock.
+        """
         self.lock = threading.Lock()
         if self.holders and self.was_enabled:
             gc.enable()
@@ -49,7 +55,8 @@ if hasattr(os, "register_at_fork"):
 def no_garbage_collection() -> Iterator[None]:
     """Pauses the garbage collector in a `with` block.
 
-    Parsing and verifying make no cyclic garbage worth collecting, and collections would take a third of their time.
+    Parsing and verifying make no cyclic garbage worth collecting, and collections would take a
+    third of their time.
 
     >>> with no_garbage_collection():
     ...     gc.isenabled()

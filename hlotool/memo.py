@@ -31,7 +31,8 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
     def close(self) -> None:
         """Keeps the values but drops `make`; other keys raise KeyError from now on.
 
-        The object that `make` belongs to often holds the values, too, and such a cycle is not freed before the next garbage collection.
+        The object that `make` belongs to often holds the values, too, and such a cycle is not freed
+        before the next garbage collection.
 
         >>> sizes = Memo(len)
         >>> sizes["four"], sizes.close()
@@ -51,8 +52,9 @@ def _refuse(key: Any) -> Any:
 class cached_property(Generic[Value]):  # noqa: N801  # named after the one that it replaces
     """An attribute computed when it is first read, like `functools.cached_property` of Python 3.12.
 
-    The one of Python 3.11 holds a lock while it computes, shared by all instances: threads wait for each other, and a process forked in the
-    meantime waits forever. Here two threads may compute the same value.
+    The one of Python 3.11 holds a lock while it computes, shared by all instances: threads wait for
+    each other, and a process forked in the meantime waits forever. Here two threads may compute the
+    same value.
 
     >>> class Circle:
     ...     radius = 2

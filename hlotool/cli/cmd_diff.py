@@ -84,7 +84,7 @@ class DiffCommand(HloCommand):
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """The words of an option that takes lists and may be repeated."""
+    """Returns the words of an option that takes lists and may be repeated."""
     return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
 
 
@@ -119,7 +119,9 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option(
     "-U", "--unified", type=click.IntRange(min=0), default=0, metavar="N", help="Show N instructions before and after each difference; default: 0."
 )
-@click.option("--width", type=click.IntRange(min=0), metavar="N", help="Maximum length of a line, 0 for no limit; default: the width of the terminal, or 120.")
+@click.option(
+    "--width", type=click.IntRange(min=0), metavar="N", help="Maximum length of a line, 0 for no limit; default: the width of the terminal, or 120."
+)
 @click.option("--show-all", is_flag=True, help="Show every difference, including those that repeat others.")
 @click.option("-p", "--patch", is_flag=True, help="Write a patch that `hlotool apply` can apply, even to a renumbered module.")
 @click.option("--output-format", type=click.Choice(_FORMATS), metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text.")
@@ -172,7 +174,7 @@ def _run_choice(options: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _check_usage(options: Mapping[str, Any]) -> None:
-    """Raises UsageError for options that contradict each other, and for categories that do not exist."""
+    """Raises UsageError for contradictory options, and for categories that do not exist."""
     for name in ("ignore", "only"):
         try:
             check_categories(options[name])

@@ -99,7 +99,7 @@ class Result(NamedTuple):
 
 
 def line_range(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """The two numbers of `FIRST:LAST` or `FIRST-LAST`, both counted from 1."""
+    """Returns the two numbers of `FIRST:LAST` or `FIRST-LAST`, both counted from 1."""
     if value is None:
         return None
     first, _, last = value.partition(":" if ":" in value else "-")
@@ -109,7 +109,11 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
-    """Formats one file.¶Failures are returned as a Result, so that they can be sent between processes and do not stop other files."""
+    """Formats one file.
+
+    Failures are returned as a Result, so that they can be sent between processes and do not stop
+    other files.
+    """
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.in_place import write_back  # noqa: PLC0415
 
@@ -154,7 +158,7 @@ def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
 
 
 def lost_file(file: str, reason: str) -> Result:
-    """The result for a file whose process has died."""
+    """Returns the result for a file whose process has died."""
     return Result(file, error=HlotoolError(f"cannot format '{file}': {reason}"))
 
 
@@ -175,7 +179,7 @@ def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm)
 
 
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
-    """The style from the command line and the settings of a file; raises SettingsError."""
+    """Returns the style from the command line and the settings of a file; raises SettingsError."""
     try:
         return hlotool.FormatStyle(width=width if width is not None else settings.get("fmt", "width"))
     except ValueError as error:
@@ -246,9 +250,7 @@ class FormatReport:
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
 @click.option("--stdout", is_flag=True, help="Write formatted texts to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])
-@click.option(
-    "--range", "--lines", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only these lines, counted from 1."
-)
+@click.option("--range", "--lines", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only these lines, counted from 1.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )

@@ -42,7 +42,9 @@ Exit codes:
 @click.command("hash", cls=HloCommand, help=_HELP, short_help="Hash modules by their contents, ignoring names.")
 @files_argument
 @click.option("--computations", is_flag=True, help="Also print a line for each computation: the hash, the file, the module and the computation.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format: text, or json for an object per line; default: text.")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format: text, or json for an object per line; default: text."
+)
 @color_option
 @input_size_option
 @stdin_filename_option

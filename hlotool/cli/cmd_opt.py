@@ -101,7 +101,10 @@ class OptCommand(HloCommand):
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """The words of an option that takes lists and may be repeated. Raises BadParameter for an empty one."""
+    """Returns the words of an option that takes lists and may be repeated.
+
+    Raises BadParameter for an empty one.
+    """
     words = tuple(word.strip() for value in values for word in value.split(","))
     if "" in words:
         raise click.BadParameter("expected a list of names, separated by commas; a name is missing", ctx, param)
@@ -156,9 +159,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 )
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
 @click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, even in the middle of an operation.")
-@click.option(
-    "--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one per line; - is standard input."
-)
+@click.option("--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one per line; - is standard input.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
 @input_size_option
 @input_form_options
@@ -170,7 +171,8 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json, as JSON.")
 @click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json, as JSON.")
 def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, jobs: int, output: str | None, **options: Any) -> None:
-    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps here.
+    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps
+    # here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _check_usage(options, output)
     with PromptEnd(), Deadline(options["timeout"], "optimization") as deadline:

@@ -88,7 +88,7 @@ _MODES = click.Choice(["zeros", "ones", "iota", "random"])
 
 
 def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The names and values of --input."""
+    """Returns the names and values of --input."""
     pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
@@ -152,7 +152,8 @@ def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None
     (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
-    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps here, unless --threads requests them.
+    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps
+    # here, unless --threads requests them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(options["threads"]))
     outcome = Outcome()
     with outcome.file(path):

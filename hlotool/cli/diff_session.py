@@ -85,7 +85,11 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
 
 
 def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
-    """Runs both modules.¶A module that cannot be run is bad input. But if only the right one fails, that is the difference."""
+    """Runs both modules.
+
+    A module that cannot be run is bad input. But if only the right one fails, that is the
+    difference.
+    """
     # Imported on use, since most comparisons run nothing.
     from hlotool.cli.diff_runs import RunChoice, run_both  # noqa: PLC0415
     from hlotool.differ.rendering.runs import run_rows  # noqa: PLC0415

@@ -180,7 +180,7 @@ def test_baselines_of_settings_are_inputs(cli, project):
         (("--write-baseline", "--isolated"), '[lint]\nbaseline = "b.json"', "--write-baseline requires --baseline FILE"),
         (("--no-baseline", "--baseline", "b.json"), "", "--no-baseline cannot be combined with --baseline or --write-baseline"),
         (("--no-baseline", "--write-baseline"), '[lint]\nbaseline = "b.json"', "--no-baseline cannot be combined"),
-        (("--write-baseline", "--fix"), '[lint]\nbaseline = "b.json"', "--write-baseline writes no other files"),
+        (("--write-baseline", "--fix"), '[lint]\nbaseline = "b.json"', "--write-baseline cannot be combined with --fix, --diff or --add-ignore"),
         ((), "[lint]\nbaseline = 3", "'baseline' must be the name of a file, not 3"),
         ((), '[lint]\nbaseline = ""', "'baseline' must be the name of a file, not ''"),
         ((), 'baseline = "b.json"', "unknown key 'baseline'"),

@@ -239,7 +239,7 @@ def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) 
     after.write_text(TEXT, encoding="utf-8")
     client.open(after.as_uri(), TEXT)
     titles = [lens["command"]["title"] for lens in client.about("codeLens", after.as_uri()) if "command" in lens]
-    assert "diff with the dump before" in titles
+    assert "diff with the previous dump" in titles
     output = client.request("workspace/executeCommand", {"command": "hlotool.diff", "arguments": [after.as_uri()]})
     assert "sine" in output
     assert "exponential" in output

@@ -116,7 +116,10 @@ def _touches(finding: Finding, low: int, high: int) -> bool:
 
 
 def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
-    """Yields the title, edits and safety of each fix of a finding; edits are of the module's source."""
+    """Yields the title, the edits and the safety of each fix of a finding.
+
+    The edits are edits of the module's source.
+    """
     d, module = finding.diagnostic, finding.module
     if d.fix is not None or has_fix(d.code):
         for fixed in with_fixes(module.module, [d], rewrite_edits):

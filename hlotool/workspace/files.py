@@ -1,4 +1,4 @@
-"""Chooses files: replaces folders with the HLO files in them, and finds the settings of each file."""
+"""Chooses files: replaces folders with the HLO files in them, and finds the settings of each."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ __all__ = ["command"]
 _HELP = """Apply a patch made by `hlotool diff --patch` to a module.
 
 FILE is changed in place. If it is `-`, the module is read from standard input, and the changed module
-is printed. The module may have been renumbered since the patch was made, since instructions are
-matched by their operands and users. It keeps its names then, and new instructions get unused names.
-A patch applies as a whole or not at all.
+is printed. The module may have been renumbered since the patch was made, because instructions are
+matched by their operands and users. A renumbered module keeps its names, and new instructions get
+unused names. A patch applies as a whole or not at all.
 
 \b
 Examples:

@@ -44,7 +44,7 @@ Examples:
 \b
 Exit codes:
   0  success
-  2  bad usage, a file cannot be read or parsed, or nothing matches
+  2  bad usage, a file cannot be read or parsed, or there is nothing to draw
   3  a bug in hlotool
 html, svg and png need the extra hlotool[graph].
 """

@@ -17,8 +17,8 @@ __all__ = ["command"]
 
 _HELP = """Hash HLO modules by their contents, ignoring names.
 
-Modules have the same hash if they differ only in names, metadata, spelling, and the order of
-instructions if it has no meaning: it is the hash of the text that `hlotool canon` prints. A hash
+Modules have the same hash if they differ only in names, metadata, spelling, and orders of
+instructions that have no meaning: it is the hash of the text that `hlotool canon` prints. A hash
 begins with the version of its scheme (`hlo1:`) and is the same in all versions of hlotool that have
 this scheme.
 

@@ -1,4 +1,4 @@
-"""`hlotool lsp`: runs the language server, `hlotool.server`, for an editor that starts it."""
+"""`hlotool lsp`: runs the language server of `hlotool.server`, as editors do."""
 
 from __future__ import annotations
 

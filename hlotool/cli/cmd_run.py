@@ -26,8 +26,8 @@ _HELP = """Run an HLO module.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. The module is
 verified, and its entry computation runs once on each device. Parameters without an argument get
-random values, which depend only on the seed and suit their uses: indices in range, positive numbers
-under a root, weights that keep sums small; -v lists these assumptions.
+random values, the same for the same seed, which are chosen to suit their uses: indices in range,
+positive numbers under a root, weights that keep sums small; -v lists these assumptions.
 
 \b
 Examples:
@@ -119,7 +119,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--profile", is_flag=True, help="Show time by opcode and by instruction, and the peak memory.")
 @click.option(
     "--executor", type=click.Choice(["auto", "plan", "reference"]), default="auto", show_default=True,
-    help="Execution: as compiled Python code (plan), instruction by instruction (reference), or the faster of the two (auto).",
+    help="Run as compiled Python code (plan), instruction by instruction (reference), or in the faster of these ways (auto).",
 )  # fmt: skip
 @click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
 @click.option(
@@ -141,7 +141,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 )
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and findings.")
-@click.option("-v", "--verbose", is_flag=True, help="Show how random values are made to suit their uses.")
+@click.option("-v", "--verbose", is_flag=True, help="List the assumptions about random values.")
 @input_size_option
 @stdin_filename_option
 @input_form_options

@@ -106,7 +106,7 @@ def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: 
 def _module_before(ctx: click.Context) -> hlotool.Module | None:
     """Returns the module that is named earlier on the command line.
 
-    None if there is none, or if it cannot be read.
+    Returns None if there is none, or if it cannot be read.
     """
     # While the option has no value yet, click leaves the other words unparsed.
     files = [ctx.params.get("file"), *(ctx.params.get("files") or ()), *(word for word in ctx.args if not word.startswith("-"))]

@@ -97,7 +97,7 @@ def report_failure(failure: Failure, outcome: Outcome, color: str) -> None:
 
 
 def write_rows(rows: Iterable[Row], request: ManyRequest) -> None:
-    """Writes lines, in color if that is wanted."""
+    """Writes lines, in color if requested."""
     lines = [row_line(row, has_color=request.style.color) for row in rows]
     write_difference(lines, request.base.output, has_pager=not request.base.no_pager, is_escaped=True)
 

@@ -23,7 +23,7 @@ __all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_mod
 
 
 class Outcome:
-    """The exit code of a command: the highest over its files, since a bad file does not stop it."""
+    """The exit code of a command: the maximum of its files, since a bad file does not stop it."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0

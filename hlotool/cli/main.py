@@ -168,7 +168,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def main() -> NoReturn:
-    """Returns the console script: runs one command and ends the process."""
+    """Runs one command and ends the process; this is the console script."""
     # Most objects live until the command ends; searching for garbage would take a third of its time.
     gc.disable()
     raise_on_termination()

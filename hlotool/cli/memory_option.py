@@ -14,7 +14,7 @@ __all__ = ["memory_limit_of"]
 
 
 def memory_limit_of(text: str | None) -> int | None:
-    """Returns the limit in bytes: by default 80 % of what is available, None for `none`.
+    """Returns the limit in bytes: by default 80 % of the available memory, None for `none`.
 
     Raises UsageError.
 

@@ -75,7 +75,7 @@ def _place(file: str, line: int) -> str:
 
 
 def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iterator[str]:
-    """Yields the reasons why an instruction stays, for each instruction of the name.
+    """Yields the reasons why the instructions of the requested name are not rewritten.
 
     There is a line for each pass and for each rule that matches, with the reason why it does not
     change the instruction. Rules that do not match are counted or, if `verbose`, shown as well.
@@ -129,7 +129,7 @@ def list_rules(*, as_json: bool) -> str:
         return json.dumps([_rule_json(entry) for entry in rules], indent=1) + "\n"
     rows = [(entry.name, entry.topic, ",".join(sorted(entry.flags)) or "exact", entry.summary) for entry in rules]
     flags = [(f"  {flag}", text) for flag, text in FAST_MATH.items()]
-    return "\n".join([*_table(rows, 4), "flags of --fast-math, which the rules that name them require:", *_table(flags, 2)]) + "\n"
+    return "\n".join([*_table(rows, 4), "flags of --fast-math, which are required by the rules that name them:", *_table(flags, 2)]) + "\n"
 
 
 def _rule_json(entry: Rule) -> dict[str, Any]:

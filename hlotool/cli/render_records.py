@@ -72,7 +72,7 @@ def json_lines(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def null(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """Yields no output, for commands of which only the exit code is wanted."""
+    """Yields nothing, for users who only need the exit code."""
     for _ in findings:
         pass
     yield from ()

@@ -1,4 +1,4 @@
-"""Ends the process if its work goes on well after its time limit.
+"""Ends the process if its work continues well past its time limit.
 
 Executors check the time only between instructions, and one instruction may take hours in NumPy,
 which neither signals nor other threads can interrupt.
@@ -19,7 +19,7 @@ __all__ = ["Deadline", "TimeoutExceeded"]
 
 # The time in seconds that an executor has to notice by itself, and to report the instruction.
 _GRACE = 1.0
-# In seconds. Timers have a limit, too.
+# In seconds. Timers cannot wait for much longer times.
 _LONGEST = threading.TIMEOUT_MAX / 2
 
 

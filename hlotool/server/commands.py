@@ -123,7 +123,7 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
 def beginning(output: str) -> str:
     """Returns the first lines of an output, for a message.
 
-    In most editors, the log is where no one looks.
+    Most editors put the log where no one looks.
 
     >>> beginning("hlotool: random values (seed 0) for x\\noutput  f32[]  3.5\\n")
     'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'

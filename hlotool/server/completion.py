@@ -30,7 +30,7 @@ __all__ = ["complete", "described"]
 _MOST_NAMES = 200
 _CODES = re.compile(r"hlotool:\s*[a-z\-]+\[(?:[^\]]*,)?\s*(?P<word>[A-Za-z0-9\-]*)\Z")
 _VERB = re.compile(r"hlotool:\s*(?P<word>[a-z\-]*)\Z")
-# The first character of the example in the description of an attribute, which tells how its value
+# The first character of the example in the description of an attribute, which decides how its value
 # begins and ends.
 _BRACES = re.compile(r": (?P<open>[{\"])")
 Kinds = types.CompletionItemKind
@@ -53,7 +53,7 @@ def complete(document: Document, position: types.Position, *, with_snippets: boo
 def _placed(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
     """Returns the item as an edit of the word being typed.
 
-    Editors disagree on what a word is. Without a text to filter by, Neovim takes edits for filtered
+    Editors disagree on what a word is. Without a text to filter by, Neovim treats edits as filtered
     already, and shows all of them regardless of the typed text.
     """
     item.filter_text = item.filter_text or item.label

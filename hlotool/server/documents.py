@@ -176,7 +176,7 @@ class ModuleText:
 class Hull(NamedTuple):
     """The range of a text that edits have changed.
 
-    It was from `start` to `end` before the edits, and has `size` characters now.
+    It extended from `start` to `end` before the edits, and has `size` characters now.
     """
 
     start: int

@@ -1,6 +1,6 @@
 """Reads messages from a stream: headers, then a body of `Content-Length` bytes.
 
-pygls waits forever for the rest of a message whose header it does not understand, and then takes
+pygls waits forever for the rest of a message whose header it does not understand, and then mistakes
 the bodies of all later messages for headers. Here, such a message is replaced by an invalid one,
 which is answered with an error, and the next header is found wherever it begins.
 """

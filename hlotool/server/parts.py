@@ -149,7 +149,7 @@ def _last_name(text: str, span: Span, name: str) -> Span:
 
 
 def _references_in(text: str, x: Instruction, attribute: str) -> Iterator[tuple[Target, Span]]:
-    """Yields the computations or instructions named in the value of an attribute, and spans."""
+    """Yields the computations or instructions in the value of an attribute, with their spans."""
     value = x.attributes.get(attribute)
     if isinstance(value, Computation):
         # An inline body is not a name.

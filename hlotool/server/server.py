@@ -51,9 +51,9 @@ class RequestFailedError(JsonRpcException):
 
 
 class HloProtocol(LanguageServerProtocol):
-    """The protocol of pygls with documents of hlotool.
+    """The protocol of pygls with hlotool's own documents.
 
-    Those of pygls take 100 ms for an edit of a large text.
+    The documents of pygls take 100 ms for an edit of a large text.
     """
 
     _server: HloServer

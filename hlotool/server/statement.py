@@ -79,7 +79,7 @@ def _typed(statement: Statement, before: str, offset: int) -> Statement:
 
 
 class _Reader:
-    """Reads a statement token by token."""
+    """A reader of a statement, token by token."""
 
     def __init__(self, before: str, beginning: re.Match[str], offset: int) -> None:
         self.before = before

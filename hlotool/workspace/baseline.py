@@ -110,7 +110,7 @@ class Baselines:
 
 
 class BaselineWriter:
-    """Collects findings for a new baseline file."""
+    """A writer of a new baseline file, which collects findings."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -30,7 +30,7 @@ _PLAIN = InputForm()
 class CheckRequest(NamedTuple):
     """The options that apply to every file.
 
-    They are the name to use for standard input, whether findings need fixes, and the form of texts.
+    These are the name of standard input, whether findings need fixes, and the form of texts.
     """
 
     stdin_filename: str = "<stdin>"

@@ -138,7 +138,7 @@ class IgnoreRules:
 def rules_for(folder: str) -> IgnoreRules | None:
     """Returns the rules for a folder; None if it is not in a repository.
 
-    Also None if the folder itself is ignored, since the user has named it nevertheless.
+    Also returns None if the folder itself is ignored, since the user has named it nevertheless.
     """
     at = Path(os.path.realpath(folder))
     root = next((parent for parent in (at, *at.parents) if _is_repository(str(parent))), None)
@@ -181,7 +181,7 @@ def _patterns_in(path: str) -> Iterator[_Pattern]:
 def _pattern(line: bytes) -> _Pattern | None:
     """Returns the pattern in a line; None for comments and empty lines.
 
-    Also None for patterns that match nothing or are longer than any path.
+    Also returns None for patterns that match nothing or are longer than any path.
     """
     if line.startswith(b"#") or len(line) > _LONGEST:
         return None
@@ -266,7 +266,7 @@ def _expression(segment: Sequence[bytes | None]) -> re.Pattern[bytes]:
 def _bracket(text: bytes, at: int) -> tuple[bytes, int] | None:
     """Returns the characters that brackets stand for, as a regular expression, and their end.
 
-    Returns None if the brackets do not end.
+    Returns None if the brackets are not closed.
     """
     is_negated = text[at : at + 1] in (b"!", b"^")
     at += is_negated

@@ -34,7 +34,7 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
 def check_comments(file: str, text: str, *, action: str) -> None:
     """Raises InputError if a text has comments, which the printer would not write.
 
-    `action` is the action that the message says cannot be done.
+    `action` is the verb of the message, such as "optimize".
     """
     for start, end in comment_spans(text):
         if not text.startswith(_WRITTEN_AGAIN, start):

@@ -1,7 +1,6 @@
 """Reads the modules of a text.
 
-A text is the content of a file or has modules inside other text, in today's spelling or an earlier
-one.
+The modules may be inside other text, and in spellings of earlier versions of XLA.
 """
 
 from __future__ import annotations

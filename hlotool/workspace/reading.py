@@ -58,7 +58,7 @@ def input_size() -> int:
 
 
 def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
-    """Returns the text of a file or of standard input, after the name to use in messages.
+    """Returns a name for messages, and the text of a file or of standard input.
 
     Raises HlotoolError if it cannot be read.
     """

@@ -72,7 +72,7 @@ class DiffCommand(HloCommand):
     """The class of the command, with its own groups of options."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
-        "Categories": ("ignore", "only"),
+        "Differences": ("ignore", "only"),
         "Values": ("semantic", "n", "seed", "rtol", "atol", "elided"),
         "Folders and passes": FOLDER_OPTIONS,
         "Amount of output": ("stat", "name_only", "side_by_side", "unified", "width", "show_all"),

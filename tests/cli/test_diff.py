@@ -75,10 +75,10 @@ def test_what_counts(cli, pair):
         (("--only", "colour"), "--only: there is no category 'colour'"),
         (("--output-format", "htm"), "Did you mean 'html'?"),
         (("--stat", "--name-only"), "use one of the two"),
-        (("--stat", "--output-format", "json"), "--stat is for text"),
+        (("--stat", "--output-format", "json"), "--stat applies to text only"),
         (("-U", "x"), "'x' is not a valid integer"),
         (("-y", "--stat"), "--side-by-side shows instructions, and --stat and --name-only do not"),
-        (("-y", "--output-format", "json"), "--side-by-side is for text"),
+        (("-y", "--output-format", "json"), "--side-by-side applies to text only"),
     ],
 )
 def test_usage(cli, pair, arguments, message):

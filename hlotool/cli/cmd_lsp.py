@@ -40,7 +40,7 @@ Exit codes:
 @click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Wait for one editor on this port of the local host instead.")
 def command(stdio: bool, port: int | None) -> int:
     if stdio and port is not None:
-        raise click.UsageError("--stdio and --tcp exclude each other")
+        raise click.UsageError("--stdio and --tcp cannot be combined")
     try:
         # Imported on use, since pygls is only installed with an extra.
         serve = import_module("hlotool.server.server").serve

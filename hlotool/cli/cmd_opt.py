@@ -33,7 +33,7 @@ __all__ = ["command"]
 
 _HELP = """Optimize HLO modules: make them smaller without changing their results.
 
-The modules of all files are printed to standard output, separated by `// -----`. FILE may be
+The modules of all files are printed to standard output, with `// -----` between them. FILE may be
 compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. A folder stands for the
 HLO files in it. Modules are verified first. Every rewrite keeps results equal bit for bit, except for
 the payloads of NaNs, unless --fast-math allows more.

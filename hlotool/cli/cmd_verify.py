@@ -198,7 +198,7 @@ class VerifyReport:
         if self.baselines is not None and self.baselines.hidden:
             parts.append(f"{self.baselines.hidden} in the baseline")
         if self.baselines is not None and self.baselines.gone:
-            parts.append(f"{self.baselines.gone} of the baseline no longer found (--write-baseline)")
+            parts.append(f"{self.baselines.gone} from the baseline no longer found (--write-baseline)")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:

@@ -121,7 +121,7 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
     if not several and not outcome.unreadable:
         flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'"
         raise NoDumps(
-            f"need at least two dumps of the same module, found one per module in {counted(len(files), 'file')}; XLA writes one for each pass with {flags}"
+            f"need two dumps of the same module, found one per module in {counted(len(files), 'file')}; XLA writes one for each pass with {flags}"
         )
     if len(several) < len(found) and not request.base.quiet:
         complain(f"{counted(len(found) - len(several), 'module')} with only one dump left out")

@@ -67,7 +67,7 @@ def _commands(document: Document) -> Iterator[types.Command]:
 
 
 def previous_dump(name: str) -> str | None:
-    """Returns the previous dump of the same module in the same folder; None if there is none."""
+    """Returns XLA's previous dump of the same module in the same folder; None if there is none."""
     dump = dump_name(name)
     if dump is None:
         return None

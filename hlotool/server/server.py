@@ -337,7 +337,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the same as `_guarded`, for a coroutine function."""
+    """Returns a coroutine function with its exceptions as errors, like `_guarded`."""
 
     async def answer(*arguments: Any) -> Any:
         try:
@@ -401,7 +401,7 @@ Row = tuple[str, Callable[..., Any], Any]
 def _other_requests(server: HloServer) -> Iterator[Row]:
     """Yields the requests and notifications that are not about the text of one document.
 
-    Requests that wait for its findings are among them, too.
+    Requests that wait for the findings in a text are also among them.
     """
     yield from _connection(server)
     yield from _about_findings(server)

@@ -60,8 +60,8 @@ class ModulePlace(NamedTuple):
 class CompareRequest(NamedTuple):
     """The options of a comparison.
 
-    They are the ignored categories, the form of texts, the memory limit, the predicate to look for,
-    a function that makes the output from a difference, and whether its sentence is brief.
+    These are the ignored categories, the form of texts, the memory limit, the predicate to look
+    for, a function that makes the output from a difference, and whether its sentence is brief.
     """
 
     ignored: frozenset[str] = frozenset()
@@ -256,9 +256,9 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
 
 
 def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
-    """Returns the first module that can be read, with its location.
+    """Returns the first module that can be read, after its location; None, None if there is none.
 
-    The others are reported when they are the later one of a pair.
+    Modules that cannot be read are reported when they are the later one of a pair.
     """
     for place in places:
         if (place, form) not in _unreadable:

@@ -134,11 +134,13 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'hlotool' has no attribute {name!r}")
-    # One thread at a time: if several import parts of a package at once, Python lets them see modules that are only half initialized.
+    # One thread at a time: if several threads import parts of a package at once, Python lets them
+    # see partially initialized modules.
     with _IMPORTING:
         value = getattr(import_module(home), name)
         if name == "parse":
-            # With the parser, not at the first print: most parsed modules are printed, and every call shall take the same time.
+            # Loads the printer together with the parser: most parsed modules are printed, and the
+            # first print should take no longer than later ones.
             import_module(_HOMES["to_text"])
     globals()[name] = value
     return value

@@ -1,4 +1,4 @@
-"""`python -m hlotool`: the command line, where the `hlotool` script is not on the path."""
+"""`python -m hlotool`: the command line, for when the `hlotool` script is not on the PATH."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Garbage collection around work that makes no cyclic garbage."""
+"""Pauses garbage collection during work that makes no cyclic garbage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["no_garbage_collection"]
 
 
 class _Pause:
-    """How many threads have paused the collector, which is one for the whole process: the last of them turns it on again."""
+    """A counter of the threads that have paused the garbage collector.
+
+    There is one collector per process. The last thread that finishes turns it on again.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -33,7 +36,10 @@ class _Pause:
                 gc.enable()
 
     def after_fork(self) -> None:
-        """In a forked process the other threads are gone, with the lock that one of them may have held."""
+        """Resets the counter in a forked process.
+
+        The other threads do not exist there, and one of them may have held the lock.
+        """
         self.lock = threading.Lock()
         if self.holders and self.was_enabled:
             gc.enable()
@@ -47,7 +53,10 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Parsing and verifying make no cyclic garbage worth collecting, and collections would take a third of their time.
+    """Pauses the garbage collector in a `with` block.
+
+    Parsing and verifying make no cyclic garbage worth collecting, and collections would take a
+    third of their time.
 
     >>> with no_garbage_collection():
     ...     gc.isenabled()

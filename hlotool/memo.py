@@ -12,7 +12,9 @@ Value = TypeVar("Value")
 
 
 class Memo(dict[Key, Value], Generic[Key, Value]):
-    """Values by key, computed by `make` when a key is first looked up. Looking it up again runs no Python code.
+    """A dictionary that computes the value of a key with `make` when the key is first looked up.
+
+    Looking it up again runs no Python code.
 
     >>> Memo(len)["four"]
     4
@@ -27,9 +29,10 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
         return value
 
     def close(self) -> None:
-        """Keeps the values and forgets how they are made; other keys raise KeyError from now on.
+        """Keeps the values but drops `make`; other keys raise KeyError from now on.
 
-        What `make` belongs to often has the values, too, and such a circle is not freed before the next collection of garbage.
+        The object that `make` belongs to often holds the values, too, and such a cycle is not freed
+        before the next garbage collection.
 
         >>> sizes = Memo(len)
         >>> sizes["four"], sizes.close()
@@ -46,11 +49,12 @@ def _refuse(key: Any) -> Any:
     raise KeyError(key)
 
 
-class cached_property(Generic[Value]):  # noqa: N801  # called like the one that it replaces
-    """An attribute that is computed when it is first read, as `functools.cached_property` of Python 3.12.
+class cached_property(Generic[Value]):  # noqa: N801  # named after the one that it replaces
+    """An attribute computed when it is first read, like `functools.cached_property` of Python 3.12.
 
-    That of Python 3.11 holds a lock while it computes, one for all instances: threads wait for each other, and a process forked meanwhile waits
-    forever. Here two threads may compute the same value.
+    The one of Python 3.11 holds a lock while it computes, shared by all instances: threads wait for
+    each other, and a process forked in the meantime waits forever. Here two threads may compute the
+    same value.
 
     >>> class Circle:
     ...     radius = 2

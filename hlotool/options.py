@@ -43,8 +43,9 @@ class Option:
     | `severities` | a table from codes to one of `choices` |
     | `patterns` | a table from patterns to lists of strings |
 
-    `unset` is the text that `shown` returns for None. `enables` are the codes that the verifier reports only if the option is set, `disables` those
-    that it does not report if it is set, `concerns` others whose findings depend on it.
+    `unset` is the text that `shown` returns for None. `enables` holds the codes that the verifier
+    reports only if the option is set, `disables` the codes that it does not report if it is set,
+    and `concerns` other codes whose findings depend on the option.
 
     >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
@@ -74,11 +75,14 @@ class Option:
         return _EXPECTED[self.kind]
 
     def accepts(self, value: object) -> bool:
-        """Whether a value in a settings file is of this kind. Limits and choices are not checked."""
+        """Returns whether a value in a settings file is of this kind.
+
+        Limits and choices are not checked.
+        """
         return _KINDS[self.kind](value)
 
     def value(self, value: Any) -> Any:
-        """The parsed form of a value that `accepts` allows.
+        """Returns the parsed form of a value that `accepts` allows.
 
         >>> Option(None, "A limit.", "size").value("2k"), Option(None, "Compare.", "auto").value("auto")
         (2048, None)
@@ -92,7 +96,7 @@ class Option:
         return value
 
     def silent(self, value: Any) -> tuple[str, ...]:
-        """The codes that are not reported with this value.
+        """Returns the codes that are not reported with this value.
 
         >>> Option(False, "Report deadlocks.", enables=("A026",)).silent(False)
         ('A026',)
@@ -101,7 +105,7 @@ class Option:
         return self.disables if is_set else self.enables
 
     def shown(self, value: Any) -> str:
-        """The value as it is written in settings files."""
+        """Returns the value as it is written in settings files."""
         if value is None:
             return self.unset
         if self.kind == "list":
@@ -110,18 +114,20 @@ class Option:
 
 
 def option(default: Any, description: str, kind: str = "", **details: Any) -> Any:
-    """A field of a dataclass or a `Record` that is an option; takes the arguments of `Option`."""
+    """Returns a dataclass or `Record` field that is an option; takes the arguments of `Option`."""
     return field(default=default, metadata={METADATA: Option(default, description, kind, **details)})
 
 
 def options_of(cls: type) -> dict[str, Option]:
-    """The options among the fields of a dataclass or a `Record`, by name."""
+    """Returns the options among the fields of a dataclass or a `Record`, by name."""
     options: dict[str, Option] | None = getattr(cls, "_options", None)
     return {f.name: f.metadata[METADATA] for f in fields(cls) if METADATA in f.metadata} if options is None else options
 
 
 def parse_size(text: str) -> int:
-    """The number of bytes in a text such as `500M`, `2GiB` or `1000000`; raises ValueError.
+    """Returns the number of bytes in a text such as `500M`, `2GiB` or `1000000`.
+
+    Raises ValueError for other texts.
 
     >>> parse_size("2GiB"), parse_size("1.5k")
     (2147483648, 1536)

@@ -1,7 +1,8 @@
 """Immutable records: like frozen dataclasses with slots, but faster to import.
 
-The decorator of the standard library takes about a millisecond for each class, since it compiles six methods. For the forty records of
-hlotool, every start of the command line would take longer than reading a small module.
+The decorator of the standard library takes about a millisecond for each class, since it compiles
+six methods. For the forty records of hlotool, that would add more to every start of the command
+line than reading a small module takes.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ __all__ = ["Record", "replace"]
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """Makes slots from annotated fields. Fields that begin with an underscore are caches, which the constructor does not accept.
+    """The metaclass of records, which makes slots from annotated fields.
 
-    A default may be an `option`, which is then found in `_options`.
+    Fields that begin with an underscore are caches, which the constructor does not accept. A
+    default may be an `option`, which is then found in `_options`.
     """
 
     _fields: tuple[str, ...]
@@ -28,7 +30,8 @@ class _RecordType(type):
     _options: dict[str, Option]
     _values: attrgetter[Any]
     _setters: tuple[Callable[[Any, Any], None], ...]
-    # By the number of positional arguments: the values of all other fields and caches, or None if one has no default.
+    # Indexed by the number of positional arguments: the values of all other fields and caches, or
+    # None if one of them has no default.
     _missing_values: tuple[tuple[Any, ...] | None, ...]
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> _RecordType:
@@ -51,16 +54,17 @@ class _RecordType(type):
 
 
 def _default_values(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
-    """The default values of these fields and of the caches; None if a field has no default."""
+    """Returns the defaults of these fields and of the caches; None if a field has no default."""
     if any(field not in defaults for field in fields):
         return None
     return tuple(defaults.get(field) for field in fields + caches)
 
 
 class Record(metaclass=_RecordType):
-    """Base of immutable values, which are compared and hashed by their fields.
+    """Base class of immutable values that are compared and hashed by their fields.
 
-    Subclasses declare fields by annotations, as in a dataclass. Setting or deleting a field raises AttributeError.
+    Subclasses declare fields by annotations, as in a dataclass. Setting or deleting a field raises
+    AttributeError.
 
     >>> class Point(Record):
     ...     x: int
@@ -123,7 +127,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def replace(record: AnyRecord, **changes: Any) -> AnyRecord:
-    """A copy of the record with other values in some fields.
+    """Returns a copy of the record with other values in some fields.
 
     >>> class Point(Record):
     ...     x: int

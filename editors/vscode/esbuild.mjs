@@ -1,4 +1,4 @@
-// Bundles the extension, or its tests with --tests. The grammar and the license have their homes elsewhere in the repository.
+// Bundles the extension, or its tests with --tests. The grammar and the license come from elsewhere in the repository.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
@@ -18,7 +18,7 @@ if (process.argv.includes("--tests")) {
   writeFileSync("dist/NOTICE.txt", notices(metafile));
 }
 
-/** The licenses of the packages in the bundle, which ask to be passed on with it. */
+/** Returns the licenses of the packages in the bundle, which must be distributed with it. */
 function notices(metafile) {
   const packages = new Set();
   for (const input of Object.keys(metafile.inputs)) {

@@ -1,1 +1,5 @@
-"""The command line: translates between arguments, files and exit codes on one side and the package's functions on the other."""
+"""The command line.
+
+Translates between arguments, files and exit codes on one side and the package's functions on the
+other.
+"""

@@ -15,7 +15,9 @@ _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\}
 
 
 def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
-    """The findings of a file, with each large group of similar ones reduced to its first, which tells the number of the others.
+    """Yields the findings of a file, reducing each large group of similar ones to its first.
+
+    The first finding of a group says how many others there are.
 
     >>> from hlotool.errors import Diagnostic
     >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]

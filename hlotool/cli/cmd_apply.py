@@ -1,4 +1,4 @@
-"""`hlotool apply`: applies a patch that `hlotool diff --patch` has made."""
+"""`hlotool apply`: applies a patch made by `hlotool diff --patch`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from hlotool.workspace.writing import check_outputs, replace_file
 
 __all__ = ["command"]
 
-_HELP = """Apply a patch of `hlotool diff --patch` to a module.
+_HELP = """Apply a patch made by `hlotool diff --patch` to a module.
 
-FILE is changed in place, but for standard input, `-`, which is printed with its changes. The module may have been renumbered since the patch was
-made: instructions are found by what they are computed from and used for. Then its names stay as they are, and new instructions get free names. A
-patch applies as a whole or not at all.
+FILE is changed in place. If it is `-`, the module is read from standard input, and the changed module
+is printed. The module may have been renumbered since the patch was made, because instructions are
+matched by their operands and users. A renumbered module keeps its names, and new instructions get
+unused names. A patch applies as a whole or not at all.
 
 \b
 Examples:
@@ -38,11 +39,11 @@ Exit codes:
 """
 
 
-@click.command("apply", cls=HloCommand, help=_HELP, short_help="Apply a patch of `hlotool diff --patch`.")
+@click.command("apply", cls=HloCommand, help=_HELP, short_help="Apply a patch made by `hlotool diff --patch`.")
 @click.argument("patch", metavar="PATCH", type=click.Path())
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("-R", "--reverse", is_flag=True, help="Undo the patch: make the module that it was made from.")
-@click.option("--check", is_flag=True, help="Write nothing; the exit code tells whether the patch applies.")
+@click.option("-R", "--reverse", is_flag=True, help="Undo the patch: restore the module that it was made from.")
+@click.option("--check", is_flag=True, help="Write nothing; the exit code says whether the patch applies.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE instead; - is standard output.")
 @color_option
 @input_size_option
@@ -63,7 +64,7 @@ def command(patch: str, file: str, output: str | None, color: str, stdin_filenam
         from hlotool.text.print.printer import to_text  # noqa: PLC0415
 
         patch_name, patch_text = read_input(patch, stdin_filename)
-        target = read_module(file, outcome, form, color, stdin_filename, "a patch is for one")
+        target = read_module(file, outcome, form, color, stdin_filename, "a patch is for one module")
         if target is not None:
             try:
                 text = to_text(apply_patch(target.module, patch_text, reverse=reverse, filename=patch_name))

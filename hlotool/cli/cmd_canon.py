@@ -1,4 +1,4 @@
-"""`hlotool canon`: prints the canonical form of modules, which `differ.canonical` makes."""
+"""`hlotool canon`: prints the canonical form of modules, as computed by `differ.canonical`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ __all__ = ["command"]
 
 _HELP = """Print modules in a form that does not depend on names.
 
-Metadata is left out, and so are attributes that have their default; instructions and computations are in an order that follows from what is
-computed (instructions of a scheduled module stay in their order), and are numbered. Modules that differ in nothing else have the same form.
+Metadata and attributes with default values are left out. Instructions and computations are put into
+an order that depends only on what they compute, and are numbered; the instructions of a scheduled
+module keep their order. Modules that differ in nothing else have the same form.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The modules of a file, and of several files, are
-separated by `// -----`.
+FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. All modules
+are separated by `// -----`, within a file and between files.
 
 \b
 Examples:

@@ -1,4 +1,4 @@
-"""`hlotool diff`: what has changed from one module to another.
+"""`hlotool diff`: shows the changes from one module to another.
 
 This module defines the options; `diff_session` compares and renders.
 """
@@ -24,14 +24,17 @@ __all__ = ["command"]
 
 _HELP = """Show what has changed from module A to module B.
 
-Instructions are compared by what they compute, not by names and lines: a module that was only renumbered is "equal but for names". A and
-B may be compressed (.gz, .xz, .zst), and one of them may be `-`, standard input. Equal changes are shown once, with their number.
+Instructions are compared by what they compute, not by names and lines: a module that was only
+renumbered is "equal but for names". A and B may be compressed (.gz, .xz, .zst), and one of them may
+be `-`, standard input. Identical changes are shown once, with a count.
 
-A and B may also be folders. Their modules are paired by what they contain, and there is a line for each pair that differs. With --passes, the
-files are dumps of one module after each pass, and there is a line for each pass that has changed something.
+A and B may also be folders. Their modules are paired by content, and each pair that differs gets a
+line. With --passes, the files are dumps of one module after each pass, and each pass that changed
+something gets a line.
 
-With --semantic, both modules run on the same random inputs. The exit code tells whether their results differ, and the first instruction
-whose values differ is shown. Constants written {...} are filled with the same numbers on both sides.
+With --semantic, both modules run on the same random inputs. The exit code says whether their results
+differ, and the first instruction whose values differ is shown. Constants written {...} are filled
+with the same numbers on both sides.
 
 \b
 Examples:
@@ -66,13 +69,13 @@ _FORMATS = ("text", "json", "markdown", "html", "patch")
 
 
 class DiffCommand(HloCommand):
-    """The command, with a group of its own."""
+    """The class of the command, with its own groups of options."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What counts": ("ignore", "only"),
+        "Differences": ("ignore", "only"),
         "Values": ("semantic", "n", "seed", "rtol", "atol", "elided"),
         "Folders and passes": FOLDER_OPTIONS,
-        "How much is shown": ("stat", "name_only", "side_by_side", "unified", "width", "show_all"),
+        "Amount of output": ("stat", "name_only", "side_by_side", "unified", "width", "show_all"),
         "Limits": GROUPS["Limits"],
         "Output": ("patch", "output_format", "output", "color", "no_pager", "quiet"),
         "Files": GROUPS["Files"],
@@ -81,7 +84,7 @@ class DiffCommand(HloCommand):
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """The words of an option that takes lists and may be repeated."""
+    """Returns the words of an option that takes lists and may be repeated."""
     return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
 
 
@@ -94,11 +97,11 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.argument("files", metavar="A B", nargs=-1, type=click.Path())
 @click.option(
     "--ignore", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
-    help="Categories of differences that do not count; may be repeated.",
+    help="Categories of differences to ignore; may be repeated.",
 )  # fmt: skip
 @click.option(
     "--only", multiple=True, metavar="CATEGORY,...", callback=_words, shell_complete=complete_categories,
-    help="The categories of differences that count; may be repeated.",
+    help="Categories of differences to report, instead of all; may be repeated.",
 )  # fmt: skip
 @click.option("--semantic", is_flag=True, help="Run both modules on the same inputs, and show the first instruction whose values differ.")
 @click.option("--n", type=click.IntRange(min=1), metavar="N", help="With --semantic: number of random inputs; default: 1.")
@@ -108,7 +111,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--elided", type=click.Choice(_FILLS), metavar="FILL",
     help=f"With --semantic: numbers for constants written {{...}}: {', '.join(_FILLS)}; default: iota.",
 )  # fmt: skip
-@click.option("--stat", is_flag=True, help="Show only how much has changed in each computation, and numbers of both modules.")
+@click.option("--stat", is_flag=True, help="Show only how much has changed in each computation, and in totals of the modules.")
 @click.option(
     "--name-only", is_flag=True, help="Show only names: `~ COMPUTATION/INSTRUCTION` for changed, + for inserted, - for deleted instructions."
 )
@@ -116,15 +119,17 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option(
     "-U", "--unified", type=click.IntRange(min=0), default=0, metavar="N", help="Show N instructions before and after each difference; default: 0."
 )
-@click.option("--width", type=click.IntRange(min=0), metavar="N", help="Longest line, 0 for any length; default: the width of the terminal, or 120.")
-@click.option("--show-all", is_flag=True, help="Show every difference, also those that are equal to others.")
-@click.option("-p", "--patch", is_flag=True, help="Write a patch, which `hlotool apply` applies, also to a renumbered module.")
+@click.option(
+    "--width", type=click.IntRange(min=0), metavar="N", help="Maximum length of a line, 0 for no limit; default: the width of the terminal, or 120."
+)
+@click.option("--show-all", is_flag=True, help="Show every difference, including those that repeat others.")
+@click.option("-p", "--patch", is_flag=True, help="Write a patch that `hlotool apply` can apply, even to a renumbered module.")
 @click.option("--output-format", type=click.Choice(_FORMATS), metavar="FORMAT", help=f"Output format: {', '.join(_FORMATS)}; default: text.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @color_option
-@click.option("--no-pager", is_flag=True, help="On a terminal, do not show text in $HLOTOOL_PAGER, $PAGER or less.")
-@click.option("-q", "--quiet", is_flag=True, help="Show nothing; the exit code tells whether something differs.")
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
+@click.option("--no-pager", is_flag=True, help="Do not use a pager ($HLOTOOL_PAGER, $PAGER or less) on a terminal.")
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing; the exit code says whether something differs.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS.")
 @input_size_option
 @stdin_filename_option
@@ -164,12 +169,12 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
 
 
 def _run_choice(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The options of --semantic that are there; None without it."""
+    """Returns the options of --semantic that are set, or None without --semantic."""
     return {name: options[name] for name in _RUN_OPTIONS if options[name] is not None} if options["semantic"] else None
 
 
 def _check_usage(options: Mapping[str, Any]) -> None:
-    """Raises UsageError for options that contradict each other, and for categories that do not exist."""
+    """Raises UsageError for contradictory options, and for categories that do not exist."""
     for name in ("ignore", "only"):
         try:
             check_categories(options[name])
@@ -181,10 +186,10 @@ def _check_usage(options: Mapping[str, Any]) -> None:
         raise click.UsageError("--side-by-side shows instructions, and --stat and --name-only do not; leave one of them out")
     shown = next((f"--{name.replace('_', '-')}" for name in ("stat", "name_only", "side_by_side") if options[name]), None)
     if shown is not None and options["output_format"] != "text":
-        raise click.UsageError(f"{shown} is for text; it cannot be combined with --output-format {options['output_format']}")
+        raise click.UsageError(f"{shown} applies to text only; it cannot be combined with --output-format {options['output_format']}")
     if not options["semantic"]:
         useless = next((name for name in _RUN_OPTIONS if options[name] is not None), None)
         if useless is not None:
-            raise click.UsageError(f"--{useless} is about running the modules; use it with --semantic")
+            raise click.UsageError(f"--{useless} applies to running the modules; use it with --semantic")
     elif shown is not None or options["output_format"] not in ("text", "json"):
         raise click.UsageError(f"--semantic shows values; it cannot be combined with {shown or '--output-format ' + options['output_format']}")

@@ -18,7 +18,8 @@ __all__ = ["command"]
 
 _HELP = """Explain rules, opcodes, and the rewrites of `hlotool opt`.
 
-SUBJECT is a code (T003), the name of a rule (result-shape), an opcode, the name of a rewrite rule or of a pass.
+SUBJECT is a code (T003), the name of a rule (result-shape), an opcode, or the name of a rewrite rule
+or a pass.
 
 \b
 Examples:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-# Errors shown of a file that does not parse.
+# The maximum number of errors shown for a file that does not parse.
 _MAX_ERRORS = 3
 # In characters. Python refuses to read numbers of thousands of digits.
 _LONGEST_RANGE = 64
@@ -71,12 +71,12 @@ Exit codes:
 """
 
 
-# What messages say of files that cannot be written.
+# Parts of messages about files that cannot be written.
 _ADVICE = {"action": "format", "instead": "write the result elsewhere with --stdout"}
 
 
 class Job(NamedTuple):
-    """What to do with every file."""
+    """The options that apply to every file."""
 
     check: bool
     list_different: bool
@@ -99,7 +99,7 @@ class Result(NamedTuple):
 
 
 def line_range(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """The two numbers of `FIRST:LAST` or `FIRST-LAST`, both counted from 1."""
+    """Returns the two numbers of `FIRST:LAST` or `FIRST-LAST`, both counted from 1."""
     if value is None:
         return None
     first, _, last = value.partition(":" if ":" in value else "-")
@@ -109,7 +109,11 @@ def line_range(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 def format_file(file: str, style: FormatStyle, job: Job) -> Result:
-    """Formats one file. Failures are returned as a Result, so that they can be sent between processes and other files go on."""
+    """Formats one file.
+
+    Failures are returned as a Result, so that they can be sent between processes and do not stop
+    other files.
+    """
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.in_place import write_back  # noqa: PLC0415
 
@@ -138,7 +142,7 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
 
 
 def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
-    """Returns the result of --check, --diff or -l. It fails where writing the file would fail."""
+    """Returns the result of --check, --diff or -l. It fails if writing the file would fail."""
     # Imported on use, since --help does not need it.
     from hlotool.workspace.in_place import check_writable  # noqa: PLC0415
 
@@ -154,12 +158,12 @@ def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
 
 
 def lost_file(file: str, reason: str) -> Result:
-    """The result for a file whose process has died."""
+    """Returns the result for a file whose process has died."""
     return Result(file, error=HlotoolError(f"cannot format '{file}': {reason}"))
 
 
 def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm) -> Result:
-    """The modules inside a text, formatted; with the errors of those that do not parse."""
+    """Returns the formatted modules inside a text, with the errors of those that do not parse."""
     # Imported on use, since --help does not need the parser.
     from hlotool.text.formatting.formatter import format_source  # noqa: PLC0415
     from hlotool.workspace.modules import module_sources  # noqa: PLC0415
@@ -175,7 +179,7 @@ def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm)
 
 
 def style_of(width: int | None, settings: Settings) -> FormatStyle:
-    """The style from the command line and the settings of a file; raises SettingsError."""
+    """Returns the style from the command line and the settings of a file; raises SettingsError."""
     try:
         return hlotool.FormatStyle(width=width if width is not None else settings.get("fmt", "width"))
     except ValueError as error:
@@ -183,7 +187,7 @@ def style_of(width: int | None, settings: Settings) -> FormatStyle:
 
 
 class FormatReport:
-    """Counts the results, and reports them on standard error."""
+    """The report of a run: counts the results, and shows them on standard error."""
 
     def __init__(self, outcome: Outcome, job: Job, *, quiet: int, verbose: int, color: str) -> None:
         self.outcome = outcome
@@ -227,7 +231,7 @@ class FormatReport:
             self.outcome.failed(str(error), max(error.exit_code, 2))
 
     def summary(self) -> str:
-        """For example: 1 file reformatted, 2 files already formatted."""
+        """Returns a summary such as: 1 file reformatted, 2 files already formatted."""
         would = self.job.check or self.job.diff
         parts = []
         if self.changed:
@@ -242,18 +246,16 @@ class FormatReport:
 @click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO texts in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
-@click.option("-l", "--list-different", is_flag=True, help="Like --check, but print only the names of these files, one on each line.")
+@click.option("-l", "--list-different", is_flag=True, help="Like --check, but print only the names of these files, one per line.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
 @click.option("--stdout", is_flag=True, help="Write formatted texts to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])
-@click.option(
-    "--range", "--lines", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only what is on these lines; the first line is 1."
-)
+@click.option("--range", "--lines", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only these lines, counted from 1.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
-@click.option("--files-from", metavar="FILE", type=click.Path(), help="Also format the files that FILE lists, one on each line; - is standard input.")
-@click.option("--changed-since", metavar="REF", help="Format only files that have changed since this git commit; without FILE, in this folder.")
+@click.option("--files-from", metavar="FILE", type=click.Path(), help="Also format the files that FILE lists, one per line; - is standard input.")
+@click.option("--changed-since", metavar="REF", help="Format only files that have changed since this git commit; without FILE, those in this folder.")
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
 @input_size_option
@@ -292,7 +294,7 @@ def command(
             advance(result.name)
             report.take(result)
     if excludes_stdin and not (check or diff or list_different):
-        # An editor replaces its buffer by the output.
+        # An editor replaces its buffer with the output.
         write_out(read_input(STDIN, stdin_filename)[1])
     if not quiet and names and names != [STDIN] and not list_different and (check or diff or not stdout):
         complain(report.summary())

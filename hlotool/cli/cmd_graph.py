@@ -1,4 +1,4 @@
-"""`hlotool graph`: pictures of modules. `hlotool.graph` makes them."""
+"""`hlotool graph`: draws pictures of modules with `hlotool.graph`."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from hlotool.workspace.writing import check_outputs, replace_file
 
 __all__ = ["command"]
 
-_HELP = """Make a picture of a module.
+_HELP = """Draw a picture of a module.
 
-The picture is a page of HTML that loads nothing from elsewhere: move and zoom, search, open and close computations and layers, click an
-instruction to see its text, its operands and its users. A list says where most bytes or operations are. Other formats show less: svg and png
-as many groups as fit, dot and mermaid the same for other programs. The format follows from the name of the output: .html, .svg, .png, .dot or
-.gv, .mmd.
+The picture is a self-contained HTML page: pan and zoom, search, open and close computations and
+layers, and click an instruction to see its text, operands and users. A list shows where most bytes
+or operations are. Other formats show less: svg and png show as many groups as fit, dot and mermaid
+the same for other programs. The format follows from the suffix of the output: .html, .svg, .png,
+.dot or .gv, or .mmd.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input.
+FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input.
 
-Instructions are in groups: the scopes in `op_name`, layers that repeat each other, and the computations of fusions, calls and loops. NAME is an
-instruction, in the entry or else in any computation.
+Instructions are grouped by the scopes in `op_name`, by layers that repeat each other, and by the
+computations of fusions, calls and loops. NAME is an instruction, looked up in the entry first and
+then in the other computations.
 
 \b
 Examples:
@@ -42,7 +44,7 @@ Examples:
 \b
 Exit codes:
   0  success
-  2  bad usage, a file cannot be read or parsed, or there is no such picture
+  2  bad usage, a file cannot be read or parsed, or there is nothing to draw
   3  a bug in hlotool
 html, svg and png need the extra hlotool[graph].
 """
@@ -51,10 +53,10 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".do
 
 
 class GraphCommand(HloCommand):
-    """The command, with groups of its own."""
+    """The class of the command, with its own groups of options."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
-        "What is shown": ("computation", "around", "depth", "path", "select", "constants", "expand"),
+        "Contents": ("computation", "around", "depth", "path", "select", "constants", "expand"),
         "Limits": GROUPS["Limits"],
         "Output": ("output", "format_", "color_by", "color"),
         "Files": GROUPS["Files"],
@@ -66,17 +68,17 @@ def _choices(table: Mapping[str, str]) -> str:
     return "; ".join(f"{name}, {text}" for name, text in table.items())
 
 
-@click.command("graph", cls=GraphCommand, help=_HELP, short_help="Make a picture of a module: HTML, SVG, PNG, DOT or Mermaid.")
+@click.command("graph", cls=GraphCommand, help=_HELP, short_help="Draw a picture of a module: HTML, SVG, PNG, DOT or Mermaid.")
 @click.argument("file", metavar="[FILE|-]", required=False, type=click.Path())
 @click.option("--computation", metavar="NAME", help="Show this computation; default: the entry.")
-@click.option("--around", metavar="NAME", help="Show only what is up to --depth steps away from this instruction.")
+@click.option("--around", metavar="NAME", help="Show only instructions up to --depth steps away from this one.")
 @click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: steps to operands and to users; default: 2.")
 @click.option("--path", nargs=2, metavar="A B", help="Show only the instructions through which B depends on A.")
 @click.option("--select", metavar="NAME", help="Mark this instruction; a page shows it first.")
-@click.option("--constants/--no-constants", default=True, help="Show constants, which is the default, or leave them out.")
+@click.option("--constants/--no-constants", default=True, help="Show constants (default), or leave them out.")
 @click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls that are open: {_choices(EXPANSIONS)}.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
-@click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="The format; default: that of the output's name, else html.")
+@click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="Output format; default: from the suffix of the output, or html.")
 @click.option("--color-by", type=click.Choice(list(COLORINGS)), default="opcode", help=f"Color boxes: {_choices(COLORINGS)}.")
 @color_option
 @input_size_option
@@ -118,7 +120,7 @@ def command(
 
 
 def _format_of(output: str | None) -> str:
-    """The format that the name of the output says. Raises UsageError if it has another suffix."""
+    """Returns the format given by the suffix of the output. Raises UsageError for others."""
     if output is None or output == STDIN:
         return FORMATS[0]
     suffix = PurePath(output).suffix.lower()

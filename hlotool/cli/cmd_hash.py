@@ -1,4 +1,4 @@
-"""`hlotool hash`: hashes of modules that do not depend on names; `differ.canonical` computes them."""
+"""`hlotool hash`: prints hashes of modules, independent of names, from `differ.canonical`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from hlotool.workspace.reading import InputForm, one_by_one
 
 __all__ = ["command"]
 
-_HELP = """Hash HLO modules by what they compute with.
+_HELP = """Hash HLO modules by their contents, ignoring names.
 
-Modules have the same hash if they differ in nothing but names, metadata, the order of instructions where it has no meaning, and spelling:
-it is the hash of what `hlotool canon` prints. A hash begins with the version of its scheme (`hlo1:`) and stays the same in all versions of
-hlotool that have this scheme.
+Modules have the same hash if they differ only in names, metadata, spelling, and orders of
+instructions that have no meaning: it is the hash of the text that `hlotool canon` prints. A hash
+begins with the version of its scheme (`hlo1:`) and is the same in all versions of hlotool that have
+this scheme.
 
-FILE may be compressed (.gz, .xz, .zst), and may be a folder, whose HLO files are hashed; `-`, or nothing in a pipe, is standard input. There is
-one line for each module: the hash, the file and the name of the module.
+FILE may be compressed (.gz, .xz, .zst), or a folder, whose HLO files are hashed; `-`, or no FILE in
+a pipe, means standard input. There is one line for each module: the hash, the file and the name of
+the module.
 
 \b
 Examples:
@@ -37,10 +39,12 @@ Exit codes:
 """
 
 
-@click.command("hash", cls=HloCommand, help=_HELP, short_help="Hash modules by what they compute with, not by names.")
+@click.command("hash", cls=HloCommand, help=_HELP, short_help="Hash modules by their contents, ignoring names.")
 @files_argument
-@click.option("--computations", is_flag=True, help="Also a line for each computation: the hash, the file, the module and the computation.")
-@click.option("--output-format", type=click.Choice(["text", "json"]), default="text", help="text, or a JSON object a line; default: text.")
+@click.option("--computations", is_flag=True, help="Also print a line for each computation: the hash, the file, the module and the computation.")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", help="Output format: text, or json for an object per line; default: text."
+)
 @color_option
 @input_size_option
 @stdin_filename_option

@@ -1,4 +1,4 @@
-"""`hlotool lsp`: the language server, which editors start. `hlotool.server` is the server."""
+"""`hlotool lsp`: runs the language server of `hlotool.server`, as editors do."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from hlotool.errors import HlotoolError
 
 __all__ = ["command"]
 
-_HELP = """Serve an editor by the language server protocol.
+_HELP = """Serve an editor with the Language Server Protocol.
 
-Editors start it by themselves; https://github.com/microsoft/language-server-protocol lists which can. It reports findings while you type,
-formats, fixes, completes, renames, finds definitions and uses, and tells of each instruction what it is, what it costs, and where it comes
-from. Settings are those of `hlotool verify` and `hlotool fmt`, in the nearest hlotool.toml.
+Editors start the server by themselves; https://github.com/microsoft/language-server-protocol lists
+editors that can. It reports findings while you type, formats, fixes, completes, renames, finds
+definitions and uses, and describes each instruction, with its cost and its origin. Settings are
+those of `hlotool verify` and `hlotool fmt`, in the nearest hlotool.toml.
 
 Needs pygls: pip install 'hlotool[lsp]'.
 
@@ -29,26 +30,27 @@ Examples:
 
 \b
 Exit codes:
-  0 success; 1 the editor left without saying goodbye; 2 pygls is missing, or
-  the port is taken; 3 a bug in hlotool
+  0 success; 1 the editor disconnected without a shutdown request; 2 pygls is
+  missing, or the port is taken; 3 a bug in hlotool
 """
 
 
-@click.command("lsp", cls=HloCommand, help=_HELP, short_help="Serve an editor by the language server protocol.")
+@click.command("lsp", cls=HloCommand, help=_HELP, short_help="Serve an editor with the Language Server Protocol.")
 @click.option("--stdio", is_flag=True, help="Use standard input and output, the default; many editors pass this option.")
-@click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Wait for one editor on a port of this computer instead.")
+@click.option("--tcp", "port", type=click.IntRange(1, 65535), metavar="PORT", help="Wait for one editor on this port of the local host instead.")
 def command(stdio: bool, port: int | None) -> int:
     if stdio and port is not None:
-        raise click.UsageError("--stdio and --tcp exclude each other")
+        raise click.UsageError("--stdio and --tcp cannot be combined")
     try:
-        # Imported on use, since pygls is installed with an extra only.
+        # Imported on use, since pygls is only installed with an extra.
         serve = import_module("hlotool.server.server").serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
             raise
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
     if port is None and (sys.stdin is None or sys.stdout is None):
-        # Else, a pipe of this process would take the place of the missing stream, and the server would wait for itself.
+        # Otherwise, a pipe of this process would take the place of the missing stream, and the
+        # server would wait for itself.
         raise HlotoolError(f"standard {'input' if sys.stdin is None else 'output'} is closed; editors speak to the server over it")
     # A thread waits for the next line of the editor, which may never come.
     with PromptEnd():

@@ -33,9 +33,10 @@ __all__ = ["command"]
 
 _HELP = """Optimize HLO modules: make them smaller without changing their results.
 
-The modules of a file, and of several files, are printed to standard output, separated by `// -----`. FILE may be compressed (.gz, .xz,
-.zst); `-`, or nothing in a pipe, is standard input. A folder stands for the HLO files in it. Modules are verified first. Every rewrite keeps
-results equal bit for bit, except for the payloads of NaNs, unless --fast-math allows more.
+The modules of all files are printed to standard output, with `// -----` between them. FILE may be
+compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. A folder stands for the
+HLO files in it. Modules are verified first. Every rewrite keeps results equal bit for bit, except for
+the payloads of NaNs, unless --fast-math allows more.
 
 \b
 Examples:
@@ -50,14 +51,13 @@ Examples:
 
 \b
 Passes:
-  PASSES is a list of names, separated by commas, of passes and of topics of
-  rewrite rules; --list-passes lists them. They are repeated until nothing
-  changes, or, with options in braces, in at most that many rounds:
-  algsimp{max=3}.
+  PASSES is a comma-separated list of passes and of topics of rewrite rules;
+  --list-passes lists them. They run in rounds until nothing changes; a pass
+  with an option in braces runs in at most that many rounds: algsimp{max=3}.
 
 \b
 Rules of your own:
-  --load FILE.py runs a Python file, which may do anything that you may.
+  --load FILE.py runs a Python file, which can do anything that you can.
   It registers rules with @rule and passes with @named_pass; see
   docs/writing-a-rewrite.md.
 
@@ -74,7 +74,10 @@ _NAMES = ("passes", "level", "fast_math", "only", "max_constant_size", "max_unro
 
 
 class OptCommand(HloCommand):
-    """The command, with groups of its own, and `--fast-math` with and without a value."""
+    """The class of the command, with its own groups of options.
+
+    `--fast-math` may be used with or without a value.
+    """
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
         "Passes and rules": _NAMES,
@@ -88,7 +91,7 @@ class OptCommand(HloCommand):
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # click would take the next word for the value.
+        # click would take the next word as the value.
         end = args.index("--") if "--" in args else len(args)
         for word, following in pairwise(args[:end]):
             if word == "--fast-math" and {*FAST_MATH, *FAST_MATH_GROUPS}.issuperset(following.split(",")):
@@ -98,7 +101,10 @@ class OptCommand(HloCommand):
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """The words of an option that takes lists and may be repeated. Raises BadParameter for an empty one."""
+    """Returns the words of an option that takes lists and may be repeated.
+
+    Raises BadParameter for an empty one.
+    """
     words = tuple(word.strip() for value in values for word in value.split(","))
     if "" in words:
         raise click.BadParameter("expected a list of names, separated by commas; a name is missing", ctx, param)
@@ -108,10 +114,10 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.command("opt", cls=OptCommand, help=_HELP, short_help="Optimize modules, and show how.")
 @files_argument
 @click.option("--passes", metavar="PASSES", shell_complete=complete_passes, help="Passes to run, such as 'fold,algsimp{max=3},dce'.")
-@click.option("-O", "level", type=click.Choice(["0", "1", "2"]), help="Passes of a level: -O0 runs none, -O1 those that are fast; default: -O2.")
+@click.option("-O", "level", type=click.Choice(["0", "1", "2"]), help="Optimization level: -O0 runs no passes, -O1 only fast ones; default: -O2.")
 @click.option(
     "--fast-math", multiple=True, metavar="[=FLAGS]", callback=_words, shell_complete=complete_flags,
-    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros: those that need only these flags, as in "
+    help="Also run rules that may change rounding, NaNs, infinities or signs of zeros, if they need only these flags, as in "
     "--fast-math=nnan,nsz. Without a value, all flags are set except 'precision', which removes conversions to narrower types and back.",
 )  # fmt: skip
 @click.option(
@@ -124,13 +130,13 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 )  # fmt: skip
 @click.option("--bisect-limit", type=click.IntRange(min=0), metavar="N", help="Stop after N rewrites.")
 @click.option("--load", multiple=True, metavar="FILE.py", type=click.Path(), help="Run this Python file, which registers rules or passes.")
-@click.option("--stats", is_flag=True, help="Show rewrites and time of each pass and rule, and the number of instructions before and after.")
-@click.option("--explain", is_flag=True, help="Show each rewrite: rule, place, the instruction before, and what replaced it.")
+@click.option("--stats", is_flag=True, help="Show the rewrites and the time of each pass and rule, and the number of instructions before and after.")
+@click.option("--explain", is_flag=True, help="Show each rewrite: its rule and location, the original instruction, and the replacement.")
 @click.option(
     "--explain-why-not",
     metavar="NAME",
     shell_complete=complete_instructions,
-    help="Show what keeps passes and the rules that match off the instruction NAME.",
+    help="Show why passes and matching rules do not change the instruction NAME.",
 )
 @click.option(
     "--print-after", multiple=True, metavar="PASS", callback=_words, shell_complete=complete_passes,
@@ -151,23 +157,22 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
-@click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
-@click.option(
-    "--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one on each line; - is standard input."
-)
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
+@click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, even in the middle of an operation.")
+@click.option("--files-from", metavar="FILE", type=click.Path(), help="Also optimize the files that FILE lists, one per line; - is standard input.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
 @input_size_option
 @input_form_options
 @file_choice_options
 @color_option
-@click.option("-q", "--quiet", is_flag=True, help="Show only errors and the reports that are asked for.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only errors and the requested reports.")
 @click.option("-v", "--verbose", is_flag=True, help="With --stats and --explain-why-not, also show rules that did not match.")
 @print_options("lossless")
-@click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json as JSON.")
-@click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json as JSON.")
+@click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json, as JSON.")
+@click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json, as JSON.")
 def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, jobs: int, output: str | None, **options: Any) -> None:
-    # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here.
+    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps
+    # here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _check_usage(options, output)
     with PromptEnd(), Deadline(options["timeout"], "optimization") as deadline:

@@ -20,8 +20,9 @@ __all__ = ["command"]
 
 _HELP = """Print HLO modules as XLA prints them.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The modules of a file, and of several files, are
-separated by `// -----`. Every option of XLA's printer is a flag. A preset sets all of them, and other flags override it.
+FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. All modules
+are separated by `// -----`, within a file and between files. Every option of XLA's printer is a flag.
+A preset sets all of them, and other flags override it.
 
 \b
 Examples:

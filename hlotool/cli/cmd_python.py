@@ -1,4 +1,4 @@
-"""`hlotool python`: prints modules as Python code that makes them, which `hlotool.to_python` writes."""
+"""`hlotool python`: prints modules as Python code that builds them, with `hlotool.to_python`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from hlotool.workspace.reading import InputForm
 
 __all__ = ["command"]
 
-_HELP = """Print HLO modules as Python code that makes them.
+_HELP = """Print HLO modules as Python code that builds them.
 
-The code calls `hlotool.Builder` and ends with the variable `module`, which prints the same text as the file's module: a start for a test, a smaller
-case or a generator of modules. It only builds: names and strings of the module are nothing but strings in it.
+The code calls `hlotool.Builder` and ends by setting the variable `module`, which prints the same text
+as the module in the file. It is a starting point for a test, a smaller case or a generator of
+modules. It does nothing but build the module: names and strings of the module occur in it only as
+strings.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The programs of several modules are separated by
-`# -----`.
+FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. The programs
+of several modules are separated by `# -----`.
 
 \b
 Examples:
@@ -35,7 +37,7 @@ With -o, nothing is written if any file fails.
 _SEPARATOR = "\n# -----\n\n"
 
 
-@click.command("python", cls=HloCommand, help=_HELP, short_help="Print modules as Python code that makes them.")
+@click.command("python", cls=HloCommand, help=_HELP, short_help="Print modules as Python code that builds them.")
 @files_argument
 @click.option(
     "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."

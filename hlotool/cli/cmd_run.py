@@ -24,9 +24,10 @@ __all__ = ["command"]
 
 _HELP = """Run an HLO module.
 
-FILE may be compressed (.gz, .xz, .zst); `-`, or nothing in a pipe, is standard input. The module is verified, and its entry computation
-runs once on each device. Parameters without an argument get random values, the same for the same seed, that suit their uses: indices in
-range, positive numbers under a root, weights that keep sums small; -v lists these assumptions.
+FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. The module is
+verified, and its entry computation runs once on each device. Parameters without an argument get
+random values, the same for the same seed, which are chosen to suit their uses: indices in range,
+positive numbers under a root, weights that keep sums small; -v lists these assumptions.
 
 \b
 Examples:
@@ -44,8 +45,8 @@ Examples:
 \b
 Arguments:
   NAME is the name or number of a parameter, followed by an index for an
-  element of a tuple: state.0, 2.1.0. If only one parameter is meant, x
-  stands for x.1, and JAX's name in the metadata is understood, too.
+  element of a tuple: state.0, 2.1.0. If only one parameter matches, x
+  stands for x.1, and JAX's name in the metadata is accepted, too.
   --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, a
   number for all elements, or zeros, ones, iota, random.
   --inputs takes an .npz file with an entry for each parameter, by name or,
@@ -58,7 +59,7 @@ Results:
   `output.1.2` for a tuple, and `device1.output` with several devices.
   Types that NumPy lacks are stored as raw bytes:
     numpy.load(FILE)["output"].view(ml_dtypes.bfloat16)
-  As arguments they get the type of the parameter.
+  As arguments, they take on the type of the parameter.
 
 \b
 Comparing:
@@ -70,10 +71,11 @@ Comparing:
 \b
 Devices:
   All devices run in this process, in lockstep; the module's header says how
-  many there are. They share the arguments of --input and --inputs; random
-  ones differ: device k draws them with seed N + k, except that devices
-  whose sharding gives them the same part have the same numbers. A module
-  that is not partitioned yet runs once if its devices compute the same.
+  many there are. They share the arguments of --input and --inputs. Random
+  arguments differ: device k draws them with seed N + k, except that devices
+  to which the sharding assigns the same part get the same numbers. A module
+  that is not partitioned yet runs once if all its devices would compute the
+  same values.
 
 \b
 Exit codes:
@@ -86,7 +88,7 @@ _MODES = click.Choice(["zeros", "ones", "iota", "random"])
 
 
 def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[tuple[str, str]]:
-    """The names and values of --input."""
+    """Returns the names and values of --input."""
     pairs = []
     for text in texts:
         name, equals, value = text.partition("=")
@@ -117,7 +119,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--profile", is_flag=True, help="Show time by opcode and by instruction, and the peak memory.")
 @click.option(
     "--executor", type=click.Choice(["auto", "plan", "reference"]), default="auto", show_default=True,
-    help="How to run: as compiled Python code (plan), instruction by instruction (reference), or as is faster.",
+    help="Run as compiled Python code (plan), instruction by instruction (reference), or in the faster of these ways (auto).",
 )  # fmt: skip
 @click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
 @click.option(
@@ -126,8 +128,8 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 )  # fmt: skip
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
-@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of what is available.")
-@click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, whatever is being done.")
+@click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
+@click.option("--timeout", type=seconds_type, metavar="SECONDS", help="Stop after SECONDS, even in the middle of an operation.")
 @click.option("--verify/--no-verify", default=True, help="Verify the module first, and run it only if it is valid (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), metavar="N", help="Number of replicas; default: the module's replica_count.")
@@ -139,7 +141,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 )
 @color_option
 @click.option("-q", "--quiet", is_flag=True, help="Show only errors and findings.")
-@click.option("-v", "--verbose", is_flag=True, help="Show how random values suit their uses.")
+@click.option("-v", "--verbose", is_flag=True, help="List the assumptions about random values.")
 @input_size_option
 @stdin_filename_option
 @input_form_options
@@ -150,7 +152,8 @@ def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None
     (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
-    # Idle threads of OpenBLAS spin, which slows down a machine that is busy otherwise more than it helps here, unless they are asked for.
+    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps
+    # here, unless --threads requests them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(options["threads"]))
     outcome = Outcome()
     with outcome.file(path):
@@ -164,7 +167,7 @@ def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None
         keep_freed_memory()
         deadline = Deadline(options["timeout"])
         with PromptEnd(), deadline:
-            # Imports the modules of --custom-call, which may take any time.
+            # Imports the modules of --custom-call, which may take arbitrarily long.
             session = Session(RunRequest(**options), outcome, deadline)
             with memory_limit(session.limit):
                 name, text = read_input(path, stdin_filename)

@@ -51,8 +51,8 @@ FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder sta
 with HloModule. All modules of a file are checked.
 
 CODES are codes (T003), prefixes of codes (T) or names of rules (result-shape), separated by commas; ALL stands for every rule. Without
---select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides; of equally long ones,
-options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Errors in the syntax are always
+--select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides; among equally long ones,
+options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Syntax errors are always
 reported.
 
 \b
@@ -85,7 +85,7 @@ Exit codes:
 """
 _RECORDS = ("json", "jsonl")
 _SEVERITIES = ("error", "warning", "info")
-# Rows of the summary that GitHub shows for a job.
+# The maximum number of rows in the job summary on GitHub.
 _MAX_ROWS = 50
 
 
@@ -124,19 +124,19 @@ class Options(NamedTuple):
         if self.form.legacy and self.add_ignore and not self.fix:
             raise click.UsageError("--add-ignore with --legacy requires --fix, which writes today's spellings")
         if self.write_baseline and self.rewrites:
-            raise click.UsageError("--write-baseline writes no other files")
+            raise click.UsageError("--write-baseline cannot be combined with --fix, --diff or --add-ignore")
         if self.no_baseline and (self.write_baseline or self.baseline is not None):
             raise click.UsageError("--no-baseline cannot be combined with --baseline or --write-baseline")
 
     def baseline_for(self, settings: Settings) -> str | None:
-        """The baseline of a file with these settings."""
+        """Returns the baseline of a file with these settings."""
         if self.no_baseline:
             return None
         return self.baseline if self.baseline is not None else settings.path("lint", "baseline")
 
 
 class VerifyReport:
-    """Counts the findings of a run while they are written."""
+    """The report of a run, which counts the findings while they are written."""
 
     def __init__(self, outcome: Outcome, options: Options, baseline_of: Mapping[str, str | None]) -> None:
         self.outcome = outcome
@@ -149,11 +149,11 @@ class VerifyReport:
         self.first: list[FileFinding] = []
         self.baselines: Baselines | None = None
         if not options.write_baseline and any(baseline_of.values()):
-            # Imported on use, since most projects have none.
+            # Imported on use, since most projects have no baseline.
             self.baselines = import_module("hlotool.workspace.baseline").Baselines(baseline_of)
 
     def findings(self, results: Iterable[Checked]) -> Iterator[FileFinding]:
-        """The findings to show, file by file."""
+        """Yields the findings to show, file by file."""
         limit = self.options.max_findings
         for checked in results:
             result = checked if self.baselines is None else self.baselines.without_known(checked)
@@ -188,7 +188,7 @@ class VerifyReport:
             self.outcome.at_least(1)
 
     def summary(self) -> str:
-        """For example: 3 files checked, 2 errors in 1 file."""
+        """Returns a summary such as: 3 files checked, 2 errors in 1 file."""
         parts = [f"{counted(len(self.files), 'file')} checked"]
         if self.severities:
             kinds = ", ".join(counted(self.severities[s], s, "info" if s == "info" else None) for s in _SEVERITIES if self.severities[s])
@@ -198,7 +198,7 @@ class VerifyReport:
         if self.baselines is not None and self.baselines.hidden:
             parts.append(f"{self.baselines.hidden} in the baseline")
         if self.baselines is not None and self.baselines.gone:
-            parts.append(f"{self.baselines.gone} of the baseline no longer found (--write-baseline)")
+            parts.append(f"{self.baselines.gone} from the baseline no longer found (--write-baseline)")
         if self.left_out:
             parts.append(f"{self.left_out} more not shown (--max-findings)")
         if self.outcome.unreadable:
@@ -232,7 +232,7 @@ def _pieces(findings: Iterable[FileFinding], options: Options, style: Style) -> 
 
 
 def _summarize_for_github(report: VerifyReport) -> None:
-    """Adds a table to the summary of a job, since GitHub shows only ten annotations."""
+    """Adds a table to the job summary, since GitHub shows only ten annotations."""
     path = os.environ.get("GITHUB_STEP_SUMMARY")
     if not path or report.options.output_format != "github":
         return
@@ -247,7 +247,10 @@ def _summarize_for_github(report: VerifyReport) -> None:
 
 
 def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_of: Mapping[str, str | None]) -> None:
-    """Writes all findings to the baselines of their files; if a file cannot be read, the old baselines stay."""
+    """Writes all findings to the baselines of their files.
+
+    If a file cannot be read, the old baselines are kept.
+    """
     options, outcome = report.options, report.outcome
     writer_for = import_module("hlotool.workspace.baseline").BaselineWriter
     # --baseline is written even if there are no files.
@@ -312,7 +315,10 @@ def _verify(
 
 
 def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: Mapping[str, str | None]) -> None:
-    """Raises WriteError if an output would overwrite an input, and UsageError if there is no baseline to write."""
+    """Raises WriteError if an output would overwrite an input.
+
+    Raises UsageError if there is no baseline to write.
+    """
     baselines = list(dict.fromkeys([options.baseline, *baseline_of.values()]))
     if not options.write_baseline:
         check_outputs([options.output], [*inputs, *baselines])
@@ -337,16 +343,16 @@ def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: 
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if there are findings.")
 @click.option("--max-findings", type=click.IntRange(min=0), metavar="N", help="Show at most N findings; the summary counts all of them.")
-@click.option("--show-all", is_flag=True, help="Show all similar findings in text output, not only the first one.")
+@click.option("--show-all", is_flag=True, help="Show all similar findings in text output, not only the first of each group.")
 @click.option("--statistics", is_flag=True, help="Show the number of findings for each rule instead of the findings.")
 @click.option("--fix", is_flag=True, help="Apply fixes that leave the results of modules unchanged.")
 @click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that may change results; requires --fix or --diff.")
 @click.option("--diff", "show_diff", is_flag=True, help="Write nothing; show the changes of --fix or --add-ignore as a diff.")
-@click.option("--add-ignore", is_flag=True, help="Add comments to files that suppress all findings.")
+@click.option("--add-ignore", is_flag=True, help="Suppress all findings by adding comments to the files.")
 @click_option("baseline", BASELINE_OPTIONS["baseline"])
-@click.option("--no-baseline", is_flag=True, help="Use no baseline, not even that of the settings.")
+@click.option("--no-baseline", is_flag=True, help="Use no baseline, not even the one in the settings.")
 @click.option("--write-baseline", is_flag=True, help="Write all findings to the baseline instead of showing them.")
-@click.option("--list-rules", is_flag=True, help="List all rules, and which of them are selected.")
+@click.option("--list-rules", is_flag=True, help="List all rules, and mark those that are selected.")
 @click.option("--explain", metavar="CODE", shell_complete=complete_subjects, help="Explain a rule.")
 @click.option("--show-settings", is_flag=True, help="Show the settings and selected rules for each FILE, and the settings file.")
 @click.option(
@@ -384,16 +390,17 @@ def command(
         for name in names:
             shown, settings = stdin_filename if name == STDIN else name, choice.settings_of(name)
             work.append((name, rules.checks_for(shown, settings)))
-            # The name of a file that cannot be read is that of the argument.
+            # A file that cannot be read is reported under the name of the argument.
             baseline_of[name] = baseline_of[shown] = options.baseline_for(settings)
             if settings.origin is not None:
                 settings_files[str(settings.origin)] = None
         _check_outputs(options, [*names, *settings_files], baseline_of)
-        # If standard output has the text of standard input, findings go to standard error.
+        # If the rewritten text of standard input goes to standard output, findings go to standard
+        # error.
         to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
         _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)
         if excludes_stdin and options.rewrites and not options.show_diff:
-            # An editor replaces its buffer by the output.
+            # An editor replaces its buffer with the output.
             write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0

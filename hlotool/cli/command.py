@@ -1,4 +1,4 @@
-"""The class of all subcommands: options in groups, and suggestions for misspelled options and values."""
+"""The class of all subcommands, with groups of options and suggestions for misspellings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Information": ("list_rules", "explain", "show_settings"),
 }  # fmt: skip
-"""Groups of options in --help, in the order in which they are shown, by the names of the parameters. All other options come first."""
+"""Groups of options in --help, in the order shown, by the names of the parameters.
+
+All other options come first.
+"""
 
 _OTHER_NAMES = {
     "--format": "--output-format",

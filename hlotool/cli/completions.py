@@ -1,4 +1,7 @@
-"""What a shell offers for values that are not files: codes and names of rules, opcodes, passes, and names from a module."""
+"""Shell completion for values other than files.
+
+It offers codes and names of rules, opcodes, passes, and names from a module.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +30,12 @@ __all__ = [
     "complete_subjects",
 ]
 
-# A shell waits for the answer; parameters stand in the first lines of a signature or of the entry computation.
+# In bytes. The shell waits for the answer, so that names of larger modules are not completed.
 _MAX_BYTES = 20_000_000
 
 
 def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes and names of rules, also after a comma."""
+    """Completes codes and names of rules, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
     items = [(letter, title) for letter, (title, _) in FAMILIES.items()] if not word else []
     items += [*CODE_NAMES.items(), *((name, code) for code, name in CODE_NAMES.items()), ("ALL", "every rule")]
@@ -40,7 +43,7 @@ def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 
 def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """What `hlotool explain` explains: codes, names of rules, opcodes, rewrite rules and passes."""
+    """Completes the subjects of `hlotool explain`: rules, opcodes, rewrite rules and passes."""
     # Imported on use, since --help does not need the op table.
     from hlotool.opdefs.table import OPS  # noqa: PLC0415
     from hlotool.optimizer.registry import all_rules  # noqa: PLC0415
@@ -52,25 +55,25 @@ def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Passes and topics of rewrite rules, also after a comma."""
+    """Completes passes and topics of rewrite rules, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(pass_summaries().items(), word, before + comma)
 
 
 def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The flags of `--fast-math`, also after a comma."""
+    """Completes the flags of `--fast-math`, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items([*FAST_MATH.items(), (FAST, "all except precision"), ("all", "all of them")], word, before + comma)
 
 
 def complete_categories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Categories of differences, also after a comma."""
+    """Completes categories of differences, also after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(CATEGORIES.items(), word, before + comma)
 
 
 def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Categories of differences, opcodes, and what else a pass may have changed."""
+    """Completes the values of `--until`: categories, opcodes, and other kinds of changes."""
     subject, sign, word = incomplete.partition("=")
     if sign:
         # Imported on use, since --help does not need the op table.
@@ -83,32 +86,35 @@ def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The computations of the module that is named before on the command line."""
+    """Completes the computations of the module that is named earlier on the command line."""
     module = _module_before(ctx)
     return [] if module is None else _items(((c.name, f"{len(c.instructions)} instructions") for c in module.computations), incomplete)
 
 
 def complete_instructions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The instructions of the module that is named before on the command line."""
+    """Completes the instructions of the module that is named earlier on the command line."""
     module = _module_before(ctx)
     return [] if module is None else _items(((x.name, f"{x.opcode} in {c.name}") for c in module.computations for x in c.instructions), incomplete)
 
 
 def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`NAME=` for each parameter of the module that is named before on the command line."""
+    """Completes `NAME=` for the parameters of the module named earlier on the command line."""
     module = _module_before(ctx) if "=" not in incomplete else None
     return [] if module is None else _items(((f"{x.name}=", x.shape.text_without_layout) for x in module.entry.parameters), incomplete)
 
 
 def _module_before(ctx: click.Context) -> hlotool.Module | None:
-    """The module that is named before on the command line; None if there is none, or if it cannot be read."""
+    """Returns the module that is named earlier on the command line.
+
+    Returns None if there is none, or if it cannot be read.
+    """
     # While the option has no value yet, click leaves the other words unparsed.
     files = [ctx.params.get("file"), *(ctx.params.get("files") or ()), *(word for word in ctx.args if not word.startswith("-"))]
     file = next((name for name in files if name), None)
     try:
         if not file or not Path(file).is_file():
             return None
-        # Imported on use, as the parser is.
+        # Imported on use, like the parser.
         text: str = import_module("hlotool.text.source.files").read_text(file, max_bytes=_MAX_BYTES)
         return hlotool.parse(text, file, strict=False)
     except (hlotool.HlotoolError, OSError, ValueError):

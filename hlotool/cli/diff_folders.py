@@ -1,6 +1,7 @@
-"""`hlotool diff` of two folders: pairs their modules by content, and shows a line for each pair that differs.
+"""`hlotool diff` of two folders: pairs their modules by content, and shows the pairs that differ.
 
-Imports the differ, and NumPy with it; so the command imports this module only when it compares folders.
+Each of these pairs gets a line. Imports the differ, and NumPy with it; so the command imports this
+module only when it compares folders.
 """
 
 from __future__ import annotations
@@ -35,7 +36,10 @@ SCHEMA = "hlotool.diff-folders/1"
 
 
 def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
-    """Compares the modules of two folders, and sets the exit code: 1 if something differs, 2 if a file cannot be read."""
+    """Compares the modules of two folders, and sets the exit code.
+
+    It is 1 if something differs, and 2 if a file cannot be read.
+    """
     base = request.base
     for name, other in ((base.left, base.right), (base.right, base.left)):
         if not is_folder(name) and os.devnull not in (name, other):
@@ -46,7 +50,7 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
         result = _compared(request, outcome, deadline)
     finally:
         forget_modules()
-    # A reader has time.
+    # The time limit does not apply to reading the output.
     deadline.stop()
     outcome.at_least(1 if result.differs else 0)
     if not base.quiet:
@@ -58,7 +62,7 @@ def _compared(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> Fol
     left, left_places = _sketched(base.left, request, outcome, deadline)
     right, right_places = _sketched(base.right, request, outcome, deadline)
     pairing = pair_up(left, right)
-    # Nothing but names and metadata can differ where hashes are equal.
+    # If the hashes are equal, only names and metadata can differ.
     same = {b for a, b in pairing.pairs if left[a].text == right[b].text or (base.ignored >= MINOR and left[a].hash == right[b].hash)}
     places = [(left_places[a], right_places[b]) for a, b in pairing.pairs if b not in same]
     comparison = request.comparison(shows=request.choice.details or base.output_format == "json")
@@ -86,11 +90,11 @@ def _side_name(name: str) -> str:
 
 
 def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> tuple[list[Sketch], list[ModulePlace]]:
-    """The modules in a folder, and where they are."""
+    """Returns sketches of the modules in a folder, and the locations of the modules."""
     base = request.base
     files = chosen(request, [name], outcome)
     check_outputs([base.output], files)
-    # Git keeps the contents of commits in temporary folders, whose names say nothing.
+    # Git keeps the contents of commits in temporary folders, whose names mean nothing.
     labels = [os.path.relpath(file, name) if is_folder(name) else Path(file).name for file in files]
     sketches: list[Sketch] = []
     places: list[ModulePlace] = []
@@ -142,7 +146,7 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
 
 
 def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
-    """A sentence in at most two lines; --details has all of it."""
+    """Returns the lines of a sentence, at most two of them; --details shows all."""
     if not request.style.width or request.choice.details or request.base.show_all:
         return [f"    {sentence}"]
     return wrap(
@@ -188,7 +192,7 @@ def _module(sketch: Sketch) -> dict[str, Any]:
 
 def _markdown(result: FolderComparison, request: ManyRequest) -> None:
     groups = pair_groups(result.pairs, show_all=request.base.show_all or request.choice.details)
-    table = [("module", "instructions", "what has changed")]
+    table = [("module", "instructions", "changes")]
     for group in groups:
         more = "".join(row.text.strip().replace("...", " ...", 1) for row in alike_line(group, 0))
         counts = " -> ".join(dict.fromkeys(str(count) for count in group[0].compared.instructions))

@@ -1,4 +1,4 @@
-"""What `hlotool diff` of folders and of passes share: options, messages about files, and output."""
+"""Code shared by `hlotool diff` of folders and of passes: options, messages about files, output."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ManyRequest", "chosen", "report_failure", "write_document", "write_r
 
 
 class ManyRequest(NamedTuple):
-    """The options of a difference of two modules, and those of folders and passes."""
+    """The options for comparing two modules, and those for folders and passes."""
 
     base: DiffRequest
     choice: FolderChoice
@@ -37,7 +37,7 @@ class ManyRequest(NamedTuple):
 
     @classmethod
     def of(cls, base: DiffRequest, choice: FolderChoice) -> ManyRequest:
-        """The request for options; raises UsageError if --until is not understood."""
+        """Returns the request for these options; raises UsageError if --until is not valid."""
         try:
             return cls(base, choice, None if choice.until is None else parse_predicate(choice.until))
         except ValueError as error:
@@ -49,7 +49,10 @@ class ManyRequest(NamedTuple):
         return style if self.base.width is None else style._replace(width=self.base.width)
 
     def comparison(self, *, shows: bool, is_brief: bool = False) -> CompareRequest:
-        """What to do with each pair of modules, and whether to make of it what the format shows."""
+        """Returns the request for comparing each pair of modules.
+
+        With `shows`, the results include each difference as the output format shows it.
+        """
         base = self.base
         layout = Layout(self.style.width and max(0, self.style.width - 4), base.unified, base.show_all, base.side_by_side)
         show = partial(_shown, base.output_format, layout) if shows and not base.quiet else None
@@ -57,7 +60,7 @@ class ManyRequest(NamedTuple):
 
 
 def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace, right: ModulePlace) -> Any:
-    """What a format shows of a difference."""
+    """Returns a difference as an output format shows it."""
     if output_format == "json":
         document = report.delta.to_dict()
         for side, place in (("left", left), ("right", right)):
@@ -65,12 +68,15 @@ def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace
         return document
     if output_format == "markdown":
         return details(report)
-    # Without the sentence, which stands above.
+    # Without the summary, which has been shown above.
     return list(text_rows(report, layout))[1:]
 
 
 def chosen(request: ManyRequest, names: Iterable[str], outcome: Outcome) -> list[str]:
-    """The files that arguments stand for. Settings and git have no say, since they may differ between the two sides."""
+    """Returns the files that arguments stand for.
+
+    Settings files and git's ignore files are not used, since they may differ between the two sides.
+    """
     choice = FileChoice(include=request.choice.include, exclude=request.choice.exclude, respect_gitignore=False, isolated=True)
     files = choice.files([name for name in names if name != os.devnull])
     for remark in files.remarks:
@@ -91,7 +97,7 @@ def report_failure(failure: Failure, outcome: Outcome, color: str) -> None:
 
 
 def write_rows(rows: Iterable[Row], request: ManyRequest) -> None:
-    """Writes lines, in color where that is wanted."""
+    """Writes lines, in color if requested."""
     lines = [row_line(row, has_color=request.style.color) for row in rows]
     write_difference(lines, request.base.output, has_pager=not request.base.no_pager, is_escaped=True)
 

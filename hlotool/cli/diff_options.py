@@ -24,7 +24,11 @@ _FORMATS = ("text", "json", "markdown")
 
 
 class FolderChoice(NamedTuple):
-    """Whether passes are compared, what is looked for, how much is shown, and which files are taken from folders."""
+    """The options for folders and passes.
+
+    They say whether passes are compared, the change to look for, the amount of output, and the
+    files to take from folders.
+    """
 
     passes: bool = False
     until: str | None = None
@@ -35,34 +39,37 @@ class FolderChoice(NamedTuple):
     jobs: int = 0
 
     def is_about_many(self, files: Sequence[str]) -> bool:
-        """Whether the arguments are folders or dumps of passes, and not two modules. Raises UsageError if they are neither."""
+        """Returns whether the arguments are folders or dumps of passes, and not two modules.
+
+        Raises UsageError if they are neither.
+        """
         if self.passes:
             if not files:
                 raise click.UsageError("--passes takes a folder, or the files of a pass-by-pass dump")
             if STDIN in files:
-                raise click.UsageError("--passes takes files; standard input has no name, which tells the pass")
+                raise click.UsageError("--passes takes files; standard input has no name that identifies the pass")
             return True
         for name in ("until", "module"):
             if getattr(self, name) is not None:
-                raise click.UsageError(f"--{name} is about passes; use it with --passes")
+                raise click.UsageError(f"--{name} applies to passes; use it with --passes")
         if len(files) != 2:
             hint = "; for the dumps of passes, use --passes" if len(files) > 2 or any(map(is_folder, files)) else ""
-            raise click.UsageError(f"two modules or two folders are compared, A and B, not {len(files)}{hint}")
+            raise click.UsageError(f"expected two modules or two folders, A and B, found {len(files)}{hint}")
         if any(map(is_folder, files)) or os.devnull in files:
             return True
         if self.details:
-            raise click.UsageError("--details is for folders and passes; of two modules, the differences are shown anyway")
+            raise click.UsageError("--details is for folders and passes; the differences of two modules are always shown")
         return False
 
     def check(self, options: Mapping[str, Any]) -> None:
         """Raises UsageError for options that only two modules have."""
         output_format = options["output_format"]
         if output_format not in _FORMATS:
-            raise click.UsageError(f"--output-format {output_format} shows two modules; for folders and passes, there are {', '.join(_FORMATS)}")
+            raise click.UsageError(f"--output-format {output_format} is for two modules; for folders and passes, use one of {', '.join(_FORMATS)}")
         if options["semantic"]:
             raise click.UsageError("--semantic runs two modules; it cannot be used for folders and passes")
         if self.details and (options["stat"] or options["name_only"]):
-            raise click.UsageError(f"--details shows differences, {'--stat' if options['stat'] else '--name-only'} none; use one of the two")
+            raise click.UsageError(f"--details shows differences, {'--stat' if options['stat'] else '--name-only'} does not; use one of the two")
 
 
 def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -74,13 +81,13 @@ def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**values, choice=FolderChoice(**fields))
 
     options: Sequence[Decorator] = [
-        click.option("--passes", is_flag=True, help="Take the files, or those in folders, as dumps of passes, and show what each has changed."),
+        click.option("--passes", is_flag=True, help="Treat the files, or those in folders, as dumps of passes, and show what each pass has changed."),
         click.option(
             "--until", metavar="WHAT", shell_complete=complete_predicates,
-            help="With --passes: show the first that changes WHAT: opcode=NAME, category=NAME, instruction=NAME, computation=NAME, or NAME.",
+            help="With --passes: show the first pass that changes WHAT: opcode=NAME, category=NAME, instruction=NAME, computation=NAME, or NAME.",
         ),
         click.option("--module", metavar="NAME", help="With --passes: only the dumps of this module, such as jit_f or module_0001."),
-        click.option("--details", is_flag=True, help="Of folders and passes, show not only a sentence about each difference."),
+        click.option("--details", is_flag=True, help="For folders and passes: show each difference in full, not only a sentence about it."),
         list_option("include", FILE_OPTIONS["include"], "PATTERN"),
         list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),
         click.option(

@@ -1,4 +1,4 @@
-"""Lines of differences in color, and where they are written: a file, a pager, or standard output."""
+"""Colors the lines of differences, and writes them to a file, a pager or standard output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 
 
 def row_line(row: Row, *, has_color: bool) -> str:
-    """The text of a row with a line break, without control characters of the input."""
+    """Returns the text of a row with a line break, and with its control characters escaped."""
     return f"{_painted(row) if has_color else visible(row.text)}\n"
 
 
@@ -40,9 +40,10 @@ def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
 
 
 def write_difference(pieces: Sequence[str], output: str | None, *, has_pager: bool, is_escaped: bool) -> None:
-    """Writes text to a file, or to standard output, on a terminal through a pager if there is one and `has_pager`.
+    """Writes text to a file or to standard output.
 
-    `is_escaped` is as in `write_out`.
+    On a terminal, it goes through a pager if `has_pager` is True and there is one. `is_escaped` is
+    as in `write_out`.
     """
     if output is not None:
         replace_file(output, "".join(pieces))

@@ -1,6 +1,9 @@
-"""`hlotool diff --passes`: what each pass of a pass-by-pass dump has changed, and the first that changed something of a kind.
+"""`hlotool diff --passes`: shows the changes of each pass in a pass-by-pass dump.
 
-Imports the differ, and NumPy with it; so the command imports this module only when it compares dumps.
+With --until, it finds the first pass with a certain kind of change.
+
+Imports the differ, and NumPy with it; so the command imports this module only when it compares
+dumps.
 """
 
 from __future__ import annotations
@@ -37,13 +40,17 @@ SCHEMA = "hlotool.diff-passes/1"
 """The name and version of the format of `--output-format json` for passes."""
 
 
-# A name where an instruction or a computation is defined, and the most that are looked at for a hint.
+# Matches the name of an instruction or a computation at its definition.
 _NAME = re.compile(r"^[ \t]*+(?:ROOT |ENTRY )?+%?([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[=({]", re.MULTILINE)
+# The maximum number of names that are considered for a hint.
 _MOST_NAMES = 10_000
 
 
 class _Told(NamedTuple):
-    """The dumps of a module; with --until, only those up to the first that fits, which is `first` then."""
+    """The compared dumps of a module.
+
+    With --until, they end with the first one that matches, which is `first`.
+    """
 
     sequence: DumpSequence
     rows: list[PassRow]
@@ -59,7 +66,10 @@ def _titled(told: _Told, sentence: str) -> str:
 
 
 def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
-    """Compares the dumps of each module one after the other, and sets the exit code: 1 if something has changed, 2 if a file cannot be read."""
+    """Compares consecutive dumps of each module, and sets the exit code.
+
+    It is 1 if something has changed, and 2 if a file cannot be read.
+    """
     names = [name for file in files for name in _files_of(file, request, outcome)]
     check_outputs([request.base.output], names)
     told: list[_Told] = []
@@ -70,7 +80,7 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
                 told.append(one)
     finally:
         forget_modules()
-    # A reader has time.
+    # The time limit does not apply to reading the output.
     deadline.stop()
     if request.until is not None and not any(one.first for one in told):
         _check_name(request.until, [file for one in told for file in one.sequence.files], request)
@@ -84,37 +94,42 @@ def _differs(told: _Told, request: ManyRequest) -> bool:
 
 
 def _files_of(name: str, request: ManyRequest, outcome: Outcome) -> list[str]:
-    """The files of an argument; those in a folder as people count."""
+    """Returns the files of an argument; those in a folder are in natural order."""
     files = chosen(request, [name], outcome)
     return natural_order(files) if is_folder(name) else files
 
 
 def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outcome) -> list[DumpSequence]:
-    """The dumps of each module, or of the one that --module names. Raises HlotoolError if there are none."""
+    """Returns the dumps of each module, or of the one that --module names.
+
+    Raises HlotoolError if there are none.
+    """
     found = sequences(files)
     if request.choice.module is not None:
         names = {name for sequence in found for name in (sequence.module, sequence.dump) if name}
         found = [sequence for sequence in found if request.choice.module in (sequence.module, sequence.dump)]
         if not found:
             meant = nearest(request.choice.module, names)
-            hint = f"did you mean '{meant}'?" if meant else f"there are {', '.join(sorted(names)) or 'no names of modules'}"
-            raise NoDumps(f"no dump is of a module '{request.choice.module}'; {hint}")
+            hint = f"did you mean '{meant}'?" if meant else f"known modules: {', '.join(sorted(names)) or 'none'}"
+            raise NoDumps(f"no dump is of a module named '{request.choice.module}'; {hint}")
     several = [sequence for sequence in found if len(sequence.files) > 1]
     for sequence in found:
-        # Other files are read.
+        # Other files are read later, which reports those that cannot be read.
         if len(sequence.files) == 1:
             with outcome.file(sequence.files[0]):
                 Path(sequence.files[0]).stat()
     if not several and not outcome.unreadable:
         flags = "XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'"
-        raise NoDumps(f"{counted(len(files), 'file')}, and of no module more than one dump; XLA writes one for each pass with {flags}")
+        raise NoDumps(
+            f"need two dumps of the same module, found one per module in {counted(len(files), 'file')}; XLA writes one for each pass with {flags}"
+        )
     if len(several) < len(found) and not request.base.quiet:
         complain(f"{counted(len(found) - len(several), 'module')} with only one dump left out")
     return several
 
 
 def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) -> None:
-    """Raises UsageError if --until asks for a name that no dump has."""
+    """Raises UsageError if --until names something that is in no dump."""
     if until.subject in ("opcode", "category"):
         return
     word = re.compile(rf"(?<![A-Za-z0-9_.\-]){re.escape(until.value)}(?![A-Za-z0-9_.\-])")
@@ -125,7 +140,7 @@ def _check_name(until: Predicate, files: Sequence[str], request: ManyRequest) ->
             return
     meant = nearest(until.value, [*OPS, *CATEGORIES, *islice(dict.fromkeys(_NAME.findall(text)), _MOST_NAMES)])
     hint = f"did you mean '{meant}'?" if meant else "write a category, an opcode or a name, such as opcode=all-gather"
-    raise click.UsageError(f"--until: no dump has an instruction or a computation '{until.value}'; {hint}")
+    raise click.UsageError(f"--until: no dump has an instruction or a computation named '{until.value}'; {hint}")
 
 
 class NoDumps(HlotoolError):
@@ -135,7 +150,7 @@ class NoDumps(HlotoolError):
 
 
 def _tell(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadline: Deadline) -> _Told:
-    """Compares the dumps of a module, up to the first that --until is about."""
+    """Compares the dumps of a module, up to the first one that matches --until."""
     rows: list[PassRow] = []
     comparison = request.comparison(shows=request.choice.details or request.until is not None, is_brief=True)
     with progress(len(sequence.files), sequence.module or "Comparing", quiet=request.base.quiet) as advance:
@@ -166,7 +181,7 @@ def _text_rows(told: Sequence[_Told], request: ManyRequest) -> Iterator[Row]:
 
 
 def _listed(told: _Told, request: ManyRequest) -> list[PassRow]:
-    """The passes to show: those that have changed more than names and metadata, or all."""
+    """Returns the passes to show: those that have changed more than names and metadata, or all."""
     return [row for row in told.rows[1:] if request.base.show_all or (row.differs and not row.is_minor)]
 
 
@@ -245,7 +260,7 @@ def _markdown(told: Sequence[_Told], request: ManyRequest) -> None:
     for one in told:
         rows = [one.first] if one.first is not None else [] if request.until is not None else _listed(one, request)
         sentence = _until_sentence(one, request) if request.until is not None else pass_headline(one.rows)
-        table = [("pass", "instructions", "what it changed"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]
+        table = [("pass", "instructions", "changes"), *((visible(row.label), row.instructions, row.compared.sentence) for row in rows)]
         blocks = [(visible(row.label), row.compared.shown) for row in rows if row.compared.shown]
         pieces.append(listing(visible(one.title or "Passes"), sentence, table, blocks))
     write_text("\n".join(pieces), request)

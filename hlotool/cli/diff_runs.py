@@ -22,7 +22,7 @@ _MOST_ITERATIONS = 100_000
 
 
 class RunChoice(NamedTuple):
-    """On how many random inputs to run two modules, and how much their results may differ."""
+    """The options of --semantic: the number of random inputs, their seed, and the tolerances."""
 
     n: int = 1
     seed: int = 0
@@ -32,7 +32,10 @@ class RunChoice(NamedTuple):
 
 
 def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: Deadline, *, quiet: bool) -> SemanticDifference:
-    """Runs both modules of a difference. Raises EvaluationError if one is not valid or would need too much memory."""
+    """Runs both modules of a difference.
+
+    Raises EvaluationError if one is not valid or would need too much memory.
+    """
     devices = max(devices_of(delta.left), devices_of(delta.right))
     if devices > _MOST_DEVICES:
         raise HlotoolError(f"the modules are for {devices} devices; at most {_MOST_DEVICES} can be run in this process")

@@ -32,7 +32,7 @@ _Names = tuple[str, str]
 
 
 class DiffRequest(NamedTuple):
-    """What to compare, what counts, and how to show it."""
+    """The modules to compare, the differences that count, and the form of the output."""
 
     left: str
     right: str
@@ -56,7 +56,7 @@ class DiffRequest(NamedTuple):
 
     @property
     def ignored(self) -> frozenset[str]:
-        """All categories that do not count."""
+        """All ignored categories."""
         return frozenset(self.ignore) | (CATEGORIES.keys() - set(self.only) if self.only else frozenset())
 
 
@@ -65,7 +65,7 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
     sides = []
     for file in (request.left, request.right):
         with outcome.file(file), memory_limit(request.max_memory):
-            side = read_module(file, outcome, request.form, request.color, request.stdin_filename, "diff takes one on each side")
+            side = read_module(file, outcome, request.form, request.color, request.stdin_filename, "diff takes one module on each side")
             if side is not None:
                 sides.append(side)
         deadline.check()
@@ -85,7 +85,11 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
 
 
 def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
-    """Runs both modules. A module that cannot be run is bad input, unless only the right one fails, and that is the difference."""
+    """Runs both modules.
+
+    A module that cannot be run is bad input. But if only the right one fails, that is the
+    difference.
+    """
     # Imported on use, since most comparisons run nothing.
     from hlotool.cli.diff_runs import RunChoice, run_both  # noqa: PLC0415
     from hlotool.differ.rendering.runs import run_rows  # noqa: PLC0415
@@ -148,7 +152,7 @@ _RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
 def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) -> None:
     pieces = list(rendered)
     deadline.check()
-    # A reader has time.
+    # The time limit does not apply to reading the output.
     deadline.stop()
     is_text = request.output_format == "text"
     is_escaped = is_text or (request.output_format == "patch" and _is_colored(request))

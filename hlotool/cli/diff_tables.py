@@ -29,13 +29,16 @@ __all__ = [
 _MOST_ALIKE = 6
 _MOST_ONLY = 20
 MOST_PAIRS = 40
-"""The number of differing pairs that are shown, unless all are asked for."""
+"""The maximum number of differing pairs to show, unless all are requested."""
 _LONGEST_STAGE = 34
 _LEAST_ROOM = 30
 
 
 class PairRow(NamedTuple):
-    """Modules that are counterparts, and what has changed; `is_minor` if that is nothing but names and metadata."""
+    """A pair of modules and their differences.
+
+    `is_minor` is True if only names and metadata differ.
+    """
 
     left: Sketch
     right: Sketch
@@ -44,7 +47,7 @@ class PairRow(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The names of both files, as one if they are equal."""
+        """The names of both files, or one name if they are equal."""
         return " -> ".join(dict.fromkeys((self.left.label, self.right.label)))
 
     @property
@@ -53,7 +56,7 @@ class PairRow(NamedTuple):
 
 
 class FolderComparison(NamedTuple):
-    """What has changed from folder A to folder B."""
+    """The differences between folder A and folder B."""
 
     names: tuple[str, str]
     pairs: list[PairRow]
@@ -66,7 +69,10 @@ class FolderComparison(NamedTuple):
 
 
 def headline(result: FolderComparison) -> str:
-    """How many modules differ, and how many only one folder has; empty if there are none."""
+    """Returns a sentence about the numbers of modules that differ or that only one folder has.
+
+    It is empty if there are none.
+    """
     if not result.differs:
         return ""
     total = len(result.pairs)
@@ -90,7 +96,11 @@ def headline(result: FolderComparison) -> str:
 
 
 def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRow]]:
-    """The pairs that differ, those with the same sentence together; without those that differ in names and metadata unless all are asked for."""
+    """Returns the pairs that differ, in groups with the same sentence.
+
+    Without `show_all`, pairs that differ only in names and metadata are left out. With it, pairs
+    are grouped by their labels instead.
+    """
     groups: dict[object, list[PairRow]] = {}
     for row in pairs:
         if row.differs and (show_all or not row.is_minor):
@@ -99,7 +109,10 @@ def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRo
 
 
 def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
-    """The line for all pairs of a group but the first, in at most `width` characters; 0 is any number."""
+    """Yields the line for all pairs of a group but the first, if there are any.
+
+    It has at most `width` characters; 0 means no limit.
+    """
     if len(group) > 1:
         names = ", ".join(row.right.label for row in group[1 : _MOST_ALIKE + 1])
         rest = ", ..." if len(group) > _MOST_ALIKE + 1 else ""
@@ -107,7 +120,7 @@ def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
 
 
 def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
-    """A line for each module that only one folder has, or for the first of them."""
+    """Yields a line for each module that only one folder has, or only for the first ones."""
     for mark, sketches in (("-", result.left_only), ("+", result.right_only)):
         number = len(sketches) if show_all or len(sketches) <= _MOST_ONLY + 1 else _MOST_ONLY
         for sketch in sketches[:number]:
@@ -120,7 +133,10 @@ def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
 
 
 class PassRow(NamedTuple):
-    """A dump and what has changed since the one before it; `is_minor` if that is nothing but names and metadata."""
+    """A dump and its changes since the one before it.
+
+    `is_minor` is True if only names and metadata have changed.
+    """
 
     name: DumpName | None
     file: str
@@ -137,7 +153,7 @@ class PassRow(NamedTuple):
 
     @property
     def stage(self) -> str:
-        """The name of the pass, as far as the file tells it, after the number of the dump."""
+        """The number of the dump and the name of the pass, as far as the file name has them."""
         if self.name is None:
             return self.file.replace("\\", "/").rpartition("/")[2]
         return f"{self.name.number:04} {self.name.stage}" if self.name.pipeline else self.name.stage or self.name.module
@@ -150,12 +166,12 @@ class PassRow(NamedTuple):
 
     @property
     def instructions(self) -> str:
-        """How many instructions there are; before and after if that has changed."""
+        """The number of instructions, or the numbers before and after if they differ."""
         return " -> ".join(dict.fromkeys(map(str, self.compared.instructions)))
 
 
 def pass_headline(rows: Sequence[PassRow]) -> str:
-    """How many dumps of a module differ from those before them."""
+    """Returns a sentence about the number of dumps of a module that differ from the one before."""
     differing = sum(row.differs and not row.is_minor for row in rows)
     minor = [row for row in rows if row.differs and row.is_minor]
     total = len(rows) - 1
@@ -173,7 +189,7 @@ def pass_headline(rows: Sequence[PassRow]) -> str:
 
 
 def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, list[Row]]]:
-    """A line for each of the dumps, below the name of the pipeline where that is another one."""
+    """Yields each dump with its lines, preceded by the name of the pipeline if that has changed."""
     stage_width = min(_LONGEST_STAGE, max((len(row.stage) for row in rows), default=0))
     count_width = max((len(row.instructions) for row in rows), default=0)
     pipeline = ""

@@ -1,6 +1,7 @@
-"""Explanations of rules, opcodes, rewrite rules and passes as text for a terminal, as Markdown and as JSON, and the list of all rules.
+"""Explanations of rules, opcodes, rewrite rules and passes, and the list of all rules.
 
-`verifier.explanations` and `optimizer.explanations` collect the explanations.
+Explanations are text for a terminal, Markdown or JSON. `verifier.explanations` and
+`optimizer.explanations` collect the explanations.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ _WIDTH = 80
 
 
 def explain(subject: str, output_format: str) -> str:
-    """The explanation of a code, a name or an opcode: as "text", "markdown" or "json". Raises UnknownSubjectError."""
+    """Returns the explanation of a code, a name or an opcode, as "text", "markdown" or "json".
+
+    Raises UnknownSubjectError.
+    """
     try:
         explanation = explanations.explain(subject)
     except explanations.UnknownSubjectError:
@@ -107,7 +111,7 @@ def _explain_rewriting(subject: str, output_format: str) -> str:
         return rewrite_markdown(rewrite) if output_format == "markdown" else "\n".join(_rewrite_lines(rewrite)) + "\n"
     known: PassExplanation | None = optimizer.explain_pass(subject)
     if known is None:
-        # Again, with more names to suggest.
+        # Looks it up again, with more names to suggest.
         return str(explanations.explain(subject, [*optimizer.all_rules(), *optimizer.pass_names()]))
     if output_format == "json":
         return json.dumps(known._asdict(), indent=1) + "\n"
@@ -125,7 +129,7 @@ def _rewrite_lines(rewrite: RewriteExplanation) -> Iterator[str]:
             yield from _wrapped(text)
     yield ""
     yield from _wrapped(f"Opcodes: {', '.join(rewrite.opcodes)}")
-    yield f"Run it alone with the other rules of its topic: hlotool opt --passes {rewrite.topic}"
+    yield f"Run only the rules of its topic: hlotool opt --passes {rewrite.topic}"
 
 
 def _pass_lines(known: PassExplanation) -> Iterator[str]:
@@ -143,7 +147,7 @@ def _pass_lines(known: PassExplanation) -> Iterator[str]:
 
 
 def rewrite_markdown(rewrite: RewriteExplanation, note: str = "") -> str:
-    """A section about a rewrite rule, with a heading; `note` is appended to it."""
+    """Returns a section about a rewrite rule, with a heading; `note` is appended to it."""
     lines = [f"## {rewrite.name}", "", *(f"`{part.strip()}`\\" for part in rewrite.summary.split("; "))]
     lines[-1] = lines[-1].removesuffix("\\")
     if rewrite.details:
@@ -166,7 +170,7 @@ def _pass_markdown(known: PassExplanation) -> str:
 
 
 def list_rules(selection: Selection, as_json: bool) -> str:
-    """All rules, one line each, marked if they are selected or have a fix."""
+    """Returns all rules, one per line, marked if they are selected or have a fix."""
     if as_json:
         rules = [{**explain_rule(code)._asdict(), "is_selected": selection.has(code)} for code in CODE_NAMES]
         return json.dumps(rules, indent=1) + "\n"

@@ -23,7 +23,7 @@ __all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_mod
 
 
 class Outcome:
-    """The exit code of a command: the highest of its files, since the command goes on after a bad file."""
+    """The exit code of a command: the maximum of its files, since a bad file does not stop it."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0
@@ -34,7 +34,7 @@ class Outcome:
         self.exit_code = max(self.exit_code, exit_code)
 
     def failed(self, message: str, exit_code: int = 2) -> None:
-        """Reports a file that failed, with a message of one line."""
+        """Reports a file that failed, with a one-line message."""
         self.unreadable += 1
         self.at_least(exit_code)
         if not self.silent:
@@ -42,7 +42,7 @@ class Outcome:
 
     @contextmanager
     def file(self, name: str) -> Iterator[None]:
-        """A context for the work on one file: reports errors, so that the command can go on with the next file."""
+        """Reports the errors of a `with` block about one file, so that the command can go on."""
         try:
             yield
         except HlotoolError as error:
@@ -65,9 +65,10 @@ class Outcome:
 
 
 def files_or_stdin(files: Sequence[str], *others: str | None) -> Sequence[str]:
-    """The arguments, or standard input if there are none and it is not a terminal.
+    """Returns the arguments, or standard input if there are none and it is not a terminal.
 
-    `others` are the files that options name. Standard input can be read only once, so that two names of it are a usage error.
+    `others` are the files that options name. Naming standard input twice is a usage error, since it
+    can be read only once.
     """
     if [*files, *others].count(STDIN) > 1:
         raise click.UsageError("standard input can be read only once, but '-' is given more than once")
@@ -86,9 +87,10 @@ class ModulesOfFile(NamedTuple):
 
 
 def read_modules(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str) -> ModulesOfFile:
-    """The modules of a file; none, with its errors on standard error, if it does not parse.
+    """Returns the modules of a file; none if it does not parse.
 
-    With `form.extract`, those that parse are returned even if others do not.
+    Its errors are written to standard error. With `form.extract`, the modules that parse are
+    returned even if others do not.
     """
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.modules import modules_or_error  # noqa: PLC0415
@@ -110,9 +112,10 @@ class ModuleOfFile(NamedTuple):
 
 
 def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str, needs_one: str) -> ModuleOfFile | None:
-    """The only module of a file; None, with its errors on standard error, if it does not parse.
+    """Returns the only module of a file; None if it does not parse.
 
-    Raises HlotoolError if there are several; `needs_one` says in the message why that is one too many.
+    Its errors are written to standard error. Raises HlotoolError if there are several modules;
+    `needs_one` says in the message why there must be one.
     """
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.modules import modules_or_error, only_module  # noqa: PLC0415
@@ -134,7 +137,10 @@ class Chosen(NamedTuple):
 
 
 def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome, *others: str | None) -> Chosen:
-    """The files that arguments stand for; reports remarks about the choice. `others` are the files that options name."""
+    """Returns the files that arguments stand for, and reports remarks about the choice.
+
+    `others` are the files that options name.
+    """
     chosen = choice.files(files_or_stdin(names, *others))
     for remark in chosen.remarks:
         if remark.is_failure:

@@ -1,4 +1,7 @@
-"""Ends commands on Ctrl-C and SIGTERM: with their files and processes cleaned up, and also where NumPy does not let Python run."""
+"""Ends commands on Ctrl-C and SIGTERM, cleaning up their files and processes.
+
+This works even while NumPy does not let Python run.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,22 @@ _GRACE = 0.5
 
 
 class Terminated(BaseException):
-    """SIGTERM was received. Not an Exception, so that nothing takes it for an error of one file."""
+    """Raised when SIGTERM is received.
+
+    It is not an Exception, so that nothing takes it for an error of one file.
+    """
 
 
 def raise_on_termination() -> None:
-    """Makes SIGTERM raise Terminated, so that everything is cleaned up. Works in the main thread only."""
+    """Makes SIGTERM raise Terminated, so that everything is cleaned up.
+
+    Works in the main thread only.
+    """
 
     def terminated(number: int, frame: FrameType | None) -> None:
         raise Terminated
 
-    # A parent that ignores the signal, such as nohup for SIGHUP, means its children, too.
+    # If the parent ignores the signal, as nohup ignores SIGHUP, its children should ignore it, too.
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, terminated)
 
@@ -44,7 +53,8 @@ def end_process(exit_code: int) -> None:
 class PromptEnd:
     """A context in which a signal ends the process soon.
 
-    Python handles signals between its own instructions, and one of NumPy's may take minutes; so a thread waits for signals, too.
+    Python handles signals only between its own instructions, and one call of NumPy may take
+    minutes, so a thread waits for signals, too.
     """
 
     def __init__(self) -> None:

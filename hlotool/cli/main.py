@@ -1,7 +1,7 @@
-"""The `hlotool` command: finds subcommands, and converts their results and exceptions to exit codes.
+"""The `hlotool` command: finds subcommands, and converts results and exceptions to exit codes.
 
-Subcommands are the files `cmd_<name>.py` in this folder, imported when they are called. This module imports only what `hlotool --version`
-needs.
+Subcommands are the files `cmd_<name>.py` in this folder, imported when they are called. This module
+imports only what `hlotool --version` needs.
 """
 
 from __future__ import annotations
@@ -121,7 +121,10 @@ COMMANDS = click.version_option(hlotool.__version__, "-V", "--version", prog_nam
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Runs one command line and returns its exit code. It raises nothing except SystemExit for shell completion."""
+    """Runs one command line and returns its exit code.
+
+    It raises nothing except SystemExit for shell completion.
+    """
     try:
         result = COMMANDS.main(arguments, prog_name="hlotool", standalone_mode=False)
         flush_out()
@@ -154,7 +157,10 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _show(error: click.ClickException) -> None:
-    """Shows an error with control characters escaped, since arguments may be names of files from anywhere."""
+    """Shows an error with control characters escaped.
+
+    They may occur in arguments, which may be names of files from anywhere.
+    """
     shown = StringIO()
     error.show(shown)
     if sys.stderr is not None:
@@ -162,7 +168,7 @@ def _show(error: click.ClickException) -> None:
 
 
 def main() -> NoReturn:
-    """The console script: runs one command and ends the process."""
+    """Runs one command and ends the process; this is the console script."""
     # Most objects live until the command ends; searching for garbage would take a third of its time.
     gc.disable()
     raise_on_termination()

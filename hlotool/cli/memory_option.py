@@ -1,4 +1,7 @@
-"""The value of `--max-memory`. Imports the interpreter, so commands import it when they run something."""
+"""The value of `--max-memory`.
+
+Imports the interpreter, so commands import it when they run something.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ __all__ = ["memory_limit_of"]
 
 
 def memory_limit_of(text: str | None) -> int | None:
-    """The limit in bytes: by default 80 % of what is available, None for `none`. Raises UsageError.
+    """Returns the limit in bytes: by default 80 % of the available memory, None for `none`.
+
+    Raises UsageError.
 
     >>> memory_limit_of("2k"), memory_limit_of("none")
     (2048, None)

@@ -1,4 +1,7 @@
-"""What the options of `hlotool opt` ask for. Imports the optimizer, so the command imports this module when it needs that."""
+"""Converts the options of `hlotool opt` to requests.
+
+Imports the optimizer, so the command imports this module only when it needs it.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,17 @@ __all__ = ["job_of", "listing"]
 
 
 def listing(options: Mapping[str, Any]) -> str:
-    """What --list-passes and --list-rules print."""
+    """Returns the output of --list-passes and --list-rules."""
     as_json: bool = options["as_json"]
     passes = list_passes(as_json=as_json) if options["list_passes"] else ""
     return passes + (list_rules(as_json=as_json) if options["list_rules"] else "")
 
 
 def job_of(options: Mapping[str, Any]) -> Job:
-    """How to optimize, and what to do with each file. Raises HlotoolError for names of passes and flags that do not exist."""
+    """Returns the job: how to optimize, and what to do with each file.
+
+    Raises HlotoolError for names of passes and flags that do not exist.
+    """
     level = DEFAULT_LEVEL if options["level"] is None else int(options["level"])
     passes = parse_passes(PIPELINES[level] if options["passes"] is None else options["passes"])
     for name in (*(spec.name for spec in passes), *options["print_after"]):

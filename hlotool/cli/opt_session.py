@@ -1,6 +1,9 @@
-"""The work of `hlotool opt`: optimizes each file, in this process or in others, and writes the results and the reports.
+"""The work of `hlotool opt`: optimizes each file, and writes the results and the reports.
 
-Imports the optimizer, and NumPy with it; so the command imports this module only when it optimizes something.
+Files are optimized in this process or in others.
+
+Imports the optimizer, and NumPy with it; so the command imports this module only when it optimizes
+something.
 """
 
 from __future__ import annotations
@@ -27,12 +30,12 @@ from hlotool.workspace.writing import replace_file
 
 __all__ = ["Job", "OptReport", "load", "lost_file", "optimize_file"]
 
-# Errors shown of a file that does not parse or is not valid.
+# The maximum number of errors shown for a file that does not parse or is not valid.
 _MAX_ERRORS = 3
 
 
 class Job(NamedTuple):
-    """What to do with every file."""
+    """The options that apply to every file."""
 
     request: OptimizeRequest
     in_place: bool
@@ -46,7 +49,11 @@ class Job(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result for one file: the text, what was shown on the way, the records of its modules, and an error if there was one."""
+    """The result for one file.
+
+    It has the text, the intermediate output, the records of the modules, and an error if there was
+    one.
+    """
 
     name: str
     out: str = ""
@@ -58,26 +65,33 @@ class Result(NamedTuple):
 
 
 def load(paths: Iterable[str]) -> None:
-    """Runs the files of --load, each once. What they print goes to standard error, since standard output is for modules."""
+    """Runs each of the files of --load once.
+
+    Their output goes to standard error, since standard output is for modules.
+    """
     for path in paths:
         with redirect_stdout(sys.stderr):
             load_rules(path)
 
 
 def lost_file(file: str, reason: str) -> Result:
-    """The result for a file whose process has died."""
+    """Returns the result for a file whose process has died."""
     return Result(file, error=HlotoolError(f"cannot optimize '{file}': {reason}"))
 
 
 def optimize_file(file: str, setting: None, job: Job) -> Result:
-    """Optimizes one file. Failures are returned as a Result, so that they can be sent between processes and other files go on."""
+    """Optimizes one file.
+
+    Failures are returned as a Result, so that they can be sent between processes and do not stop
+    other files.
+    """
     name, text = job.stdin_filename if file == STDIN else file, ""
     shown: list[str] = []
     try:
         # In another process, the files may not have been loaded yet.
         load(job.load)
         name, text = read_input(file, job.stdin_filename)
-        # Rules of users may print.
+        # The rules of a user may print.
         with memory_limit(job.request.max_memory), redirect_stdout(sys.stderr):
             result = optimized_text(text, name, job.request, shown.append)
         out = _output(file, name, text, result, job)
@@ -95,7 +109,7 @@ def optimize_file(file: str, setting: None, job: Job) -> Result:
 
 
 def _output(file: str, name: str, text: str, result: Optimized, job: Job) -> str:
-    """The text for standard output, or for the file that -o names; writes the file itself if that is asked for."""
+    """Returns the text for standard output or the -o file; with --in-place, rewrites the file."""
     after = SEPARATOR.join(result.after)
     if job.in_place and file != STDIN and result.is_changed:
         check_comments(name, text, action="optimize")
@@ -106,7 +120,10 @@ def _output(file: str, name: str, text: str, result: Optimized, job: Job) -> str
 
 
 class OptReport:
-    """Takes the results: writes the texts to standard output, or keeps them for -o, and reports to standard error."""
+    """The report of a run, which takes the results of the files.
+
+    It writes their texts to standard output, or keeps them for -o, and reports to standard error.
+    """
 
     def __init__(self, job: Job, outcome: Outcome, output: str | None, *, quiet: bool, verbose: bool) -> None:
         self.job = job
@@ -182,7 +199,7 @@ class OptReport:
             complain(f"'{result.name}' is not valid HLO{more}; use --no-verify to optimize it anyway")
 
     def finish(self) -> None:
-        """Writes what is written at the end: JSON, the file that -o names if no file failed, and the number of files."""
+        """Writes the final output: JSON, the -o file if no file failed, and the number of files."""
         if self.job.as_json:
             write_out(json.dumps(self.records, indent=1) + "\n")
         if self.output is not None and self.outcome.exit_code < 2:

@@ -1,4 +1,4 @@
-"""Statistics, rewrites, and lists of passes and rules of `hlotool opt`, as lines for people and as JSON."""
+"""Statistics, rewrites, and lists of passes and rules of `hlotool opt`, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["explanation_lines", "list_passes", "list_rules", "module_json", "rea
 
 
 def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
-    """Rows with columns of equal width; the first `left` ones are text, the others numbers."""
+    """Yields rows with aligned columns; the first `left` columns are text, the others numbers."""
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))] if rows else []
     for row in rows:
         cells = [cell.ljust(width) if k < left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))]
@@ -31,9 +31,9 @@ def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
 
 
 def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Iterator[str]:
-    """The instructions before and after, then a row for each pass and for each rule, those with the most rewrites first.
+    """Yields the instructions before and after, then a row for each pass and for each rule.
 
-    Rules that never matched are shown on request.
+    Those with the most rewrites come first. Rules that never matched are shown only if `verbose`.
     """
     report = module.report
     yield visible(
@@ -62,7 +62,7 @@ def _time(seconds: float) -> str:
 
 
 def explanation_lines(file: str, rewrites: Iterable[Rewritten], *, color: bool) -> Iterator[str]:
-    """Each rewrite: the place and the rule, the instruction before, and what replaced it."""
+    """Yields the lines of each rewrite: its location and rule, the old and the new instructions."""
     paint: Callable[[str, str], str] = (lambda text, tone: click.style(text, fg=tone)) if color else (lambda text, tone: text)
     for rewrite in rewrites:
         yield f"{_place(file, rewrite.line)}: {visible(rewrite.rule)} in '{visible(rewrite.computation)}'"
@@ -75,9 +75,10 @@ def _place(file: str, line: int) -> str:
 
 
 def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iterator[str]:
-    """For each instruction of the name, a line for each pass and each rule that matches, with what keeps it off.
+    """Yields the reasons why the instructions of the requested name are not rewritten.
 
-    The rules that do not match are counted, or, if `verbose`, shown as well.
+    There is a line for each pass and for each rule that matches, with the reason why it does not
+    change the instruction. Rules that do not match are counted or, if `verbose`, shown as well.
     """
     shown = [reason for reason in reasons if verbose or reason.is_match is not False]
     longest = max((len(reason.name) for reason in shown), default=0)
@@ -98,7 +99,7 @@ def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iter
 
 
 def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
-    """The record of one module for --json."""
+    """Returns the record of one module for --json."""
     return {"file": file, "module": module.name, "compared_inputs": module.compared, **module.report.as_json()}
 
 
@@ -106,7 +107,7 @@ def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
 
 
 def list_passes(*, as_json: bool) -> str:
-    """All passes, topics of rules, and the pipelines."""
+    """Returns all passes, topics of rules, and the pipelines."""
     pipelines = {f"-O{level}": list(names) for level, names in PIPELINES.items()}
     if as_json:
         rows = [{"name": name, "is_topic": name not in PASSES, "summary": pass_summary(name)} for name in pass_names()]
@@ -122,13 +123,13 @@ def list_passes(*, as_json: bool) -> str:
 
 
 def list_rules(*, as_json: bool) -> str:
-    """All rewrite rules with their topics, flags and summaries; at the end the flags."""
+    """Returns all rewrite rules with their topics, flags and summaries, followed by the flags."""
     rules = list(all_rules().values())
     if as_json:
         return json.dumps([_rule_json(entry) for entry in rules], indent=1) + "\n"
     rows = [(entry.name, entry.topic, ",".join(sorted(entry.flags)) or "exact", entry.summary) for entry in rules]
     flags = [(f"  {flag}", text) for flag, text in FAST_MATH.items()]
-    return "\n".join([*_table(rows, 4), "flags of --fast-math, without which the rules that name them do not run:", *_table(flags, 2)]) + "\n"
+    return "\n".join([*_table(rows, 4), "flags of --fast-math, which are required by the rules that name them:", *_table(flags, 2)]) + "\n"
 
 
 def _rule_json(entry: Rule) -> dict[str, Any]:

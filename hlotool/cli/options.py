@@ -37,14 +37,14 @@ color_option = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Use of colors; auto, the default: on a terminal, unless NO_COLOR is set.",
+    help="Use colors; auto, the default, uses them on a terminal unless NO_COLOR is set.",
 )
 
 stdin_filename_option = click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
 
 
 def decorate(function: Callable[..., Any], options: Iterable[Decorator]) -> Callable[..., Any]:
-    """The function with these options, which --help lists in this order."""
+    """Returns the function with these options, which --help lists in this order."""
     for option in reversed(list(options)):
         function = option(function)
     return function
@@ -76,7 +76,10 @@ class _Size(click.ParamType[int]):
 
 
 def click_option(name: str, option: Option) -> Decorator:
-    """The command-line option for a field. Its default is None, so that settings can provide the value."""
+    """Returns the command-line option for a field.
+
+    Its default is None, so that settings can provide the value.
+    """
     flag = name.replace("_", "-")
     details: dict[str, Any] = {"default": None, "help": option.description}
     if option.kind == "flag":
@@ -96,13 +99,16 @@ def click_option(name: str, option: Option) -> Decorator:
 
 
 def list_option(name: str, option: Option, metavar: str, callback: Any = None, complete: Any = None) -> Decorator:
-    """An option that may be repeated; `complete` gives a shell the values to offer."""
+    """Returns an option that may be repeated; `complete` returns the values to offer to a shell."""
     flag = f"--{name.replace('_', '-')}"
     return click.option(flag, multiple=True, metavar=metavar, callback=callback, shell_complete=complete, help=option.description)
 
 
 def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[str] | None:
-    """The values of an option that may be repeated, or None if it is not used, so that settings can provide them."""
+    """Returns the values of an option that may be repeated, or None if it is not used.
+
+    With None, settings can provide the values.
+    """
     return values or None
 
 
@@ -144,8 +150,8 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**values, form=InputForm(legacy, extract))
 
     options = [
-        click.option("--legacy", is_flag=True, help="Also read spellings that XLA wrote in earlier years, since 2017."),
-        click.option("--extract", is_flag=True, help="Take the modules out of other text, such as a log, a page or a test."),
+        click.option("--legacy", is_flag=True, help="Also read spellings of earlier versions of XLA, back to 2017."),
+        click.option("--extract", is_flag=True, help="Extract the modules from other text, such as a log, a page or a test."),
     ]
     return decorate(with_form, options)
 
@@ -154,7 +160,7 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that become one argument `choice`, together with the `--stdin-filename` of the command."""
+    """Adds options that become one argument `choice`, together with `--stdin-filename`."""
 
     @wraps(function)
     def with_choice(**values: Any) -> Any:
@@ -164,7 +170,7 @@ def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options: Sequence[Decorator] = [
         list_option("include", FILE_OPTIONS["include"], "PATTERN"),
         list_option("exclude", FILE_OPTIONS["exclude"], "PATTERN"),
-        click.option("--force-exclude", is_flag=True, help="Also skip files that match --exclude if they are arguments."),
+        click.option("--force-exclude", is_flag=True, help="Skip files that match --exclude even if they are arguments."),
         click_option("respect_gitignore", FILE_OPTIONS["respect_gitignore"]),
         click.option("--config", metavar="FILE", type=click.Path(), help="Settings file to use instead of the nearest one."),
         click.option("--isolated", is_flag=True, help="Ignore all settings files."),

@@ -30,8 +30,9 @@ BROKEN_PIPE = 128 + 13
 """The exit code that shells report for a program whose output pipe was closed."""
 
 
-# Control characters but tabs and line ends, what controls the direction of text, and bytes that are not UTF-8, which some terminals take for control
-# characters. Others that cannot be printed do no harm.
+# Control characters other than tabs and line ends, characters that control the direction of text,
+# and bytes that are not UTF-8, which some terminals take for control characters. Other unprintable
+# characters do no harm.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 SEPARATOR = "// -----\n\n"
@@ -39,7 +40,10 @@ SEPARATOR = "// -----\n\n"
 
 
 class OutputError(Exception):
-    """Standard output cannot be written, which ends the command; `message` is None if its reader has closed the pipe."""
+    """Raised if standard output cannot be written, which ends the command.
+
+    `message` is None if the reader of the pipe has closed it.
+    """
 
     def __init__(self, exit_code: int, message: str | None) -> None:
         super().__init__(message)
@@ -48,7 +52,7 @@ class OutputError(Exception):
 
 
 def escaped(text: str) -> str:
-    """A text of several lines with control characters escaped, except for line ends and tabs.
+    """Returns a text with control characters escaped, except for line ends and tabs.
 
     >>> escaped("a\\tb\\x1b[31m\\n")
     'a\\tb\\\\x1b[31m\\n'
@@ -57,7 +61,7 @@ def escaped(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """The number with its noun, which is in the plural unless the number is 1.
+    """Returns the number with its noun, which is in the plural unless the number is 1.
 
     >>> counted(1, "file"), counted(2, "file"), counted(2, "try", "tries")
     ('1 file', '2 files', '2 tries')
@@ -66,10 +70,12 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def write_out(text: str | bytes, *, is_escaped: bool = False) -> None:
-    """Writes UTF-8 to standard output whatever the locale; bytes, and bytes of the source that are not UTF-8, are written unchanged.
+    """Writes UTF-8 to standard output, regardless of the locale.
 
-    On a terminal, control characters of a text are escaped, unless it `is_escaped` already and may have colors: modules come from anywhere, and must
-    not control the terminal. Files and pipes get every character as it is.
+    Bytes are written unchanged, and so are bytes of the source that are not UTF-8. On a terminal,
+    control characters of a text are escaped, unless it `is_escaped` already and may have colors:
+    modules may come from anywhere, and must not control the terminal. Files and pipes get every
+    character unchanged.
     """
     if not text:
         return
@@ -100,7 +106,10 @@ def _output_error(error: OSError) -> OutputError:
 
 
 def silence() -> None:
-    """Redirects standard output to the null device, so that the flush at exit succeeds after a failure."""
+    """Redirects standard output to the null device.
+
+    The flush at exit then succeeds even after a failure.
+    """
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -114,7 +123,7 @@ def complain(message: str) -> None:
 
 
 def system_message(error: OSError) -> str:
-    """What the operating system says, and about which file, as one line.
+    """Returns the message of the operating system, and the file that it is about, as one line.
 
     >>> system_message(FileNotFoundError(2, "No such file or directory", "a.hlo"))
     "'a.hlo': No such file or directory"
@@ -124,12 +133,15 @@ def system_message(error: OSError) -> str:
 
 
 def report_bug(error: BaseException, name: str | None = None) -> None:
-    """Reports an unexpected exception as a bug in hlotool, with a traceback if HLOTOOL_DEBUG is set."""
+    """Reports an unexpected exception as a bug, with a traceback if HLOTOOL_DEBUG is set."""
     complain(bug_message(f"{type(error).__name__}: {error}", "".join(traceback.format_exception(error)), name))
 
 
 def bug_message(message: str, trace: str, name: str | None = None) -> str:
-    """A message of one line about a bug; writes the traceback to standard error if HLOTOOL_DEBUG is set."""
+    """Returns a one-line message about a bug.
+
+    Writes the traceback to standard error if HLOTOOL_DEBUG is set.
+    """
     if os.environ.get("HLOTOOL_DEBUG") and sys.stderr is not None:
         sys.stderr.write(escaped(trace))
     where = f" while working on '{name}'" if name else ""

@@ -1,4 +1,4 @@
-"""Text on a terminal in a pager, as git shows it."""
+"""Shows text on a terminal in a pager, as git does."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ __all__ = ["show_in_pager"]
 
 # -F ends at once if the text fits on the screen, -R shows colors, -X leaves the text on the screen.
 _DEFAULT = "less -FRX"
-# What `less` and `lv` do if they are called without options, for a pager that the user has chosen.
+# Default options of `less` and `lv`, for a pager that the user has chosen.
 _ENVIRONMENT = {"LESS": "FRX", "LV": "-c"}
-# The shell of Windows does not start programs of the working directory then, which may be a folder from anywhere.
+# Keeps the shell of Windows from starting programs in the working directory, which may come from
+# anywhere.
 _SAFE = {"NoDefaultCurrentDirectoryInExePath": "1"}
 _ASSIGNMENT = re.compile(r"\w+=")
 
 
 def show_in_pager(pieces: Iterable[str]) -> bool:
-    """Shows text in $HLOTOOL_PAGER, $PAGER or less, if standard output is a terminal; returns False, with nothing shown, if there is no pager.
+    """Shows text in $HLOTOOL_PAGER, $PAGER or less, if standard output is a terminal.
 
-    An empty value and `cat` mean no pager. A reader who leaves the pager before the end is no error.
+    Returns False, with nothing shown, if there is no pager; an empty value and `cat` mean no pager.
+    Leaving the pager before the end is not an error.
     """
     command = _command()
     if command is None or sys.stdout is None or not sys.stdout.isatty():
         return False
     sys.stdout.flush()
     try:
-        # With a shell, as git does it: the value may be a pipeline.
+        # Uses a shell, as git does: the value may be a pipeline.
         pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env={**_ENVIRONMENT, **os.environ, **_SAFE})
     except OSError:
         return False
@@ -53,7 +55,7 @@ def show_in_pager(pieces: Iterable[str]) -> bool:
 
 
 def _command() -> str | None:
-    """The command; None if there is no such program, or none is wanted."""
+    """Returns the command; None if there is no such program, or no pager is wanted."""
     chosen = next((value for name in ("HLOTOOL_PAGER", "PAGER") if (value := os.environ.get(name)) is not None), _DEFAULT)
     try:
         words = shlex.split(chosen)
@@ -65,7 +67,10 @@ def _command() -> str | None:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """While a pager is open, Ctrl-C is for the pager: `less` stops a search and goes on."""
+    """Ignores Ctrl-C while a pager is open, since it is meant for the pager.
+
+    For example, `less` stops a search and goes on.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -29,9 +29,9 @@ PRINT_OPTIONS = options_of(hlotool.PrintOptions)
 
 
 def print_options(preset: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds --preset, with this default, and an option for each field of PrintOptions, which become one argument `print_options`.
+    """Adds --preset, with this default, and an option for each field of PrintOptions.
 
-    --help lists options with a value first, then flags.
+    They become one argument `print_options`. --help lists options with a value first, then flags.
     """
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:

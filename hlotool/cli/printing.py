@@ -1,4 +1,4 @@
-"""What `hlotool print` and `hlotool python` have in common: texts of modules, to a file or to standard output."""
+"""Writes texts of modules, for `hlotool print` and `hlotool python`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def print_modules(
     stdin_filename: str,
     form: InputForm,
 ) -> None:
-    """Writes the text of each module, with separators between them, to a file or, for None and `-`, to standard output; ends the command."""
+    """Writes the text of each module, with separators between them, and ends the command.
+
+    `output` is a file; None and `-` stand for standard output.
+    """
     check_outputs([output], inputs)
     outcome = Outcome()
     printed: list[str] = []
@@ -35,7 +38,7 @@ def print_modules(
             if not modules:
                 continue
             texts = [text_of(module) for module in modules]
-            # If a module of a file cannot be printed, none of them is.
+            # If one module of a file cannot be printed, none of its modules is.
             whole = before + separator.join(t if t.endswith("\n") else t + "\n" for t in texts)
             before = separator
             if to_file:

@@ -1,4 +1,7 @@
-"""A progress bar for long work, on terminals only. rich, which draws it, is imported when the bar is first shown."""
+"""A progress bar for long work, on terminals only.
+
+The package rich, which draws it, is imported when the bar is first shown.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ _OTHERS = len("100%") + len("0:00:00") + 6
 
 @contextmanager
 def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
-    """A context that yields a function to call with the name of each finished file."""
+    """Shows a progress bar; yields a function to call with the name of each finished file."""
     if quiet or total < 2 or sys.stderr is None or not sys.stderr.isatty():
         yield lambda name: None
         return
@@ -57,7 +60,7 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
 
 
 def _end_of(name: str, width: int) -> str:
-    """Returns the last characters of a name, which tell files apart; nothing if there is no room for them.
+    """Returns the last characters of a name, which distinguish files; empty if none fit.
 
     >>> _end_of("dumps/module_0001.txt", 12), _end_of("a.hlo", 12), _end_of("a.hlo", 1)
     ('..._0001.txt', 'a.hlo', '')

@@ -29,7 +29,11 @@ _WIDTH_WITHOUT_TERMINAL = 120
 
 
 class Style(NamedTuple):
-    """The width and color of text for people; `files` are the names of the files that were checked, complete when all findings are."""
+    """The width and color of text for people.
+
+    `files` are the names of the checked files; the list is complete once all findings have been
+    read.
+    """
 
     width: int = _WIDTH_WITHOUT_TERMINAL
     color: bool = False
@@ -37,7 +41,10 @@ class Style(NamedTuple):
 
 
 def wants_color(choice: str, stream: TextIO | None) -> bool:
-    """Whether to color the output on `stream`; "auto" does so on a terminal, unless NO_COLOR is set or TERM is "dumb"."""
+    """Returns whether to color the output on `stream`.
+
+    "auto" means on a terminal, unless NO_COLOR is set or TERM is "dumb".
+    """
     if choice != "auto":
         return choice == "always"
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
@@ -46,7 +53,7 @@ def wants_color(choice: str, stream: TextIO | None) -> bool:
 
 
 def style_for(choice: str, stream: TextIO | None) -> Style:
-    """The style for `--color CHOICE` on `stream`."""
+    """Returns the style for `--color CHOICE` on `stream`."""
     fallback = (_WIDTH_WITHOUT_TERMINAL, 24)
     interactive = stream is not None and stream.isatty()
     columns = shutil.get_terminal_size(fallback).columns if interactive or "COLUMNS" in os.environ else fallback[0]
@@ -62,7 +69,7 @@ def _text(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def _block(finding: FileFinding, style: Style) -> Iterator[str]:
-    """The lines of one diagnostic, in the format of the Rust compiler."""
+    """Yields the lines of one diagnostic, in the format of the Rust compiler."""
     d, line = finding.diagnostic, finding.line
 
     def paint(text: str, color: str | None = None, **styles: bool) -> str:
@@ -95,7 +102,9 @@ def _block(finding: FileFinding, style: Style) -> Iterator[str]:
 
 
 def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, int, int]:
-    """The part of a line around a span that fits into `room` characters, and the numbers of spaces and of marks to print below it.
+    """Returns the part of a line around a span that fits into `room` characters.
+
+    Also returns the numbers of spaces and of marks to print below it.
 
     >>> _excerpt("add(first, second), metadata={}", 12, 13, 16)
     ('..., second),...', 5, 6)
@@ -103,7 +112,7 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
     start = min(column - 1, len(line))
     end = max(start + 1, min(end_column - 1, len(line)))
     if end == start + 1 and (word := _WORD.match(line, start)):
-        # A span of one character only gives a position; marking the whole word is easier to see.
+        # A span of one character is only a position; marking the whole word is easier to see.
         end = word.end()
     low, high = 0, len(line)
     if high > room:
@@ -119,19 +128,25 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
 
 
 def _one_cell_each(text: str) -> str:
-    """The text with tabs as spaces and other invisible characters as replacement characters, so that marks below it are aligned."""
+    """Returns the text with one column per character, so that marks below it are aligned.
+
+    Tabs become spaces, and other invisible characters become replacement characters.
+    """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def _cells(text: str) -> int:
-    """The width of a text on a terminal. rich is imported for the rare lines that are not ASCII."""
+    """Returns the width of a text on a terminal.
+
+    rich is imported for the rare lines that are not ASCII.
+    """
     return len(text) if text.isascii() else import_module("rich.cells").cell_len(text)
 
 
 def _concise(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """One line for each finding, in the format that compilers print and editors read."""
+    """Yields a line for each finding, in the format that compilers print and editors read."""
     for finding in findings:
         text = visible(str(finding.diagnostic))
         if not style.color:
@@ -146,7 +161,7 @@ Render = Callable[[Iterable[FileFinding], Style], Iterator[str]]
 
 
 def _from(module: str, name: str) -> Render:
-    """A format whose module is imported on use."""
+    """Returns a format whose module is imported on use."""
 
     def render(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
         function: Render = getattr(import_module(f"hlotool.cli.{module}"), name)
@@ -168,7 +183,10 @@ FORMATS: dict[str, Render] = {
     "markdown": _from("render_reports", "markdown"),
     "null": _from("render_records", "null"),
 }
-"""Formats by the name that `--output-format` takes. Each converts an iterable of findings to pieces of output."""
+"""Formats by the name that `--output-format` takes.
+
+Each converts an iterable of findings to pieces of output.
+"""
 
 
 def render_to_stderr(diagnostics: Iterable[Diagnostic], lines: Callable[[int], str], color: str) -> None:

@@ -1,6 +1,7 @@
-"""Diagnostics for programs, with one record for each finding: several formats in JSON, and annotations for GitHub.
+"""Diagnostics for programs, with one record for each finding.
 
-Reports that need all findings at once are in `render_reports`.
+There are several formats in JSON, and annotations for GitHub. Reports that need all findings at
+once are in `render_reports`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ _FIELDS = (
 
 
 def record_of(d: Diagnostic) -> dict[str, Any]:
-    """The fields of `Diagnostic`; a fix is a list of offsets into the file with replacement texts."""
+    """Returns the fields of a diagnostic.
+
+    A fix is a list of offsets into the file with replacement texts.
+    """
     record: dict[str, Any] = {field: getattr(d, field) for field in _FIELDS}
     fix = d.fix
     record["fix"] = None if fix is None else {"title": fix.title, "is_safe": fix.is_safe, "edits": [edit._asdict() for edit in fix.edits]}
@@ -33,7 +37,9 @@ def record_of(d: Diagnostic) -> dict[str, Any]:
 
 
 def fingerprint(d: Diagnostic) -> str:
-    """A hash of file, code, computation, instruction and message, which does not depend on line numbers.
+    """Returns a hash of file, code, computation, instruction and message.
+
+    It does not depend on line numbers.
 
     >>> fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=1)) == fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=9))
     True
@@ -55,18 +61,18 @@ def _array(records: Iterable[Any]) -> Iterator[str]:
 
 
 def json_array(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """An array of objects, one line each."""
+    """Returns the pieces of an array of objects, one per line."""
     return _array(record_of(finding.diagnostic) for finding in findings)
 
 
 def json_lines(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """One object on each line."""
+    """Yields one object per line."""
     for finding in findings:
         yield _dumps(record_of(finding.diagnostic)) + "\n"
 
 
 def null(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """No output: for the exit code alone."""
+    """Yields nothing, for users who only need the exit code."""
     for _ in findings:
         pass
     yield from ()
@@ -76,7 +82,7 @@ def null(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def github(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """Annotations for GitHub Actions."""
+    """Yields annotations for GitHub Actions."""
     for finding in findings:
         d = finding.diagnostic
         level = {"error": "error", "warning": "warning"}.get(d.severity, "notice")
@@ -98,7 +104,7 @@ def _property(text: str) -> str:
 
 
 def gitlab(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """A code quality report for GitLab."""
+    """Returns the pieces of a code quality report for GitLab."""
     seen: Counter[str] = Counter()
     severities = {"error": "major", "warning": "minor"}
 
@@ -121,7 +127,7 @@ def gitlab(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def rdjson(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """The diagnostic format of reviewdog, in which columns count bytes."""
+    """Yields the diagnostic format of reviewdog, in which columns count bytes."""
     yield '{"source": {"name": "hlotool"}, "diagnostics": [\n'
     before = ""
     for finding in findings:

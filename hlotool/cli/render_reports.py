@@ -28,7 +28,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def sarif(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """SARIF 2.1.0: one run, with the rules that have findings."""
+    """Yields SARIF 2.1.0: one run, with the rules that have findings."""
     diagnostics = [finding.diagnostic for finding in findings]
     codes = sorted({d.code for d in diagnostics})
     rules = [
@@ -90,11 +90,16 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 
 
 def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """A test suite for each file: a failed test for each finding, skipped tests for information, or a test that passes."""
+    """Yields JUnit XML with a test suite for each file.
+
+    It has a failed test for each finding and skipped tests for information, or one test that
+    passes.
+    """
     files: dict[str, list[Diagnostic]] = {}
     for finding in findings:
         files.setdefault(finding.diagnostic.filename, []).append(finding.diagnostic)
-    # The list of files is complete when all findings are read. The order is that of the command line.
+    # The list of files is complete once all findings have been read. The order is that of the
+    # command line.
     files = {name: files.get(name, []) for name in dict.fromkeys([*style.files, *files])}
     suites = Element("testsuites", name="hlotool")
     totals: Counter[str] = Counter()
@@ -122,17 +127,17 @@ def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def _xml(text: str) -> str:
-    """The text with characters escaped that XML does not allow."""
+    """Returns the text with the characters that XML does not allow escaped."""
     return visible(text).encode("utf-8", "backslashreplace").decode()
 
 
 def markdown(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """A table, for comments on pull requests and summaries of jobs."""
+    """Yields a table, for comments on pull requests and job summaries."""
     is_first = True
     for finding in findings:
         d = finding.diagnostic
         if is_first:
-            yield "| place | severity | rule | message |\n|---|---|---|---|\n"
+            yield "| location | severity | rule | message |\n|---|---|---|---|\n"
             is_first = False
         hint = f"<br>{_cell(d.hint)}" if d.hint else ""
         yield f"| {_cell(f'{d.filename}:{d.line}:{d.column}')} | {d.severity} | {d.code} {d.name} | {_cell(d.message)}{hint} |\n"

@@ -1,4 +1,7 @@
-"""`--fix`, `--diff` and `--add-ignore`: writes the results of `workspace.rewriting` to files, or shows the changes."""
+"""`--fix`, `--diff` and `--add-ignore`: writes rewritten files, or shows the changes.
+
+`workspace.rewriting` computes the new texts.
+"""
 
 from __future__ import annotations
 

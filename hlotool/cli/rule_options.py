@@ -21,7 +21,7 @@ __all__ = ["rule_options", "settings_lines"]
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that become one argument `rules`; names that are not names of rules are usage errors."""
+    """Adds options that become one argument `rules`; names that are not rules are usage errors."""
 
     @wraps(function)
     def with_rules(**values: Any) -> Any:
@@ -46,7 +46,7 @@ def _split(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 
 
 def settings_lines(rules: RuleChoice, name: str, settings: Settings, baseline: str | None) -> Iterator[str]:
-    """The lines of --show-settings for one file."""
+    """Yields the lines of --show-settings for one file."""
     checks = rules.checks_for(name, settings)
     origin = f"'{settings.origin}'" if settings.origin else "no file"
     yield f"settings for '{name}', from {origin}"

@@ -1,7 +1,7 @@
-"""Ends the process if its work exceeds its time by far.
+"""Ends the process if its work continues well past its time limit.
 
-Executors check the time between instructions only, and one instruction may take hours in NumPy, which neither signals nor other threads
-can interrupt.
+Executors check the time only between instructions, and one instruction may take hours in NumPy,
+which neither signals nor other threads can interrupt.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from hlotool.errors import HlotoolError
 
 __all__ = ["Deadline", "TimeoutExceeded"]
 
-# The time that an executor has to notice by itself, and to tell the instruction.
+# The time in seconds that an executor has to notice by itself, and to report the instruction.
 _GRACE = 1.0
-# The limit of timers.
+# In seconds. Timers cannot wait for much longer times.
 _LONGEST = threading.TIMEOUT_MAX / 2
 
 
 class TimeoutExceeded(HlotoolError):
-    """A command has used up its time."""
+    """Raised when a command has exceeded its time limit."""
 
     exit_code = 2
 
 
 class Deadline:
-    """A context that must be left within a number of seconds; None for no limit. `work` is what takes that long, in messages."""
+    """A context that must be left within a number of seconds; None means no limit.
+
+    `work` is the name of the limited work in messages.
+    """
 
     def __init__(self, seconds: float | None, work: str = "run") -> None:
         self.seconds = seconds
@@ -52,7 +55,7 @@ class Deadline:
             raise TimeoutExceeded(f"the {self.work} took longer than {self.seconds:g} seconds")
 
     def stop(self) -> None:
-        """Lifts the limit, since what it limits is over."""
+        """Lifts the limit, since the limited work is done."""
         self.end = None
         if self.timer is not None:
             self.timer.cancel()
@@ -62,9 +65,9 @@ class Deadline:
 
     def _end(self) -> None:
         try:
-            complain(f"the {self.work} took longer than {self.seconds:g} seconds; it was stopped where it cannot be interrupted")
+            complain(f"the {self.work} took longer than {self.seconds:g} seconds; it was stopped in an operation that cannot be interrupted")
         except OutputError:
-            # Standard output is closed or full, which nobody can be told.
+            # Standard output is closed or full, so that nothing can be reported.
             pass
         finally:
             end_process(2)

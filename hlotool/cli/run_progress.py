@@ -1,4 +1,4 @@
-"""A line on the terminal that shows the progress of a long run, and is removed when the run ends."""
+"""A line on the terminal that shows the progress of a long run until the run ends."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ _WIDTH = 78
 
 
 def is_wanted(*, quiet: bool) -> bool:
-    """Whether standard error is a terminal, and progress is not switched off."""
+    """Returns whether standard error is a terminal, and progress is not switched off."""
     return not quiet and sys.stderr is not None and sys.stderr.isatty()
 
 
 class RunProgress(Observer):
-    """Shows the outermost instruction that is being computed, the iteration of its loop, and the innermost one."""
+    """The progress line: the outermost and the innermost instruction being computed.
+
+    For a loop, it also shows the iteration.
+    """
 
     is_optional = True
 
@@ -60,7 +63,7 @@ class RunProgress(Observer):
         self.done += 1
 
     def line(self, where: Whereabouts, now: float) -> str:
-        """For example: 12 s  3,456 instructions  while.5 iteration 17  dot.3."""
+        """Returns a line such as: 12 s  3,456 instructions  while.5 iteration 17  dot.3."""
         names = []
         for frame in (where.frames[0], where.frames[-1]) if len(where.frames) > 1 else where.frames:
             names.append(frame.instruction.name + ("" if frame.iteration is None else f" iteration {frame.iteration}"))

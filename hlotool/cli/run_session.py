@@ -48,7 +48,7 @@ _MOST_DEVICES = 1024
 
 
 class Session:
-    """A run as one command line asks for it."""
+    """A run with the options of one command line."""
 
     def __init__(self, request: RunRequest, outcome: Outcome, deadline: Deadline) -> None:
         self.request = request
@@ -85,7 +85,10 @@ class Session:
     # ---- the run ------------------------------------------------------------------------------------------------------
 
     def run(self, name: str, text: str) -> None:
-        """Runs the module of a text; diagnostics go to standard error, and the exit code to the outcome."""
+        """Runs the module of a text.
+
+        Diagnostics go to standard error, and the exit code to the outcome.
+        """
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
@@ -127,7 +130,7 @@ class Session:
         self.deadline.check()
         self._write(value, shape)
         if self.tracer is not None and not self.has_traced:
-            self._remark(f"no array that was computed has a name that matches --trace '{self.tracer.pattern.pattern}'")
+            self._remark(f"no computed array has a name that matches --trace '{self.tracer.pattern.pattern}'")
         self._show(module, value, comparisons)
         self._show_nans(module, values, value, shape)
         self.deadline.check()
@@ -135,7 +138,7 @@ class Session:
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
-        """The shape of the results: for several devices a tuple, replica by replica."""
+        """Returns the shape of the results; for several devices, a tuple, replica by replica."""
         shape = module.entry.root.shape
         return shape if self.devices == 1 else tuple_shape([shape] * self.devices)
 
@@ -152,16 +155,16 @@ class Session:
         return module
 
     def _choose_devices(self, name: str, module: Any) -> None:
-        """Sets the number of devices where no option does: the header says for how many the module is."""
+        """Sets the number of devices; without options, the module's header decides."""
         request = self.request
         replicas, partitions = request.replicas or max(1, module.replica_count), request.partitions or max(1, module.num_partitions)
         if request.partitions is None and partitions > 1 and is_whole(module) and same_everywhere(module):
-            self._remark(f"'{name}' is not partitioned yet: what its {partitions} partitions compute is the same, and is computed once")
+            self._remark(f"'{name}' is not partitioned yet: its {partitions} partitions would compute the same values, which are computed once")
             partitions = 1
         count = replicas * partitions
         is_asked_for = replicas == (request.replicas or 1) and partitions == (request.partitions or 1)
         if count > _MOST_DEVICES and not is_asked_for:
-            raise HlotoolError(f"'{name}' is for {count} devices; say with --replicas and --partitions how many should run in this process")
+            raise HlotoolError(f"'{name}' is for {count} devices; choose with --replicas and --partitions how many should run in this process")
         self.partitions, self.devices = partitions, replicas * partitions
 
     def _remark(self, text: str) -> None:
@@ -171,12 +174,15 @@ class Session:
     def _check_memory(self, module: Any) -> None:
         if diagnostics := too_much_memory(module, self.limit, self.devices):
             if self.request.max_memory is None:
-                complain("the default limit is 80 % of the memory that is available; use --max-memory SIZE to change it")
+                complain("the default limit is 80 % of the available memory; use --max-memory SIZE to change it")
             raise EvaluationError(diagnostics)
         self.deadline.check()
 
     def _values(self, module: Any) -> list[Any]:
-        """The values of all parameters for each device. Random values are reported on standard error, with the reasons for their ranges."""
+        """Returns the values of all parameters for each device.
+
+        Random values are reported on standard error, with the reasons for their ranges.
+        """
         arguments, inputs = files.Arguments(module), self.request.inputs
         if inputs is not None:
             arguments.give_all(files.read_npz(inputs), inputs)
@@ -194,7 +200,10 @@ class Session:
         return values
 
     def _show_random_values(self, missing: list[str], assumed: list[tuple[str, Domain]]) -> None:
-        """Says which parameters have random values; the ranges that these are constrained to are shown on request."""
+        """Lists the parameters with random values.
+
+        With --verbose, it also lists the ranges to which some of them are constrained.
+        """
         names = missing[:_MOST_NAMES]
         if len(missing) > _MOST_NAMES:
             names.append(f"{len(missing) - _MOST_NAMES} more")
@@ -273,7 +282,7 @@ class Session:
         self._show_profile(module)
 
     def _show_nans(self, module: Any, values: list[Any], value: Any, shape: Any) -> None:
-        """A remark about NaN in the results, with what could be done to find its origin."""
+        """Reports NaN in the results, and how its origin could be found."""
         if self.quiet or self.request.as_json:
             return
         found = nan_counts(zip(files.output_names(shape, self.devices), leaves(value), strict=True))
@@ -296,7 +305,11 @@ class Session:
                 write_out(line + "\n")
 
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
-        """The results, or an object with results, comparisons, trace and profile if any of these is requested."""
+        """Returns the results as JSON.
+
+        If comparisons, a trace or a profile are requested, it is an object with these and the
+        results.
+        """
         outputs = report.as_rows(value, self._result_shape(module), self.devices)
         more: dict[str, Any] = {}
         if comparisons:
@@ -309,10 +322,13 @@ class Session:
 
 
 def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
-    """The functions for custom calls, by target; raises UsageError if an option is not of the form TARGET=MODULE:FUNCTION."""
+    """Returns the functions for custom calls, by target.
+
+    Raises UsageError if an option is not of the form TARGET=MODULE:FUNCTION.
+    """
     handlers = {}
     for text in texts:
-        # Targets may contain "=", names of functions do not.
+        # Targets may contain "=", but names of functions do not.
         target, equals, place = text.rpartition("=")
         if not equals or not target:
             raise click.UsageError(f"--custom-call '{text}' is not of the form TARGET=MODULE:FUNCTION")
@@ -323,7 +339,7 @@ def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _peak_memory() -> int | None:
-    """The peak memory of this process in bytes; None on Windows, which does not report it."""
+    """Returns the peak memory of this process in bytes; None on Windows, which reports none."""
     if sys.platform == "win32":
         return None
     used = import_module("resource").getrusage(import_module("resource").RUSAGE_SELF).ru_maxrss

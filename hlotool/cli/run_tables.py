@@ -18,7 +18,7 @@ _MOST_INSTRUCTIONS = 20
 
 
 def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
-    """Rows with columns of equal width; the columns from `left` on are text and begin on the left, those before are numbers.
+    """Yields rows with aligned columns: numbers before column `left`, and text from there on.
 
     >>> list(table([["1", "a"], ["10", "bc"]], left=1))
     [' 1  a', '10  bc']
@@ -33,7 +33,10 @@ def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
 
 
 def comparison_lines(comparisons: Sequence[Comparison], source: str, *, quiet: bool) -> Iterator[str]:
-    """A line for each array, the worst elements of those that differ, and what it comes to; quietly, those that differ only."""
+    """Yields a line for each array, the worst elements of those that differ, and a summary.
+
+    With `quiet`, yields only the arrays that differ.
+    """
     names = max((len(c.name) for c in comparisons), default=0)
     types = max((len(c.type) for c in comparisons), default=0)
     for c in comparisons:
@@ -85,7 +88,7 @@ def _shown(number: Any) -> str:
 
 
 def trace_line(row: TraceRow) -> str:
-    """For example: body/next[3]  f32[4]  min 0  max 1  mean 0.5."""
+    """Returns a line such as: body/next[3]  f32[4]  min 0  max 1  mean 0.5."""
     numbers = row.statistics
     is_scalar = row.type.endswith("[]") and numbers.least is not None
     place = on_device(f"{row.computation}/{row.key_on_device}", row.device)
@@ -93,7 +96,7 @@ def trace_line(row: TraceRow) -> str:
 
 
 def trace_json(row: TraceRow) -> dict[str, Any]:
-    """The same as an object."""
+    """Returns the row of a trace as a JSON object."""
     s = row.statistics
     numbers = {"min": s.least, "max": s.greatest, "mean": s.mean, "nan": s.nans, "inf": s.infinities}
     place = {} if row.device is None else {"device": row.device}
@@ -114,7 +117,7 @@ def _costs(costs: Sequence[Cost], total: float) -> list[list[str]]:
 
 
 def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated: int) -> Iterator[str]:
-    """The time by opcode and of the most expensive instructions, and what the run took as a whole."""
+    """Yields the time by opcode, the most expensive instructions, and the totals of the run."""
     total, head = profile.seconds, ["ms", "%", "calls", "read+written", "GB/s"]
     opcodes, costs = profile.by_opcode(), profile.by_instruction()
     yield from table([[*head, "opcode"], *([*row, c.name] for row, c in zip(_costs(opcodes, total), opcodes, strict=True))], left=len(head))
@@ -130,7 +133,7 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
 
 
 def profile_json(profile: Profile, seconds: float, peak: int | None, estimated: int) -> dict[str, Any]:
-    """The same as an object, with every instruction."""
+    """Returns the profile as a JSON object, with every instruction."""
     return {
         "seconds": seconds,
         "seconds_in_instructions": profile.seconds,

@@ -14,7 +14,10 @@ __all__ = ["statistics"]
 
 
 def statistics(findings: Iterable[FileFinding], *, as_json: bool) -> Iterator[str]:
-    """A row for each code, the most frequent first, with the place of the first finding and a mark if `--fix` can fix it."""
+    """Yields a row for each code, the most frequent first.
+
+    It has the location of the first finding, and a mark if `--fix` can fix the code.
+    """
     firsts: dict[str, Diagnostic] = {}
     counts: dict[str, int] = {}
     fixable: dict[str, int] = {}

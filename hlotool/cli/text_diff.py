@@ -17,9 +17,10 @@ _COLORS = {"@": "cyan", "-": "red", "+": "green"}
 
 
 def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
-    """The lines of a unified diff, each with its line end; none if the texts are equal.
+    """Yields the lines of a unified diff, each with its line end; none if the texts are equal.
 
-    Without `color`, it is a patch; with it, control characters are escaped, since the diff is for a terminal.
+    Without `color`, it is a patch; with it, control characters are escaped, since the diff is for a
+    terminal.
 
     >>> print("".join(unified_diff("a\\nb\\n", "a\\nc\\n", "m.hlo")), end="")
     --- m.hlo
@@ -42,13 +43,16 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
 
 
 def _lines(text: str) -> list[str]:
-    """The lines of a text with their ends. Only line feeds end a line, as for `patch`."""
+    """Returns the lines of a text with their ends. Only line feeds end a line, as for `patch`."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def header_name(name: str) -> str:
-    """A file name as in a patch: quoted like a string in C if it has control characters, and with a tab after it if it has spaces.
+    """Returns a file name as it is written in a patch.
+
+    It is quoted like a string in C if it has control characters, and followed by a tab if it has
+    spaces.
 
     >>> print(header_name("a.hlo"), header_name('a\x1b"b'))
     a.hlo "a\\033\\"b"
@@ -62,7 +66,7 @@ def header_name(name: str) -> str:
 
 
 class _Paint(Protocol):
-    """Adds color and weight to a line."""
+    """A function that adds color and weight to a line."""
 
     def __call__(self, text: str, color: str | None = None, *, bold: bool | None = None) -> str: ...
 
@@ -78,7 +82,10 @@ def _painted(text: str, color: str | None = None, *, bold: bool | None = None) -
 
 
 def painted_patch(patch: str) -> Iterator[str]:
-    """The lines of a patch in the colors of a diff, with control characters escaped, since they are for a terminal."""
+    """Yields the lines of a patch in the colors of a diff.
+
+    Control characters are escaped, since the lines are for a terminal.
+    """
     for line in patch.split("\n")[:-1]:
         is_name = line.startswith(("--- ", "+++ "))
         color = None if is_name else _COLORS.get(line[:1])
@@ -86,7 +93,7 @@ def painted_patch(patch: str) -> Iterator[str]:
 
 
 def _groups(changes: Iterator[LineChange]) -> Iterator[list[LineChange]]:
-    """Groups of changes that are close enough to share a hunk."""
+    """Yields groups of changes that are close enough to share a hunk."""
     group: list[LineChange] = []
     for change in changes:
         if group and change[0] - group[-1][1] > 2 * _CONTEXT:

@@ -1,1 +1,4 @@
-"""The language server: what editors ask about HLO texts, and the answers. `server.py` is the table of requests."""
+"""The language server: answers requests of editors about HLO texts.
+
+`server.py` has the table of requests.
+"""

@@ -1,6 +1,7 @@
-"""What can be done at a place: fixes of findings, comments that suppress them, and refactorings.
+"""Code actions: quick fixes, suppression comments and refactorings at a position.
 
-Actions are listed quickly, and their edits are made when one is chosen, if the editor can wait for that.
+Actions are listed quickly. Their edits are made when one is chosen, if the editor can wait for
+them.
 """
 
 from __future__ import annotations
@@ -37,17 +38,21 @@ KINDS = (Kind.QuickFix, Kind.RefactorInline, Kind.RefactorExtract, Kind.Refactor
 
 _DID_YOU_MEAN = re.compile(r"did you mean '(?P<word>[^']+)'\?")
 _QUOTED = re.compile(r"'(?P<word>[^']+)'")
-# Fixes are tried for so many findings of a selection.
+# The maximum number of findings in a selection for which fixes are tried.
 _MOST_FIXED = 20
 _DEAD = ("W001", "W003")
-# So many instructions of a selection are looked at.
+# The maximum number of instructions in a selection that are examined.
 _MOST_SORTED = 500
-# The edits of refactorings of longer texts take seconds.
+# In characters. The edits of refactorings take seconds in longer texts.
 _MOST_AT_ONCE = 100_000
 
 
 class ActionRequest(NamedTuple):
-    """What actions are wanted for: the findings in the text, how it is checked, and whether edits can be made later."""
+    """The context of code actions.
+
+    It has the findings in the text, the checks and the settings file, and whether edits can be made
+    later.
+    """
 
     findings: Sequence[Finding]
     checks: Checks | None
@@ -56,7 +61,7 @@ class ActionRequest(NamedTuple):
 
 
 def actions(document: Document, area: types.Range, context: types.CodeActionContext, request: ActionRequest) -> list[types.CodeAction]:
-    """The actions for a range of a text."""
+    """Returns the actions for a range of a text."""
     found = [action for make in (_fixes, _refactorings, _of_text) for action in make(document, area, request)]
     if context.only is not None:
         wanted = tuple(str(getattr(kind, "value", kind)) for kind in context.only)
@@ -66,7 +71,8 @@ def actions(document: Document, area: types.Range, context: types.CodeActionCont
     complete = []
     for action in found:
         if action.edit is None and context.only is None and len(document.text) > _MOST_AT_ONCE:
-            # Editors ask for actions whenever the cursor moves; those that cannot wait for edits get these when they ask for their kind.
+            # Editors request actions whenever the cursor moves. Those that cannot wait for edits
+            # get these actions when they request their kind.
             continue
         try:
             action = resolved(document, action, request)
@@ -97,9 +103,10 @@ def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Ite
     for code in dict.fromkeys(f.diagnostic.code for f in near if f.diagnostic.code[0] != "S"):
         finding = next(f for f in near if f.diagnostic.code == code)
         edits = list(ignore_edits(finding.module.source, finding.module.module, [finding.diagnostic]))
-        # Errors of the parser cannot be suppressed, and hide what a comment would.
+        # Errors of the parser cannot be suppressed, and hide the findings that a comment would
+        # suppress.
         if not any(d.severity == "error" for d in finding.module.module.diagnostics):
-            yield _action(document, f"Suppress {code} in this line", Kind.QuickFix, finding.module, edits, reported(document, [finding]))
+            yield _action(document, f"Suppress {code} on this line", Kind.QuickFix, finding.module, edits, reported(document, [finding]))
 
 
 def _touches(finding: Finding, low: int, high: int) -> bool:
@@ -109,7 +116,10 @@ def _touches(finding: Finding, low: int, high: int) -> bool:
 
 
 def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
-    """The title, the edits of the module's source and the safety of each fix of a finding."""
+    """Yields the title, the edits and the safety of each fix of a finding.
+
+    The edits are edits of the module's source.
+    """
     d, module = finding.diagnostic, finding.module
     if d.fix is not None or has_fix(d.code):
         for fixed in with_fixes(module.module, [d], rewrite_edits):
@@ -121,7 +131,10 @@ def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
 
 
 def _replacement(finding: Finding, word: str) -> Edit | None:
-    """The edit that replaces the word that a message quotes, where the finding is."""
+    """Returns the edit that replaces the word quoted in a message, or None.
+
+    The word must be at the finding.
+    """
     text, (start, end) = finding.module.source.text, finding.span
     line_end = text.find("\n", start)
     for quoted in _QUOTED.finditer(finding.diagnostic.message):
@@ -150,7 +163,7 @@ def _action(
 
 
 def _later(document: Document, title: str, kind: str, what: str, area: types.Range) -> types.CodeAction:
-    """An action whose edits are made when it is chosen."""
+    """Returns an action whose edits are made when it is chosen."""
     start, end = document.lines.span(area)
     return types.CodeAction(title, kind, data={"uri": document.uri, "version": document.version, "what": what, "start": start, "end": end})
 
@@ -169,7 +182,7 @@ def _refactorings(document: Document, area: types.Range, request: ActionRequest)
 
 
 def _are_attributes_sorted(text: str, x: Instruction) -> bool:
-    """Whether the attributes of an instruction are in the order of XLA's print."""
+    """Returns whether the attributes of an instruction are in the order of XLA's printer."""
     if x.start < 0:
         return True
     order = attribute_order(text[slice(*locate(text, x.start, x.end, Place("opcode")))])
@@ -178,7 +191,7 @@ def _are_attributes_sorted(text: str, x: Instruction) -> bool:
 
 
 def _instructions(document: Document, start: int, end: int) -> tuple[ModuleText, Computation, list[Instruction]] | None:
-    """The instructions in a range, if there are any, and all are in one computation."""
+    """Returns the instructions in a range; None unless there are some, all in one computation."""
     module = document.module_at(start)
     if module is None:
         return None
@@ -243,14 +256,17 @@ _MAKERS: dict[str, Callable[[Document, int, int, ActionRequest], Iterator[types.
 
 
 def resolved(document: Document | None, action: types.CodeAction, request: ActionRequest) -> types.CodeAction:
-    """An action with its edits. Raises EditError if they cannot be made, or if the text is another one by now."""
+    """Returns an action with its edits.
+
+    Raises EditError if they cannot be made, or if the text has changed since the action was listed.
+    """
     data: Any = action.data
     if action.edit is not None or not isinstance(data, dict):
         return action
     make = _MAKERS.get(str(data.get("what")))
     start, end = data.get("start"), data.get("end")
     if document is None or make is None or not isinstance(start, int) or not isinstance(end, int) or data.get("version") != document.version:
-        raise EditError("the text has changed since")
+        raise EditError("the text has changed since the action was listed")
     edits = list(make(document, start, end, request))
     if not edits:
         raise EditError("there is nothing to change")

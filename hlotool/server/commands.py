@@ -1,6 +1,6 @@
-"""Commands that an editor can execute: to run a module, to compare it with the dump before, and to show it as a picture.
+"""Commands that an editor can execute: run a module, compare it with the previous dump, or draw it.
 
-Each is a process of its own, so that a long one keeps nobody waiting.
+Each is a process of its own, so that a long one does not block the server.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["COMMANDS", "Command", "Invocation", "beginning", "execute", "page_fi
 
 _TIMEOUT = 60.0
 _LONGEST_OUTPUT = 20_000
-# What fits into a message.
+# Limits for a message: its number of lines, and the characters of each.
 _MOST_LINES = 10
 _LONGEST_LINE = 200
 
 
 class Invocation(NamedTuple):
-    """The arguments of `hlotool`, the text for its standard input, and a title for what it gives."""
+    """The arguments of `hlotool`, the text for its standard input, and a title for its output."""
 
     arguments: list[str]
     text: str
@@ -36,8 +36,9 @@ class Invocation(NamedTuple):
 
 
 class Command(NamedTuple):
-    """How a command is invoked for a text and a position, and what becomes of its output: it is written to the log, it is a page that is the
-    answer, or one that is opened.
+    """A command: its invocation for a text and a position, and the use of its output.
+
+    The output is written to the log, or it is a page that is returned as the response or opened.
     """
 
     invocation: Callable[[Document, types.Position | None], Invocation]
@@ -56,7 +57,10 @@ def _diff(document: Document, position: types.Position | None) -> Invocation:
 
 
 def _graph(document: Document, position: types.Position | None) -> Invocation:
-    """The picture of the computation at a position, which shows the instruction there; by default, of the entry."""
+    """Returns the invocation that draws the computation at a position, by default the entry.
+
+    The picture shows the instruction at the position.
+    """
     module = document.modules[0] if position is None and document.modules else None
     chosen: list[str] = []
     name = Path(document.name).name
@@ -71,7 +75,7 @@ def _graph(document: Document, position: types.Position | None) -> Invocation:
             name = f"{computation.name} in {name}"
     if module is None:
         raise HlotoolError("there is no module here")
-    # Lines before the module, so that its own have the numbers that they have in the text.
+    # Adds lines before the module, so that its lines have the same numbers as in the text.
     text = "\n" * (module.source.first_line - 1) + module.source.text
     return Invocation(["graph", "--color", "never", "--format", "html", "--stdin-filename", document.name, *chosen, "-"], text, name)
 
@@ -86,10 +90,14 @@ COMMANDS: Mapping[str, Command] = {
 
 
 async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
-    """The output of a command. Raises HlotoolError if it takes too long, or if it gives no page."""
+    """Returns the output of a command.
+
+    Raises HlotoolError if it takes too long, or if it should give a page and fails.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        # Without the working directory on the path: that is often the folder of the texts, and its modules would precede those of Python.
+        # Keeps the working directory off the path: it is often the folder of the texts, and its
+        # modules would take precedence over those of Python.
         "-P",
         "-m",
         "hlotool",
@@ -113,18 +121,20 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
 
 
 def beginning(output: str) -> str:
-    """The first lines of an output, for a message: most editors put the log where nobody looks.
+    """Returns the first lines of an output, for a message.
+
+    Most editors put the log where no one looks.
 
     >>> beginning("hlotool: random values (seed 0) for x\\noutput  f32[]  3.5\\n")
     'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'
     """
     lines = output.splitlines()
     shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..." for line in lines[:_MOST_LINES]]
-    return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (all of it is in the log of the language server)"])
+    return "\n".join(shown if len(lines) <= _MOST_LINES else [*shown, "... (the log of the language server has the full output)"])
 
 
 def page_file(page: str, folder: Path) -> str:
-    """Writes a page to a file of its own, and returns the URI of the file; equal pages have one file."""
+    """Writes a page to its own file, and returns the URI of the file; equal pages share a file."""
     data = page.encode()
     path = folder / f"{sha256(data).hexdigest()[:16]}.html"
     path.write_bytes(data)
@@ -132,7 +142,10 @@ def page_file(page: str, folder: Path) -> str:
 
 
 def position_of(argument: Any) -> types.Position | None:
-    """The position that an argument of a command gives. Raises HlotoolError for anything else but a position or nothing."""
+    """Returns the position in an argument of a command; None if there is none.
+
+    Raises HlotoolError for anything other than a position or nothing.
+    """
     if argument is None:
         return None
     line, character = (argument.get(key) for key in ("line", "character")) if isinstance(argument, dict) else (None, None)

@@ -1,4 +1,4 @@
-"""What may be typed next: opcodes, attributes, values, names in scope, and codes of rules in comments."""
+"""Completion: opcodes, attributes, values, names in scope, and codes of rules in comments."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ __all__ = ["complete", "described"]
 _MOST_NAMES = 200
 _CODES = re.compile(r"hlotool:\s*[a-z\-]+\[(?:[^\]]*,)?\s*(?P<word>[A-Za-z0-9\-]*)\Z")
 _VERB = re.compile(r"hlotool:\s*(?P<word>[a-z\-]*)\Z")
-# How the value of an attribute begins and ends, by the first character of the example in its description.
+# The first character of the example in the description of an attribute, which decides how its value
+# begins and ends.
 _BRACES = re.compile(r": (?P<open>[{\"])")
 Kinds = types.CompletionItemKind
 
 
 def complete(document: Document, position: types.Position, *, with_snippets: bool = False) -> types.CompletionList:
-    """What may stand at a position; with `with_snippets`, items have places to fill in.
+    """Returns the completions at a position; with `with_snippets`, items have placeholders.
 
     >>> text = "ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate("
     >>> [item.label for item in complete(Document("file:///m.hlo", text), types.Position(0, len(text))).items]
@@ -50,9 +51,10 @@ def complete(document: Document, position: types.Position, *, with_snippets: boo
 
 
 def _placed(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
-    """The item as an edit of the word that is being typed: editors differ in what they take for a word.
+    """Returns the item as an edit of the word being typed.
 
-    Without a text to filter by, Neovim takes edits for filtered already, and shows all of them whatever has been typed.
+    Editors disagree on what a word is. Without a text to filter by, Neovim treats edits as filtered
+    already, and shows all of them regardless of the typed text.
     """
     item.filter_text = item.filter_text or item.label
     if item.text_edit is None:
@@ -63,7 +65,7 @@ def _placed(document: Document, statement: Statement, offset: int, item: types.C
 
 
 def described(item: types.CompletionItem) -> types.CompletionItem:
-    """An item with its documentation, which an editor asks for when it is selected."""
+    """Returns an item with its documentation, which an editor requests when it is selected."""
     op = OPS.get(item.label)
     if op is not None and (item.detail or "").startswith(f"{op.name}("):
         item.documentation = types.MarkupContent(types.MarkupKind.Markdown, op_markdown(explain_op(op)))
@@ -98,7 +100,7 @@ def _opcodes(document: Document, statement: Statement, offset: int, with_snippet
 
 
 def _snippet(op: OpDef) -> str:
-    """An opcode with places for its operands and the attributes that it must have."""
+    """Returns an opcode with placeholders for its operands and its required attributes."""
     names = op.operands or (("operands",) if op.variadic else ())
     if op.name in ("parameter", "constant"):
         names = ("0",)
@@ -115,7 +117,7 @@ def _place_of_value(spec: AttributeSpec, number: int) -> str:
     opening = _BRACES.search(describe_kind(spec.kind))
     if opening is None:
         return f"${number}"
-    # A brace that is not part of a place has a backslash.
+    # A brace that is not part of a placeholder needs a backslash.
     return f'"${number}"' if opening["open"] == '"' else f"{{${number}\\}}"
 
 
@@ -133,7 +135,7 @@ def _operands(document: Document, statement: Statement, offset: int, with_snippe
 
 
 def _scope(document: Document, statement: Statement, offset: int) -> list[Instruction]:
-    """The instructions before a statement in the computation around it."""
+    """Returns the instructions before a statement in the computation around it."""
     view = document.view
     place = view.place(statement.beginning)
     module = view.module_at(place)
@@ -150,7 +152,10 @@ def _scope(document: Document, statement: Statement, offset: int) -> list[Instru
 
 
 def _fitting(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[Instruction], bool]:
-    """Whether an instruction may be the next operand, as far as that can be told quickly."""
+    """Returns a function that decides whether an instruction may be the next operand.
+
+    It only makes checks that are quick.
+    """
     if op is None:
         return lambda x: True
     first = operands[0] if operands else None
@@ -210,7 +215,7 @@ _WORDS = {"Bool": ("true", "false"), "OperandPrecision": PRECISION.words}
 
 
 def _computations(document: Document, offset: int) -> Iterator[types.CompletionItem]:
-    """The computations before the one around an offset, the last ones first."""
+    """Yields the computations before the one around an offset, the last ones first."""
     view = document.view
     place = view.place(offset)
     module = view.module_at(place)

@@ -1,4 +1,4 @@
-"""What the parser and the verifier find in a text, as the protocol has it."""
+"""Diagnostics of the parser and the verifier, in the form of the protocol."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _SEVERITIES = {
     "warning": types.DiagnosticSeverity.Warning,
     "info": types.DiagnosticSeverity.Information,
 }
-# Editors show what has such a tag faded out, or struck through.
+# Editors show text with such a tag faded out or struck through.
 _TAGS = {
     **dict.fromkeys(("W001", "W002", "W003", "W037", "W050", "C015"), types.DiagnosticTag.Unnecessary),
     **dict.fromkeys(("W048", "W060"), types.DiagnosticTag.Deprecated),
 }
 _PLACE_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
-# Nobody reads more, and editors become slow.
+# No one reads more findings, and editors become slow.
 _MOST_FINDINGS = 1000
 
 
@@ -53,7 +53,10 @@ class Finding(NamedTuple):
 
 
 def checks_for(name: str, choice: RuleChoice, config: str | None = None) -> Checks:
-    """The rules and modes for a file: from its settings, and from the options of the server. Raises HlotoolError for wrong settings."""
+    """Returns the rules and modes for a file, from its settings and the options of the server.
+
+    Raises HlotoolError if the settings are wrong.
+    """
     return choice.checks_for(name, settings_for(Path(name).parent, config=config))
 
 
@@ -62,7 +65,9 @@ def _never() -> bool:
 
 
 def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], bool] = _never) -> list[Finding]:
-    """All findings in a text, in order; not all of them if the check is cancelled, which is noticed between modules.
+    """Returns all findings in a text, in order.
+
+    If the check is cancelled, which is noticed between modules, some are missing.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
@@ -83,10 +88,13 @@ def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], b
 
 
 def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
-    """Findings as the protocol has them: with notes as related information, tags, and links to pages about their subjects."""
+    """Returns findings in the form of the protocol.
+
+    They have notes as related information, tags, and links to the pages of their rules.
+    """
     shown = [_diagnostic(document, finding) for finding in findings[:_MOST_FINDINGS]]
     if len(findings) > _MOST_FINDINGS:
-        message = f"{len(findings) - _MOST_FINDINGS:,} more findings are not shown; hlotool verify lists them all"
+        message = f"findings not shown: {len(findings) - _MOST_FINDINGS:,}; hlotool verify lists them all"
         shown.append(types.Diagnostic(document.lines.range(0, 0), message, types.DiagnosticSeverity.Information, source=_SOURCE))
     return shown
 
@@ -118,7 +126,7 @@ def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[
 
 
 def faded(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
-    """Hints that fade out what findings about unnecessary parts of a text only count.
+    """Returns hints that fade out unnecessary parts of a text that findings count but do not mark.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT r = f32[4] sine(p) b = f32[4] abs(p) }")
@@ -147,5 +155,5 @@ def _faded(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:
 
 
 def settings_failure(document: Document, error: HlotoolError) -> types.Diagnostic:
-    """The finding for a text that cannot be checked, since its settings are wrong."""
+    """Returns the finding for a text that cannot be checked because its settings are wrong."""
     return types.Diagnostic(document.lines.range(0, 0), str(error), types.DiagnosticSeverity.Error, source=_SOURCE)

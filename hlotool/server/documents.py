@@ -1,7 +1,8 @@
-"""Texts that are open in an editor: their modules, and where instructions and computations are in them.
+"""Texts that are open in an editor: their modules, and the nodes at their offsets.
 
-A Document is one version of a text and does not change. An edit makes the next version, which reads the computations that the edit has changed,
-and those whose callees have changed; it takes the others over from the last one.
+A Document is one version of a text and does not change. An edit makes the next version, which reads
+the computations that the edit has changed, and those whose callees have changed; it reuses the
+others from the previous version. Nodes are instructions and computations.
 """
 
 from __future__ import annotations
@@ -30,19 +31,21 @@ from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["Document", "ModuleText", "path_of"]
 
-# What no text in UTF-8 has; one character takes the place of each, so that offsets stay.
+# Surrogates, which no text in UTF-8 has. One character replaces each, so that offsets stay the
+# same.
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 _UNREADABLE_AT_START = "\ufeff"
-# Reading a smaller text takes no time that anybody notices.
+# In characters. Reading a smaller text takes no noticeable time.
 _LEAST_SHIFTED = 300_000
-# Values of parts of texts that are no longer there pile up; after so many versions they are read anew.
+# Values of parts that are no longer in the text accumulate. After this many versions, the text is
+# read from scratch.
 _MOST_VERSIONS = 200
 Node = TypeVar("Node", Instruction, Computation)
 _start_and_end = attrgetter("start", "end")
 
 
 def path_of(uri: str) -> str:
-    """The name of the file of a URI, or the URI itself if it is not that of a file.
+    """Returns the file name of a URI, or the URI itself if it does not name a file.
 
     >>> path_of("file:///tmp/a%20b.hlo"), path_of("untitled:Untitled-1")
     ('/tmp/a b.hlo', 'untitled:Untitled-1')
@@ -55,14 +58,17 @@ def path_of(uri: str) -> str:
 
 
 class Nested(NamedTuple):
-    """Instructions or computations by where they begin, each with the one that it is inside of, by number; -1 for none."""
+    """Instructions or computations, sorted by their start offsets.
+
+    `parents` has the index of the node around each; -1 for none.
+    """
 
     starts: list[int]
     nodes: list[Instruction | Computation]
     parents: list[int]
 
     def at(self, offset: int) -> Instruction | Computation | None:
-        """The innermost one at an offset."""
+        """Returns the innermost node at an offset; None if there is none."""
         k = bisect_right(self.starts, offset) - 1
         while k >= 0 and self.nodes[k].end <= offset:
             k = self.parents[k]
@@ -81,12 +87,15 @@ def _nested(nodes: Iterable[Instruction | Computation]) -> Nested:
 
 
 def _places(computation: Computation) -> dict[Instruction, int]:
-    """The positions of instructions in their computation."""
+    """Returns the positions of instructions in their computation."""
     return {x: k for k, x in enumerate(computation.instructions)}
 
 
 class ModuleText:
-    """One module of a text. `start` is the offset at which its source begins; offsets in the module count from there."""
+    """One module of a text.
+
+    `start` is the offset at which its source begins; offsets in the module count from there.
+    """
 
     def __init__(self, source: Source, start: int, module: Module, path: FastPath | None) -> None:
         self.source = source
@@ -99,10 +108,11 @@ class ModuleText:
 
     @cached_property
     def errors(self) -> list[Diagnostic]:
-        """What keeps the text from being read strictly."""
+        """The errors that keep the text from being read strictly."""
         tolerated = self.module.diagnostics
         if all(d.severity == "error" for d in tolerated):
-            # Nothing has been kept that a strict parse refuses, so that it has the same errors.
+            # The module has nothing that a strict parse refuses, so that a strict parse has the
+            # same errors.
             return list(tolerated)
         try:
             parse_source(self.source)
@@ -126,17 +136,20 @@ class ModuleText:
         return self.module.stack_tables
 
     def computation_at(self, offset: int) -> Computation | None:
-        """The innermost computation at an offset of the source."""
+        """Returns the innermost computation at an offset of the source."""
         found = self.computations.at(offset)
         return found if isinstance(found, Computation) else None
 
     @cached_property
     def has_nested(self) -> bool:
-        """Whether computations are inside of others."""
+        """True if there are computations inside others."""
         return any(parent >= 0 for parent in self.computations.parents)
 
     def instruction_at(self, offset: int) -> tuple[Computation, Instruction] | None:
-        """The innermost instruction at an offset of the source, after its computation. Spaces before an instruction are not part of it."""
+        """Returns the innermost instruction at an offset of the source, after its computation.
+
+        Spaces before an instruction are not part of it.
+        """
         computation = self.computation_at(offset)
         if computation is None:
             return None
@@ -146,11 +159,11 @@ class ModuleText:
         return computation, x
 
     def instructions_between(self, start: int, end: int) -> Iterator[tuple[Computation, Instruction]]:
-        """The instructions that are partly between two offsets of the source, after their computations."""
+        """Yields the instructions that overlap a range of the source, after their computations."""
         for computation in self.computations.nodes:
             if isinstance(computation, Computation) and computation.start < end and computation.end > start:
                 nested = self._instructions[computation]
-                # Of instructions inside each other, the outer one may end after the inner one.
+                # If instructions are nested, the outer one may end after the inner one.
                 first = bisect_right(nested.starts, start)
                 while first and (nested.parents[first - 1] >= 0 or nested.nodes[first - 1].end > start):
                     first -= 1
@@ -161,14 +174,17 @@ class ModuleText:
 
 
 class Hull(NamedTuple):
-    """The part of a text that edits have changed: from `start` up to `end`, which has `size` characters now."""
+    """The range of a text that edits have changed.
+
+    It extended from `start` to `end` before the edits, and has `size` characters now.
+    """
 
     start: int
     end: int
     size: int
 
     def then(self, start: int, end: int, size: int) -> Hull:
-        """The part that has changed after a further edit, which refers to the text as it is now.
+        """Returns the changed range after a further edit, which refers to the current text.
 
         >>> Hull(10, 12, 5).then(20, 21, 0)
         Hull(start=10, end=18, size=10)
@@ -177,14 +193,14 @@ class Hull(NamedTuple):
         return Hull(low, self.end + now - (self.start + self.size), now - low + size - (end - start))
 
     def before(self, offset: int) -> int:
-        """The offset before the edits of an offset in the text as it is now."""
+        """Converts an offset in the current text to the offset before the edits."""
         if offset < self.start:
             return offset
         now = self.start + self.size
         return min(offset, self.end) if offset < now else offset - now + self.end
 
     def now(self, offset: int) -> int:
-        """The offset after the edits of an offset in the text before them."""
+        """Converts an offset in the text before the edits to the current offset."""
         if offset < self.start:
             return offset
         now = self.start + self.size
@@ -192,7 +208,11 @@ class Hull(NamedTuple):
 
 
 class Document:
-    """A version of a text, `version` as the client counts. `name` is that of its file, and `text` what the client has, as far as it can be read."""
+    """A version of a text.
+
+    `version` is the number that the client gave it, and `name` is the name of its file. `text` is
+    the text of the client, with a replacement for each character that cannot be read.
+    """
 
     def __init__(self, uri: str, text: str, version: int = 0, encoding: str = "utf-16", previous: Document | None = None) -> None:
         self.uri = uri
@@ -203,7 +223,7 @@ class Document:
             text = _UNREADABLE.sub("\ufffd", text)
         self.text = " " + text[1:] if text.startswith(_UNREADABLE_AT_START) else text
         self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
-        # The last version whose modules have been read, and what has changed since.
+        # The last version whose modules have been read, and the range that has changed since then.
         self._base: Document | None = None if previous is None else previous if previous.is_read else previous._base
         self._hull: Hull | None = None
         self._lock = threading.Lock()
@@ -216,11 +236,14 @@ class Document:
 
     @property
     def is_read(self) -> bool:
-        """Whether the modules of the text have been read."""
+        """True if the modules of the text have been read."""
         return self._modules is not None
 
     def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
-        """The next version of the text, after the changes of a client, each of which refers to the text after the one before."""
+        """Returns the next version of the text, after the changes of a client.
+
+        Each change refers to the text after the previous one.
+        """
         document = self
         for change in changes:
             if not isinstance(change, types.TextDocumentContentChangePartial):
@@ -237,7 +260,7 @@ class Document:
 
     @property
     def modules(self) -> list[ModuleText]:
-        """The modules of the text, in order, read tolerantly when they are asked for first."""
+        """The modules of the text, in order. They are read tolerantly on first use."""
         with self._lock:
             if self._modules is None:
                 self._modules = list(self._read())
@@ -246,16 +269,18 @@ class Document:
 
     @property
     def view(self) -> Document:
-        """The text as it is shown while somebody types in it: a large one whose modules have not been read yet is the last one that has been.
+        """The version of the text from which to answer while a user is typing.
 
-        Its positions are those of this version, its offsets are not: `place` converts them.
+        For a large text whose modules have not been read yet, it is the last version that has been
+        read. Its positions are those of this version, but its offsets are not: `place` converts
+        them.
         """
         if self.is_read or self._base is None or self._hull is None or len(self.text) < _LEAST_SHIFTED:
             return self
         return _Shifted(self, self._base, self._hull)
 
     def place(self, offset: int) -> int:
-        """The offset in this text of an offset in the version that it is a view of."""
+        """Converts an offset in the version that this is a view of to an offset in this text."""
         return offset
 
     def _read(self) -> Iterator[ModuleText]:
@@ -278,18 +303,18 @@ class Document:
             yield ModuleText(part.source, part.start, module, path)
 
     def module_at(self, offset: int) -> ModuleText | None:
-        """The module whose text an offset is in."""
+        """Returns the module whose text contains an offset; None if there is none."""
         for part in reversed(self.modules):
             if part.start <= offset:
                 return part if offset <= part.start + len(part.source.text) else None
         return None
 
     def range(self, part: ModuleText, start: int, end: int) -> types.Range:
-        """The range between two offsets of a module's source."""
+        """Returns the range between two offsets of a module's source."""
         return self.lines.range(part.start + start, part.start + end)
 
     def edit(self, edit: Edit, start: int = 0) -> types.TextEdit:
-        """An edit of the text, or of a module's source that begins at `start`, as the protocol has it."""
+        """Returns an edit of the text, or of a module's source at `start`, for the protocol."""
         return types.TextEdit(self.lines.range(start + edit.start, start + edit.end), edit.text)
 
 

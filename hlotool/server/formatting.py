@@ -1,4 +1,4 @@
-"""Formatting of a text, of lines, and while typing, as the fewest edits of lines."""
+"""Formats a text, some of its lines, or the line just typed, with as few edits as possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["changes_between", "format_document", "format_on_type", "format_range
 
 
 def format_document(document: Document, config: str | None = None) -> list[types.TextEdit]:
-    """The edits that format a text; none if its syntax is wrong.
+    """Returns the edits that format a text; none if its syntax is wrong.
 
     >>> [edit.new_text for edit in format_document(Document("file:///m.hlo", "ENTRY e {\\n  ROOT p = f32[ ] parameter(0)\\n}\\n"))]
     ['  ROOT p = f32[] parameter(0)\\n']
@@ -28,20 +28,26 @@ def format_document(document: Document, config: str | None = None) -> list[types
 
 
 def format_range(document: Document, area: types.Range, config: str | None = None) -> list[types.TextEdit]:
-    """The edits that format the lines of a range; a range that ends where a line begins does not include that line."""
+    """Returns the edits that format the lines of a range.
+
+    A range that ends at the beginning of a line does not include that line.
+    """
     start, end = document.lines.span(area)
     first, last = _line(document, start), _line(document, max(start, end - 1))
     return _formatted(document, (first, last), config)
 
 
 def format_on_type(document: Document, position: types.Position, typed: str, config: str | None = None) -> list[types.TextEdit]:
-    """The edits that format the line that has just been completed: the one before after a line break, else the one of the brace."""
+    """Returns the edits that format the line that has just been completed.
+
+    After a line break, it is the previous line; otherwise, it is the line of the brace.
+    """
     line = _line(document, document.lines.offset(position)) - (typed == "\n")
     return _formatted(document, (line, line), config) if line >= 1 else []
 
 
 def _line(document: Document, offset: int) -> int:
-    """The line of an offset as the formatter counts, for which only a line feed ends a line."""
+    """Returns the line of an offset as the formatter counts: only a line feed ends a line."""
     return document.text.count("\n", 0, offset) + 1
 
 
@@ -56,7 +62,7 @@ def _formatted(document: Document, lines: tuple[int, int] | None, config: str | 
 
 
 def changes_between(before: str, after: str) -> Iterator[Edit]:
-    """The edits of whole lines that make one text of another.
+    """Yields the edits of whole lines that turn one text into another.
 
     >>> list(changes_between("a\\nb\\nc\\n", "a\\nB\\nc\\n"))
     [Edit(start=2, end=4, text='B\\n')]
@@ -69,7 +75,7 @@ def changes_between(before: str, after: str) -> Iterator[Edit]:
         if last - first != new_last - new_first:
             yield Edit(starts[first], starts[last], "".join(new[new_first:new_last]))
             continue
-        # Lines have changed, but none has come or gone.
+        # Lines have changed, but none was inserted or deleted.
         for k in range(last - first):
             if old[first + k] != new[new_first + k]:
                 yield Edit(starts[first + k], starts[first + k + 1], new[new_first + k])

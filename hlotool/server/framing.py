@@ -1,7 +1,8 @@
-"""Reading messages from a stream: headers, then a body of `Content-Length` bytes.
+"""Reads messages from a stream: headers, then a body of `Content-Length` bytes.
 
-pygls waits forever for the rest of a message whose header it does not understand, and then takes the bodies of all later ones for headers. Here,
-such a message becomes one that is not valid, which is answered with an error, and the next header is found wherever it begins.
+pygls waits forever for the rest of a message whose header it does not understand, and then mistakes
+the bodies of all later messages for headers. Here, such a message is replaced by an invalid one,
+which is answered with an error, and the next header is found wherever it begins.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import BinaryIO
 
 __all__ = ["MessageReader"]
 
-# A header may follow what is left of a message at once.
+# A header may directly follow the rest of a message.
 _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNORECASE)
-# The first line of what a browser sends. A page of any site can have one send its own messages to a port of this computer.
+# The first line of a browser's request. A page of any site can make a browser send its own messages
+# to a port of this computer.
 _HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
 # In bytes. Texts are at most 400 MB, and escapes make them longer.
 _LARGEST = 2 << 30
@@ -30,7 +32,10 @@ class MessageReader:
         self.body: bytes | None = None
 
     def readline(self) -> bytes:
-        """The next line of a header; empty at the end of the stream, which a request of a browser is, too."""
+        """Returns the next line of a header; empty at the end of the stream.
+
+        A request of a browser counts as the end of the stream.
+        """
         if self.lines:
             return self.lines.pop()
         size, is_header = -1, False
@@ -50,7 +55,7 @@ class MessageReader:
         return b"Content-Length: %d\r\n" % (size if self.body is None else len(self.body))
 
     def read(self, size: int) -> bytes:
-        """The body of a message."""
+        """Returns the body of a message."""
         if self.body is not None:
             return self.body
         return self.stream.read(size)

@@ -1,4 +1,7 @@
-"""What a text leaves out, shown between its words: shapes, the names of operands, numbers of iterations, sizes."""
+"""Inlay hints: shapes, names of operands, numbers of iterations, and sizes.
+
+They show what a text leaves out, between its words.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +21,16 @@ from hlotool.text.source.places import Place
 
 __all__ = ["hints"]
 
-# Sizes of smaller results do not matter to anybody.
+# Sizes of smaller results do not matter to anyone.
 _LEAST_BYTES = 1 << 20
-# More names of operands than these hide the instruction.
+# More names of operands than this would hide the instruction.
 _MOST_OPERANDS = 8
 _PLAIN_NAMES = frozenset({"lhs", "rhs", "operand", "input"})
 _SHAPE, _OPCODE = Place("shape"), Place("opcode")
 
 
 def hints(document: Document, area: types.Range) -> list[types.InlayHint]:
-    """The hints in a range of a text.
+    """Returns the hints in a range of a text.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT n = negate(p) }")
     >>> [(hint.label, str(hint.position)) for hint in hints(document, document.lines.range(0, 60))]
@@ -44,7 +47,10 @@ def hints(document: Document, area: types.Range) -> list[types.InlayHint]:
 
 
 def _of(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.InlayHintKind, bool]]:
-    """The hints for an instruction: offset, text, kind, and whether the text belongs to what comes after it."""
+    """Yields the hints for an instruction.
+
+    Each has an offset, a text, a kind, and whether the text belongs to the word after it.
+    """
     text, kinds = module.source.text, types.InlayHintKind
     opcode = locate(text, x.start, x.end, _OPCODE)
     shape = locate(text, x.start, x.end, _SHAPE)

@@ -1,4 +1,4 @@
-"""What is known about the part of a text at a position, as Markdown."""
+"""Hover: facts about the part of a text at a position, as Markdown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_CALLERS = 8
 
 
 def hover(document: Document, position: types.Position) -> types.Hover | None:
-    """What is known about the part at a position; None where there is nothing to say.
+    """Returns facts about the part at a position; None if there is nothing to say.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
     >>> print(hover(document, types.Position(0, 57)).contents.value)
@@ -123,7 +123,10 @@ def _users(module: ModuleText, computation: Computation, x: Instruction) -> Iter
 
 
 def _lifetime(module: ModuleText, computation: Computation, x: Instruction) -> Iterator[str]:
-    """Where in the schedule a value is computed, and until when it is needed: by users, and by those of views of it."""
+    """Yields the position of a value in the schedule, and its last use.
+
+    Users of views of the value count as its users.
+    """
     if not module.module.is_scheduled:
         return
     places = module.places[computation]
@@ -165,14 +168,14 @@ def _shape(x: Instruction) -> Iterator[str]:
     try:
         inferred = inferred_shape(x.op, [operand.shape for operand in x.operands], x.attributes)
     except (Violation, TypeError, IndexError, ValueError, AttributeError):
-        # What the parser reads tolerantly may not be what inference takes.
+        # Inference may not accept everything that a tolerant parse does.
         return
     if not compatible(inferred, x.shape):
-        yield f"From the operands follows `{_shortened(inferred.text_without_layout)}`."
+        yield f"The operands imply `{_shortened(inferred.text_without_layout)}`."
 
 
 def shape_with_size(shape: Shape) -> str:
-    """A shape and its size in memory, as Markdown.
+    """Returns a shape and its size in memory, as Markdown.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape_with_size(array_shape("f32", (3,)))

@@ -1,4 +1,4 @@
-"""Lines above computations: how often they are called, what a module costs, and what can be done with it."""
+"""Code lenses above computations: numbers of calls, the cost of a module, and commands."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ RUN, DIFF = "hlotool.run", "hlotool.diff"
 """Commands whose argument is the URI of a text."""
 
 GRAPH, SHOW_GRAPH = "hlotool.graph", "hlotool.showGraph"
-"""Commands with a position as a second argument: a page as the answer, and a page that the editor is asked to open."""
+"""Commands with a position as a second argument.
+
+The first returns a page as its response, and the second requests that the editor open it.
+"""
 
 # Editors show a lens without a command as text.
 _NO_COMMAND = ""
 
 
 def lenses(document: Document) -> list[types.CodeLens]:
-    """The lenses of all computations.
+    """Returns the lenses of all computations.
 
     >>> text = "f { ROOT x = f32[] parameter(0) }\\nENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }"
     >>> [lens.command.title if lens.command else lens.data for lens in lenses(Document("file:///m.hlo", text))]
@@ -45,7 +48,7 @@ def lenses(document: Document) -> list[types.CodeLens]:
             if computation is not module.module.entry:
                 found += [types.CodeLens(area, types.Command(_called(module, computation), _NO_COMMAND)), picture]
                 continue
-            # Costs are computed for the lens that is on the screen only.
+            # Costs are computed only for lenses that are on the screen.
             found += [types.CodeLens(area, data={"uri": document.uri, "module": number}), picture]
             if len(document.modules) == 1:
                 found += [types.CodeLens(area, command) for command in _commands(document)]
@@ -60,11 +63,11 @@ def _called(module: ModuleText, computation: Computation) -> str:
 def _commands(document: Document) -> Iterator[types.Command]:
     yield types.Command("run", RUN, arguments=[document.uri])
     if previous_dump(document.name) is not None:
-        yield types.Command("diff with the dump before", DIFF, arguments=[document.uri])
+        yield types.Command("diff with the previous dump", DIFF, arguments=[document.uri])
 
 
 def previous_dump(name: str) -> str | None:
-    """The dump that XLA has written before a file, of the same module, in the same folder; None if there is none."""
+    """Returns XLA's previous dump of the same module in the same folder; None if there is none."""
     dump = dump_name(name)
     if dump is None:
         return None
@@ -81,7 +84,7 @@ def previous_dump(name: str) -> str | None:
 
 
 def resolved(document: Document | None, lens: types.CodeLens) -> types.CodeLens:
-    """A lens with its text: what a run of the module costs."""
+    """Returns a lens with its text, the cost of a run of the module."""
     data = lens.data if isinstance(lens.data, dict) else {}
     number = data.get("module")
     if document is None or not isinstance(number, int) or not 0 <= number < len(document.modules):

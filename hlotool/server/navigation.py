@@ -1,4 +1,4 @@
-"""Where names are defined and used: definitions, references, highlights, calls, and links to source files."""
+"""Navigation: definitions, references, highlights, calls, and links to source files."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ __all__ = [
 ]
 
 _CHANNEL = "channel_id"
-# A text with more links is not read link by link.
+# The maximum number of links; a text with more is not read link by link.
 _MOST_LINKS = 2000
 
 
 def definition(document: Document, position: types.Position) -> types.Location | None:
-    """Where the instruction or the computation is defined that is named at a position.
+    """Returns the location of the definition of the name at a position.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> definition(document, types.Position(0, 55)).range
@@ -50,7 +50,10 @@ def _start_span(target: Instruction | Computation) -> Span | None:
 
 
 def _spans(part: Part, *, with_definition: bool) -> list[tuple[Span, bool]]:
-    """The spans of all names of what a part refers to, and whether each is the definition; of a channel, all attributes with its number."""
+    """Returns the spans of all names of a part's target, and whether each is the definition.
+
+    For a channel, these are all attributes with its number.
+    """
     if part.target is None:
         return [(span, False) for span in _channel(part)]
     spans = [(span, False) for span in references(part.module, part.target)]
@@ -68,7 +71,7 @@ def _channel(part: Part) -> Iterator[Span]:
 
 
 def reference_locations(document: Document, position: types.Position, *, include_declaration: bool = True) -> list[types.Location]:
-    """Where the instruction, the computation or the channel at a position is named."""
+    """Returns the locations that name the instruction, computation or channel at a position."""
     part = part_at(document, position)
     if part is None:
         return []
@@ -77,7 +80,10 @@ def reference_locations(document: Document, position: types.Position, *, include
 
 
 def highlights(document: Document, position: types.Position) -> list[types.DocumentHighlight]:
-    """The names that refer to the same as the one at a position: the definition is written, the others are read."""
+    """Returns the names with the same target as the name at a position.
+
+    The definition is a write access, and the others are read accesses.
+    """
     part = part_at(document, position)
     if part is None:
         return []
@@ -90,7 +96,7 @@ def highlights(document: Document, position: types.Position) -> list[types.Docum
 
 
 def call_item(document: Document, position: types.Position) -> types.CallHierarchyItem | None:
-    """The computation at a position: the one that is named there, or else the one around it."""
+    """Returns the computation that is named at a position, or else the one around it."""
     part = part_at(document, position)
     if part is None:
         return None
@@ -122,7 +128,7 @@ def _of_item(document: Document, item: types.CallHierarchyItem) -> tuple[ModuleT
 
 
 def incoming_calls(document: Document, item: types.CallHierarchyItem) -> list[types.CallHierarchyIncomingCall]:
-    """The computations that call one, and where."""
+    """Returns the callers of a computation, with the ranges of the calls."""
     found = _of_item(document, item)
     if found is None:
         return []
@@ -139,7 +145,7 @@ def incoming_calls(document: Document, item: types.CallHierarchyItem) -> list[ty
 
 
 def outgoing_calls(document: Document, item: types.CallHierarchyItem) -> list[types.CallHierarchyOutgoingCall]:
-    """The computations that one calls, and where."""
+    """Returns the callees of a computation, with the ranges of the calls."""
     found = _of_item(document, item)
     if found is None:
         return []
@@ -165,7 +171,10 @@ def _names(document: Document, module: ModuleText, instructions: Iterable[Instru
 
 
 def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | None:
-    """The file and the line, or 0, that an instruction comes from, by its metadata or the stack frame that this names."""
+    """Returns the source file and line of an instruction; 0 stands for an unknown line.
+
+    They come from its metadata, or from the stack frame that the metadata names.
+    """
     metadata = x.metadata
     if metadata is None:
         return None
@@ -175,12 +184,16 @@ def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | Non
     return (location[0], location[1].line) if location is not None else None
 
 
-# On Windows, looking at such a file would give the name of the user and a hash of the password to a computer that the text names.
+# On Windows, examining such a file would send the user's name and a hash of the password to a
+# computer that the text names.
 _REMOTE = ("//", "\\\\", "/\\", "\\/")
 
 
 def source_uri(document: Document, file: str, line: int) -> str | None:
-    """The URI of a source file, which may be relative to the folder of the text; None if there is no such file."""
+    """Returns the URI of a source file; None if there is no such file.
+
+    The path may be relative to the folder of the text.
+    """
     if file.startswith(_REMOTE):
         return None
     try:
@@ -191,7 +204,7 @@ def source_uri(document: Document, file: str, line: int) -> str | None:
 
 
 def links(document: Document) -> list[types.DocumentLink]:
-    """Links from metadata to the source files that exist."""
+    """Returns links from metadata to the source files that exist."""
     found: list[types.DocumentLink] = []
     uris: dict[tuple[str, int], str | None] = {}
     for module in document.modules:

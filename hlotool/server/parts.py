@@ -1,4 +1,7 @@
-"""What is at a place of a text: an instruction and which of its parts, or a computation. Places come from `text.locate`."""
+"""Finds the part of a text at a position: a part of an instruction or of a computation's header.
+
+`text.locate` finds the spans of the parts.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ Span = tuple[int, int]
 Target = Instruction | Computation
 _NAME, _SHAPE, _OPCODE = Place("name"), Place("shape"), Place("opcode")
 _PREDECESSORS = "control-predecessors"
-# Parameters in a signature.
+# The maximum number of parameters to show in a signature.
 _MOST_SHOWN = 8
 # Attributes whose values are fields of an instruction.
 _TEXTS = ("metadata", "backend_config")
@@ -45,12 +48,15 @@ class Part(NamedTuple):
 
 
 def _is_in(offset: int, span: Span) -> bool:
-    """Whether an offset is in a span, or directly after it, where the cursor is when a word has been typed."""
+    """Returns whether an offset is in a span, or directly after it.
+
+    The cursor is directly after a word that has just been typed.
+    """
     return span[0] <= offset <= span[1]
 
 
 def part_at(document: Document, position: types.Position) -> Part | None:
-    """The part at a position; None where there is neither an instruction nor the header of a computation.
+    """Returns the part at a position; None outside of instructions and headers of computations.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> part = part_at(document, types.Position(0, 55))
@@ -62,7 +68,7 @@ def part_at(document: Document, position: types.Position) -> Part | None:
     if module is None:
         return None
     offset = at - module.start
-    # After the last character of an instruction, the cursor is still at it.
+    # A cursor directly after the last character of an instruction is still at the instruction.
     found = module.instruction_at(offset) or (module.instruction_at(offset - 1) if offset else None)
     if found is not None:
         return _part_of(module, *found, offset)
@@ -97,7 +103,7 @@ def _part_of(module: ModuleText, computation: Computation, x: Instruction, offse
 
 
 def written_attributes(text: str, x: Instruction) -> list[str]:
-    """The names of the attributes of an instruction, in the order of the text.
+    """Returns the names of the attributes of an instruction, in the order of the text.
 
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT r = f32[2] broadcast(p), sharding={replicated}, dimensions={} }"
     >>> document = Document("file:///m.hlo", text)
@@ -117,7 +123,10 @@ def _attributes_of(x: Instruction) -> Iterator[str]:
 
 
 def _entry_at(text: str, x: Instruction, word: str, count: int, offset: int) -> int | None:
-    """The number of the operand at an offset: searched by bisection, since tuples have thousands."""
+    """Returns the number of the operand at an offset.
+
+    Searches by bisection, since tuples have thousands of operands.
+    """
     if not count:
         return None
     number = max(0, bisect_right(range(count), offset, key=lambda k: locate(text, x.start, x.end, Place(word, number=k))[0]) - 1)
@@ -125,19 +134,22 @@ def _entry_at(text: str, x: Instruction, word: str, count: int, offset: int) -> 
 
 
 def operand_span(text: str, x: Instruction, number: int) -> Span:
-    """The name of an operand, without the shape before it; or all of an operand that is an instruction itself."""
+    """Returns the span of an operand's name, without the shape before it.
+
+    If the operand is an instruction itself, the span has all of it.
+    """
     start, end = locate(text, x.start, x.end, Place("operand", number=number))
     return _last_name(text, (start, end), x.operands[number].name)
 
 
 def _last_name(text: str, span: Span, name: str) -> Span:
-    """The name at the end of a span, if it is this one."""
+    """Returns the span of a name at the end of a span, or the whole span if it is not there."""
     start, end = span
     return (end - len(name), end) if end - len(name) >= start and text.startswith(name, end - len(name)) else span
 
 
 def _references_in(text: str, x: Instruction, attribute: str) -> Iterator[tuple[Target, Span]]:
-    """The computations or instructions that the value of an attribute names, and where."""
+    """Yields the computations or instructions in the value of an attribute, with their spans."""
     value = x.attributes.get(attribute)
     if isinstance(value, Computation):
         # An inline body is not a name.
@@ -165,7 +177,7 @@ def _part_of_header(module: ModuleText, computation: Computation, offset: int) -
 
 
 def _signature(text: str, computation: Computation) -> Sequence[tuple[str, Span]]:
-    """The names of parameters in the signature of a computation, and where."""
+    """Returns the names of parameters in the signature of a computation, and their spans."""
     found = []
     for start, name, _ in signature_parameters(text, computation) or ():
         first = start + text.startswith("%", start)
@@ -174,7 +186,10 @@ def _signature(text: str, computation: Computation) -> Sequence[tuple[str, Span]
 
 
 def name_span(module: ModuleText, target: Target) -> Span | None:
-    """Where an instruction or a computation has its name, without the percent sign; None if it has none in the text."""
+    """Returns the span of the name of an instruction or computation, without the percent sign.
+
+    Returns None if the text has no such name.
+    """
     text = module.source.text
     if isinstance(target, Computation):
         return computation_name_span(text, target)
@@ -185,13 +200,15 @@ def name_span(module: ModuleText, target: Target) -> Span | None:
 
 
 def target_at(document: Document, position: types.Position) -> Part | None:
-    """The part at a position, if it is a name that refers to something."""
+    """Returns the part at a position if it is a name that refers to something, else None."""
     part = part_at(document, position)
     return part if part is not None and part.target is not None else None
 
 
 def references(module: ModuleText, target: Target) -> Iterator[Span]:
-    """Where an instruction or a computation is named, apart from its definition: as an operand, in attributes, in a signature.
+    """Yields the spans that name an instruction or a computation, apart from its definition.
+
+    It may be named as an operand, in attributes, or in a signature.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, p) }")
     >>> part = part_at(document, types.Position(0, 10))
@@ -221,7 +238,7 @@ def references(module: ModuleText, target: Target) -> Iterator[Span]:
 
 
 def signature_text(computation: Computation) -> str:
-    """The parameters and the result of a computation, shortened if there are many.
+    """Returns the parameters and the result of a computation, shortened if there are many.
 
     >>> from hlotool.text.parse.parser import parse
     >>> signature_text(parse("ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }").entry)

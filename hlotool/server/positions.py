@@ -1,4 +1,7 @@
-"""Positions of the language server protocol, which are lines and columns in units of an encoding, and offsets into a text."""
+"""Converts between offsets into a text and positions of the language server protocol.
+
+Positions are lines and columns, which count units of an encoding.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +31,13 @@ _UNITS: dict[str, Callable[[str], int]] = {
     types.PositionEncodingKind.Utf16.value: _utf16,
     types.PositionEncodingKind.Utf32.value: len,
 }
-"""How many units a text has, by encoding."""
+"""Functions that count the units of a text, by encoding."""
 
 
 class LineTable:
-    """Where the lines of a text begin. Lines end as the protocol says: with a line feed, a carriage return, or both.
+    """A table of the lines of a text by their start offsets.
+
+    As in the protocol, a line ends with a line feed, a carriage return, or both.
 
     >>> table = LineTable("a\\U0001f600b\\nc")
     >>> table.position(2), table.offset(types.Position(0, 3)), table.offset(types.Position(7, 0))
@@ -50,11 +55,14 @@ class LineTable:
             self.starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))][:-1]
 
     def line_of(self, offset: int) -> int:
-        """The number of the line of an offset, counted from 0."""
+        """Returns the number of the line of an offset, counted from 0."""
         return max(0, bisect_right(self.starts, offset) - 1)
 
     def line_span(self, line: int) -> tuple[int, int]:
-        """Where a line begins, and where its text ends, before the line end; lines outside the text are clamped."""
+        """Returns the offsets of a line without its line end.
+
+        Lines outside the text are clamped.
+        """
         line = max(0, min(line, len(self.starts) - 1))
         start = self.starts[line]
         end = self.starts[line + 1] if line + 1 < len(self.starts) else len(self.text)
@@ -63,18 +71,21 @@ class LineTable:
         return start, end
 
     def position(self, offset: int) -> types.Position:
-        """The position of an offset; offsets outside the text are clamped."""
+        """Returns the position of an offset; offsets outside the text are clamped."""
         offset = max(0, min(offset, len(self.text)))
         line = self.line_of(offset)
         start = self.starts[line]
         return types.Position(line, offset - start if self._is_plain else self._units(self.text[start:offset]))
 
     def range(self, start: int, end: int) -> types.Range:
-        """The range between two offsets."""
+        """Returns the range between two offsets."""
         return types.Range(self.position(start), self.position(max(start, end)))
 
     def offset(self, position: types.Position) -> int:
-        """The offset of a position, the inverse of `position`; positions outside the text are clamped."""
+        """Returns the offset of a position; positions outside the text are clamped.
+
+        This is the inverse of `position`.
+        """
         if position.line < 0:
             return 0
         if position.line >= len(self.starts):
@@ -90,6 +101,6 @@ class LineTable:
         return end
 
     def span(self, area: types.Range) -> tuple[int, int]:
-        """The offsets of a range, in order."""
+        """Returns the offsets of a range, in order."""
         start, end = self.offset(area.start), self.offset(area.end)
         return min(start, end), max(start, end)

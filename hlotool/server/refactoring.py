@@ -1,6 +1,6 @@
-"""Refactorings: changes that a Rewriter makes in a copy of a module, as edits of the lines that they change.
+"""Refactorings: edits of the lines that a Rewriter changes in a copy of a module.
 
-The edits are kept only if the text with them is read as the changed module.
+The edits are used only if the edited text parses as the changed module.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from hlotool.verifier.fixing import apply_edits
 __all__ = ["extract", "inline"]
 
 Copies = Mapping[Instruction, Instruction]
-"""The instructions of a copy of a module by those of the module."""
+"""A mapping from the instructions of a module to those of its copy."""
 
 
 def inline(module: ModuleText, x: Instruction) -> list[Edit]:
-    """The edits that replace a call by the instructions of the computation that it calls. Raises EditError if that cannot be done.
+    """Returns the edits that replace a call with the instructions of its callee.
+
+    Raises EditError if that cannot be done.
 
     >>> from hlotool.server.documents import Document
     >>> text = "f {\\n  y = f32[] parameter(0)\\n  ROOT z = f32[] negate(y)\\n}\\n"
@@ -58,7 +60,10 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
 
 
 def extract(module: ModuleText, computation: Computation, chosen: Sequence[Instruction]) -> list[Edit]:
-    """The edits that move instructions into a computation of their own, which they call. Raises EditError if that cannot be done."""
+    """Returns the edits that move instructions into a computation of their own, and call it.
+
+    Raises EditError if that cannot be done.
+    """
     inside = [x for x in computation.instructions if x in chosen and x.op.name != "parameter"]
     if not inside:
         raise EditError("there are no instructions to extract")
@@ -76,7 +81,7 @@ def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
     inputs = list(dict.fromkeys(operand for x in inside for operand in x.operands if operand not in moved))
     results = [x for x in inside if rewriter.is_root(x) or not moved.issuperset(rewriter.users(x))]
     if not results:
-        raise EditError("nothing uses the result of what is to be extracted")
+        raise EditError("nothing uses the results of the selected instructions")
     body = rewriter.add_computation("extracted")
     copies = {
         x: rewriter.insert("parameter", into=body, name=f"{x.name}.in", shape=x.shape, immediate=number, origin=x) for number, x in enumerate(inputs)
@@ -105,7 +110,10 @@ def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
 
 
 def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> list[Edit]:
-    """The edits of a module's source that make the change. Raises EditError if the text cannot be written that way."""
+    """Returns the edits of a module's source that make the change.
+
+    Raises EditError if the text cannot be written that way.
+    """
     before = module.module
     if any(d.severity == "error" for d in before.diagnostics):
         raise EditError("the text has errors; correct them first")
@@ -127,7 +135,10 @@ def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> li
 
 
 class _Lines:
-    """Writes the lines that have changed. Instructions that have not are copied, with their comments."""
+    """A writer of the lines that have changed.
+
+    Other instructions are copied, with their comments.
+    """
 
     def __init__(self, module: ModuleText, after: Module, computations: Mapping[Computation, Computation], copies: Copies) -> None:
         self.module = module
@@ -137,7 +148,7 @@ class _Lines:
         self.originals = {new: old for old, new in copies.items()}
 
     def edits(self) -> Iterator[Edit]:
-        """The edits of all computations."""
+        """Yields the edits of all computations."""
         kept = set(self.after.computations)
         olds = {new: old for old, new in self.computations.items()}
         for old, new in self.computations.items():
@@ -154,7 +165,7 @@ class _Lines:
                 yield self._inserted(new, following)
 
     def _inserted(self, new: Computation, following: Computation | None) -> Edit:
-        """A computation that is new, before the one that comes after it."""
+        """Returns the edit that inserts a new computation before the one that follows it."""
         if following is None or following.start < 0:
             raise EditError("there is no place for a new computation")
         first = following.instructions[0]
@@ -175,7 +186,7 @@ class _Lines:
         for x in new.instructions:
             original = self.originals.get(x)
             is_kept = original is not None and original in chunks
-            # The comments before what is gone stay before what takes its place.
+            # The comments before a removed instruction stay before its replacement.
             while at < len(old.instructions) and (is_kept or old.instructions[at] not in kept) and old.instructions[at] is not original:
                 lines.append(self._comments(old.instructions[at], chunks) if old.instructions[at] not in kept else "")
                 at += 1
@@ -188,7 +199,10 @@ class _Lines:
             yield Edit(edit.start + first, edit.end + first, edit.text)
 
     def _is_same(self, old: Instruction, new: Instruction) -> bool:
-        """Whether an instruction is written as before: it is, and so is all that it names, except that a root may not be one any more."""
+        """Returns whether an instruction is written as before, apart from a `ROOT` before it.
+
+        It is, if it has not changed and everything that it names has kept its name.
+        """
         if (old.name, old.op, old.shape, old.metadata_text) != (new.name, new.op, new.shape, new.metadata_text):
             return False
         return self._names_of(old) == self._names_of(new) and old.attributes.keys() == new.attributes.keys()
@@ -198,7 +212,7 @@ class _Lines:
         return [*(y.name for y in x.operands), *(c.name for c in x.called), *(y.name for y in x.control_predecessors)]
 
     def _chunks(self, computation: Computation) -> dict[Instruction, tuple[int, int]]:
-        """The lines of each instruction, after the comments before it."""
+        """Returns the span of the lines of each instruction, including the comments before it."""
         chunks: dict[Instruction, tuple[int, int]] = {}
         end = -1
         for x in computation.instructions:
@@ -237,7 +251,10 @@ class _Lines:
         return f"{self.text[line:start]}{written}{ending}"
 
     def _source_of(self, x: Instruction) -> Instruction | None:
-        """The instruction in the text that has become `x`, or that `x` is a copy of; None for one that is new."""
+        """Returns the instruction in the text that became `x`, or that `x` is a copy of.
+
+        Returns None if `x` is new.
+        """
         source = self.originals.get(x)
         if source is None:
             copied = self.after.notes.origin_of.get(x)
@@ -249,5 +266,8 @@ class _Lines:
 
 
 def _typical(computation: Computation) -> Instruction:
-    """An instruction that shows how a computation is written: with operands, and dimensions that have a layout, if there is one."""
+    """Returns an instruction that shows how a computation is written.
+
+    If there is one, it has operands, and dimensions that have a layout.
+    """
     return max(computation.instructions, key=lambda x: (x.start >= 0, x.shape.is_array and x.shape.rank > 0, bool(x.operands)))

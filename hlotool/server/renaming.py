@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 def prepare_rename(document: Document, position: types.Position) -> types.PrepareRenamePlaceholder | None:
-    """The name at a position that can be changed; None if there is none."""
+    """Returns the name at a position that can be changed; None if there is none."""
     part = target_at(document, position)
     if part is None or part.target is None or name_span(part.module, part.target) is None:
         return None
@@ -27,7 +27,9 @@ def prepare_rename(document: Document, position: types.Position) -> types.Prepar
 
 
 def rename(document: Document, position: types.Position, new_name: str) -> types.WorkspaceEdit:
-    """The edits that give the instruction or the computation at a position another name. Raises EditError if it cannot have that.
+    """Returns the edits that rename the instruction or the computation at a position.
+
+    Raises EditError if it cannot have the new name.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, p) }")
     >>> edits = rename(document, types.Position(0, 10), "x").changes["file:///m.hlo"]
@@ -65,7 +67,7 @@ def _check(part: Part, target: Instruction | Computation, name: str, spans: list
     if is_taken:
         raise EditError(f"{where} is called '{name}' already")
     if any(d.severity == "error" for d in part.module.module.diagnostics):
-        # What could not be read may use the name.
+        # Text that could not be read may use the name.
         _refuse_unread(part, target)
 
 
@@ -81,4 +83,4 @@ def _refuse_unread(part: Part, target: Instruction | Computation) -> None:
     for match in word.finditer(text, start, end):
         if match.start() not in known and part.module.source.line_column(match.start())[0] in lines:
             line = part.module.source.line_column(match.start())[0]
-            raise EditError(f"'{target.name}' is named in line {line}, which cannot be read; correct it first")
+            raise EditError(f"'{target.name}' is named on line {line}, which cannot be read; correct it first")

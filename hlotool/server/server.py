@@ -1,7 +1,7 @@
 """The server: a table from the requests of the protocol to functions, over pygls.
 
-Requests are answered in the order in which they come. Checks run in a thread, some time after the last edit, and are dropped when an edit overtakes
-them, so that nobody has to wait for them while typing.
+Requests are answered in the order in which they come. Checks run in a thread, some time after the
+last edit, and are dropped when an edit overtakes them, so that typing never waits for them.
 """
 
 from __future__ import annotations
@@ -39,25 +39,31 @@ Answer = TypeVar("Answer")
 # Seconds between the last edit and the check of a text; longer if a check takes longer.
 _SHORTEST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
-# Seconds after the last edit.
+# Seconds after the last edit until garbage is collected.
 _IDLE = 3.0
 _GARBAGE = "garbage"
 
 
 class RequestFailedError(JsonRpcException):
-    """What a client asks for cannot be done; its message says why."""
+    """Raised if a request cannot be fulfilled; the message says why."""
 
     CODE = types.LSPErrorCodes.RequestFailed.value
 
 
 class HloProtocol(LanguageServerProtocol):
-    """The protocol of pygls with texts of our own: theirs take 100 ms for an edit of a large one."""
+    """The protocol of pygls with hlotool's own documents.
+
+    The documents of pygls take 100 ms for an edit of a large text.
+    """
 
     _server: HloServer
     _is_initialized = False
 
     def handle_message(self, message: Any) -> None:
-        """Handles a message, unless the connection is not open yet or not any more: requests are answered with an error then."""
+        """Handles a message if the connection is open.
+
+        Before it is initialized and after it is shut down, requests are answered with an error.
+        """
         method = getattr(message, "method", None)
         if method is None or method == types.EXIT:
             super().handle_message(message)
@@ -70,7 +76,7 @@ class HloProtocol(LanguageServerProtocol):
             self._send_response(message.id, None, refusal)
 
     def _refusal(self, method: str) -> types.ResponseError | None:
-        """Why a request cannot be answered now."""
+        """Returns the reason why a request cannot be answered now; None if it can."""
         if self._shutdown:
             return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is shutting down")
         if self._is_initialized == (method == types.INITIALIZE):
@@ -88,7 +94,10 @@ class HloProtocol(LanguageServerProtocol):
         self._send_data({"jsonrpc": self.VERSION, "id": None, "error": {"code": code.value, "message": f"a message is not valid: {reason}"}})
 
     def structure_message(self, data: Any) -> Any:
-        """A message as an object. A request that is not valid is answered with an error, since its sender would wait forever."""
+        """Returns a message as an object.
+
+        A request that is not valid is answered with an error, since its sender would wait forever.
+        """
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -98,13 +107,13 @@ class HloProtocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Takes in a text that has been opened."""
+        """Adds a text that has been opened."""
         item = params.text_document
         self._server.check_later(self._server.session.open(item.uri, item.text, item.version), at_once=True)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
-        """Takes in an edit."""
+        """Applies an edit."""
         item = params.text_document
         document = self._server.session.change(item.uri, params.content_changes, item.version)
         if document is not None:
@@ -112,21 +121,26 @@ class HloProtocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Forgets a text, and what has been reported about it."""
+        """Removes a text and its diagnostics."""
         self._server.session.close(params.text_document.uri)
         if self._server.pushes:
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
 
 
 class HloServer(LanguageServer):
-    """A language server for HLO. `pushes` says whether it reports diagnostics by itself: it does unless the client asks for them."""
+    """A language server for HLO.
+
+    `pushes` is True if it reports diagnostics by itself, which it does unless the client requests
+    them.
+    """
 
     def __init__(self, version: str) -> None:
         super().__init__("hlotool", version, protocol_cls=HloProtocol)
         self.session = Session()
         self.pushes = True
         self.is_done = False
-        # A check need not wait for the edits of an action, which may take long.
+        # Two workers, so that a check need not wait for the edits of an action, which may take
+        # long.
         self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
         self._last_checks: dict[str, Future[list[types.Diagnostic]]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -136,7 +150,7 @@ class HloServer(LanguageServer):
         _register(self)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Tells the client of an error outside of requests, as a line in its log. What is no message is answered."""
+        """Reports an error outside of requests in the client's log; answers an invalid message."""
         if source is JsonRpcException:
             cast("HloProtocol", self.protocol).refuse(error)
             return
@@ -145,14 +159,17 @@ class HloServer(LanguageServer):
     # ---- checks -------------------------------------------------------------------------------------------------------
 
     def check_later(self, document: Document, *, at_once: bool = False) -> None:
-        """Checks a text and reports the findings, unless an edit comes before. Garbage is collected when nobody types."""
+        """Checks a text and reports the findings, unless an edit comes first.
+
+        Garbage is collected when the user pauses.
+        """
         loop = asyncio.get_running_loop()
         self._start_timer(_GARBAGE, loop.call_later(_IDLE, gc.collect))
         if self.pushes:
             self._start_timer(document.uri, loop.call_later(0.0 if at_once else self._delay, self._check, document))
 
     def _start_timer(self, name: str, timer: asyncio.TimerHandle) -> None:
-        """Notes a timer, and cancels the last one of this name."""
+        """Registers a timer, and cancels the last one of this name."""
         last = self._timers.get(name)
         if last is not None:
             last.cancel()
@@ -169,7 +186,10 @@ class HloServer(LanguageServer):
         last.add_done_callback(publish)
 
     async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
-        """What a function says about a text, asked in the thread of the checks, since it needs the findings."""
+        """Returns the result of a function about a text.
+
+        It runs in the threads of the checks, since it may need the findings.
+        """
         return await asyncio.wrap_future(self._checks.submit(function, document))
 
     def _timed(self, document: Document) -> list[types.Diagnostic]:
@@ -182,7 +202,7 @@ class HloServer(LanguageServer):
 
     def _publish(self, document: Document, check: Future[list[types.Diagnostic]]) -> None:
         if self._last_checks.get(document.uri) is not check:
-            # The settings have changed since.
+            # The settings have changed since then.
             return
         del self._last_checks[document.uri]
         error = check.exception()
@@ -209,12 +229,15 @@ class HloServer(LanguageServer):
         return text
 
     async def open_page(self, page: str) -> str:
-        """Has the client open a page in a browser. Returns where the page is, which is logged if the client cannot open it."""
+        """Has the client open a page in a browser, and returns the location of the page.
+
+        If the client cannot open it, the location is logged.
+        """
         self._pages = self._pages or tempfile.TemporaryDirectory(prefix="hlotool-")
         uri = page_file(page, Path(self._pages.name))
         window = self.client_capabilities.window
         if window is not None and window.show_document is not None and window.show_document.support:
-            # A client may refuse by an error, too.
+            # A client may also refuse with an error.
             with suppress(JsonRpcException):
                 shown = await self.window_show_document_async(types.ShowDocumentParams(uri, external=True))
                 if shown.success:
@@ -235,10 +258,11 @@ class HloServer(LanguageServer):
 
 
 class Request(NamedTuple):
-    """A request about a text: its method, the function that answers it, and what the server tells of it.
+    """A request about a text: its method, the function that answers it, and its options.
 
-    With `in_thread`, it may take long, and others are answered meanwhile. What is only shown comes from the view of a text, which is there at once;
-    what changes the text waits until it has been read.
+    With `in_thread`, it may take long, and others are answered meanwhile. Answers that are only
+    shown come from the view of a text, which is available at once. Answers that change the text
+    wait until it has been read.
     """
 
     method: str
@@ -297,7 +321,7 @@ def _listed(value: Any) -> list[Any] | None:
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with its exceptions as errors of the protocol, without traceback."""
+    """Returns the function with its exceptions as errors of the protocol, without tracebacks."""
 
     def answer(*arguments: Any) -> Any:
         try:
@@ -313,7 +337,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """As `_guarded`, for a function that waits for something."""
+    """Returns a coroutine function with its exceptions as errors, like `_guarded`."""
 
     async def answer(*arguments: Any) -> Any:
         try:
@@ -371,11 +395,14 @@ def _command(server: HloServer, command: Command) -> Callable[..., Any]:
 
 
 Row = tuple[str, Callable[..., Any], Any]
-"""A method of the protocol, the function that answers it, and what the server tells of it."""
+"""A method of the protocol, the function that answers it, and its registration options."""
 
 
 def _other_requests(server: HloServer) -> Iterator[Row]:
-    """The requests and notifications that are not about the text of one document, or that wait for its findings."""
+    """Yields the requests and notifications that are not about the text of one document.
+
+    Requests that wait for the findings in a text are also among them.
+    """
     yield from _connection(server)
     yield from _about_findings(server)
     yield from _about_items(server)
@@ -389,7 +416,7 @@ def _connection(server: HloServer) -> Iterator[Row]:
         session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
         server.pushes = not session.can_pull
         if server.pushes:
-            # Else, a client that can ask would have findings twice.
+            # Otherwise, a client that can request findings would have them twice.
             server.protocol.fm.features.pop(types.TEXT_DOCUMENT_DIAGNOSTIC, None)
         try:
             session.options = ClientOptions.of(params.initialization_options)
@@ -461,17 +488,21 @@ def _about_items(server: HloServer) -> Iterator[Row]:
 
 
 def serve(version: str, port: int | None = None) -> bool:
-    """Serves one client over standard input and output, or over a port of this computer, until it disconnects; whether it has said goodbye."""
+    """Serves one client until it disconnects. Returns whether the client requested a shutdown.
+
+    It is connected over standard input and output, or over a port of this computer.
+    """
     log = logging.getLogger("pygls")
-    # Tracebacks of pygls are not for users; what goes wrong is in the answers.
+    # Tracebacks of pygls are not for users; the responses have the errors.
     if not os.environ.get("HLOTOOL_DEBUG"):
         log.addHandler(logging.NullHandler())
         log.propagate = False
-    # A collection would keep somebody who types waiting, and what edits leave is freed without.
+    # A collection would block a user who is typing, and the objects that edits leave are freed
+    # without one.
     gc.disable()
     server = HloServer(version)
     if port is None:
-        # pygls closes its streams, but the process has more to say when it ends.
+        # pygls closes its streams, but the process may write more when it ends.
         _start(server, os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     else:
         with socket.create_server(("127.0.0.1", port)) as listener:

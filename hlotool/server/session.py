@@ -1,4 +1,4 @@
-"""What a server knows between requests: open texts, options of the client, and the findings of the last checks."""
+"""The state of a server between requests: open texts, client options, and the last findings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ __all__ = ["ClientOptions", "Session"]
 
 
 class ClientOptions(NamedTuple):
-    """The options that a client gives: rules, which precede those of settings files, and a settings file to use for all texts.
+    """The options of a client: rules, and a settings file to use for all texts.
 
-    `shows_output` says whether outputs of commands are shown as messages; a client that shows them itself says no.
+    The rules take precedence over those of settings files. `shows_output` is True if the output of
+    commands is shown as messages; clients that show it themselves turn this off.
     """
 
     choice: RuleChoice = RuleChoice()
@@ -30,7 +31,9 @@ class ClientOptions(NamedTuple):
 
     @classmethod
     def of(cls, values: Any) -> ClientOptions:
-        """The options in what a client sends when it connects. Raises HlotoolError if a rule or a preset does not exist.
+        """Returns the options that a client sends when it connects.
+
+        Raises HlotoolError if a rule or a preset does not exist.
 
         >>> ClientOptions.of({"ignore": ["W001"], "preset": "strict"}).choice.ignore
         ('W001',)
@@ -45,7 +48,7 @@ class ClientOptions(NamedTuple):
             names[key] = tuple(map(str, value))
         preset, config = values.get("preset"), values.get("config")
         if preset is not None and preset not in PRESETS:
-            raise HlotoolError(f"there is no preset '{preset}'; there are {', '.join(PRESETS)}")
+            raise HlotoolError(f"there is no preset '{preset}'; use one of {', '.join(PRESETS)}")
         choice = RuleChoice(names["select"], names["extendSelect"], names["ignore"], preset)
         choice.validate()
         return cls(choice, None if config is None else str(config), values.get("showOutput") is not False)
@@ -54,8 +57,9 @@ class ClientOptions(NamedTuple):
 class Session:
     """The state of a server with one client.
 
-    `with_snippets`, `with_markdown`, `can_resolve` and `can_pull` say whether the client can fill in places of completions, show Markdown, wait for
-    the edits of actions, and ask for findings, again when it is told to.
+    `with_snippets`, `with_markdown`, `can_resolve` and `can_pull` say whether the client can fill
+    in placeholders of completions, show Markdown, wait for the edits of actions, and request
+    findings, again on a refresh.
     """
 
     def __init__(self, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
@@ -67,11 +71,11 @@ class Session:
         self.options = ClientOptions()
         self.documents: dict[str, Document] = {}
         self._checked: dict[str, tuple[Document, list[Finding]]] = {}
-        # How many times settings have been forgotten.
+        # The number of times that settings have been forgotten.
         self._settings_age = 0
 
     def adapt(self, capabilities: types.ClientCapabilities) -> None:
-        """Notes what a client can do."""
+        """Records the capabilities of a client."""
         text_document = capabilities.text_document or types.TextDocumentClientCapabilities()
         completion, action = text_document.completion, text_document.code_action
         item = completion.completion_item if completion is not None else None
@@ -80,19 +84,19 @@ class Session:
         self.with_markdown = formats is None or types.MarkupKind.Markdown in formats
         resolve = action.resolve_support if action is not None else None
         self.can_resolve = resolve is not None and "edit" in resolve.properties
-        # Neovim 0.11 asks for findings after edits only, not when settings have changed.
+        # Neovim 0.11 requests findings only after edits, not when settings have changed.
         refresh = capabilities.workspace.diagnostics if capabilities.workspace is not None else None
         self.can_pull = text_document.diagnostic is not None and refresh is not None and bool(refresh.refresh_support)
 
     # ---- texts --------------------------------------------------------------------------------------------------------
 
     def open(self, uri: str, text: str, version: int) -> Document:
-        """Takes in a text that has been opened."""
+        """Adds a text that has been opened."""
         self.documents[uri] = document = Document(uri, text, version, self.encoding)
         return document
 
     def change(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent], version: int) -> Document | None:
-        """Takes in an edit; None for a text that is not open."""
+        """Applies an edit, and returns the new version; None for a text that is not open."""
         document = self.documents.get(uri)
         if document is None:
             return None
@@ -100,33 +104,36 @@ class Session:
         return document
 
     def close(self, uri: str) -> None:
-        """Forgets a text."""
+        """Removes a text."""
         self.documents.pop(uri, None)
         self._checked.pop(uri, None)
 
     def is_current(self, document: Document) -> bool:
-        """Whether a version of a text is the latest, and the text is still open."""
+        """Returns whether a version of a text is the latest, and the text is still open."""
         return self.documents.get(document.uri) is document
 
     def document_of(self, data: Any) -> Document | None:
-        """The text that the data of an item names, which the client has sent back."""
+        """Returns the text that the data of an item names, which the client has sent back."""
         return self.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
 
     # ---- checks -------------------------------------------------------------------------------------------------------
 
     def forget_settings(self) -> None:
-        """Settings files are read again, and texts are checked again when they are asked for."""
+        """Clears the caches, so that settings files are read again and texts are checked again."""
         self._settings_age += 1
         forget_settings()
         self._checked.clear()
 
     def known_findings(self, document: Document) -> list[Finding] | None:
-        """The findings in a version of a text, if it has been checked."""
+        """Returns the findings in a version of a text, if it has been checked."""
         checked = self._checked.get(document.uri)
         return checked[1] if checked is not None and checked[0] is document else None
 
     def findings(self, document: Document, is_cancelled: Callable[[], bool] | None = None) -> list[Finding]:
-        """The findings in a text. Raises HlotoolError if the settings of the text are wrong."""
+        """Returns the findings in a text.
+
+        Raises HlotoolError if the settings of the text are wrong.
+        """
         known, age = self.known_findings(document), self._settings_age
         if known is not None:
             return known
@@ -137,12 +144,12 @@ class Session:
         return found
 
     def action_request(self, document: Document) -> ActionRequest:
-        """What actions need to know about a text, which has been checked or is checked now."""
+        """Returns the context of code actions for a text, which is checked now if necessary."""
         checks = checks_for(document.name, self.options.choice, self.options.config)
         return ActionRequest(self.findings(document), checks, self.options.config, self.can_resolve)
 
     def diagnostics(self, document: Document) -> list[types.Diagnostic]:
-        """The findings in a text as the protocol has them."""
+        """Returns the findings in a text, in the form of the protocol."""
         try:
             found = self.findings(document)
         except HlotoolError as error:

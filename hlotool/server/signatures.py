@@ -1,4 +1,4 @@
-"""The signature of the opcode whose operands or attributes are being typed."""
+"""Signature help: the signature of the opcode whose operands or attributes are being typed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["signature"]
 
 
 def signature(document: Document, position: types.Position) -> types.SignatureHelp | None:
-    """The operands and attributes of the opcode before a position, and which of them is being typed.
+    """Returns the operands and attributes of the opcode before a position, and the one being typed.
 
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, "
     >>> help = signature(Document("file:///m.hlo", text), types.Position(0, len(text)))
@@ -45,7 +45,7 @@ def _signature(op: OpDef) -> types.SignatureInformation:
 
 
 def _active(statement: Statement, op: OpDef) -> int | None:
-    """The number of the parameter that is being typed; None if it is none of the opcode's own."""
+    """Returns the number of the parameter being typed; None if the opcode has no such parameter."""
     count = len(op.operands) + op.variadic
     if statement.phase == "operands":
         number = len(statement.operands)

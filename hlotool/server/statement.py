@@ -1,4 +1,7 @@
-"""The statement that is being typed: what is before the cursor, as far as it can be told from a text that does not parse yet."""
+"""Finds the statement that is being typed, from the text before the cursor.
+
+The text may not parse yet.
+"""
 
 from __future__ import annotations
 
@@ -24,12 +27,14 @@ _OPENING = {"(": ")", "{": "}", "[": "]"}
 
 
 class Statement(NamedTuple):
-    """What is before the cursor.
+    """The statement before the cursor.
 
-    `phase` is "name" (nothing yet, or a name), "opcode" (after `=`: a shape, an opcode), "operands", "attribute" (the name of one), "value" (of the
-    attribute `attribute`), "end" (after the operands or a value), "header" (the attributes of a module) or "comment". `word` is the word that is
-    being typed, without percent sign, `start` its offset, and `beginning` that of the statement. `operands` are the names of the operands before
-    the one that is being typed, and `written` the names of attributes.
+    `phase` is "name" (nothing yet, or a name), "opcode" (after `=`: a shape, an opcode),
+    "operands", "attribute" (the name of one), "value" (of the attribute `attribute`), "end" (after
+    the operands or a value), "header" (the attributes of a module) or "comment". `word` is the word
+    that is being typed, without percent sign, `start` its offset, and `beginning` that of the
+    statement. `operands` are the names of the operands before the one that is being typed, and
+    `written` the names of attributes.
     """
 
     phase: str
@@ -45,7 +50,7 @@ class Statement(NamedTuple):
 
 
 def statement_before(text: str, offset: int) -> Statement:
-    """The statement before an offset of a text.
+    """Returns the statement before an offset of a text.
 
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, "
     >>> statement = statement_before(text, len(text))
@@ -66,7 +71,7 @@ def statement_before(text: str, offset: int) -> Statement:
 
 
 def _typed(statement: Statement, before: str, offset: int) -> Statement:
-    """The statement with the word that ends at the cursor."""
+    """Returns the statement with the word that ends at the cursor."""
     word = re.search(r"[A-Za-z0-9_.\-]*\Z", before)
     text = word[0] if word is not None else ""
     start = offset - len(text)
@@ -74,7 +79,7 @@ def _typed(statement: Statement, before: str, offset: int) -> Statement:
 
 
 class _Reader:
-    """Reads a statement token by token."""
+    """A reader of a statement, token by token."""
 
     def __init__(self, before: str, beginning: re.Match[str], offset: int) -> None:
         self.before = before

@@ -1,4 +1,4 @@
-"""The outline of a text: symbols, folding, and what a selection grows to."""
+"""The outline of a text: symbols, folding ranges, and selection ranges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _KINDS = {"parameter": types.SymbolKind.Variable, "constant": types.SymbolKind.C
 
 
 def document_symbols(document: Document) -> list[types.DocumentSymbol]:
-    """The modules of a text, or the only one's computations, and in these their instructions.
+    """Returns the modules of a text with their computations, and the instructions of these.
+
+    If there is only one module, its computations are returned directly.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
     >>> [(symbol.name, [child.name for child in symbol.children]) for symbol in document_symbols(document)]
@@ -74,7 +76,10 @@ def _area(text: str, x: Instruction) -> Span:
 
 
 def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.WorkspaceSymbol]:
-    """The computations and instructions of all open texts whose names contain a word; computations first."""
+    """Returns the computations and instructions of all open texts whose names contain a word.
+
+    Computations come first.
+    """
     word = query.strip().removeprefix("%").lower()
     computations: list[types.WorkspaceSymbol] = []
     instructions: list[types.WorkspaceSymbol] = []
@@ -98,7 +103,10 @@ def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.W
 
 
 def folding_ranges(document: Document) -> list[types.FoldingRange]:
-    """What can be folded: computations, instructions of several lines, tables of stack frames, and comments of several lines."""
+    """Returns the ranges that can be folded.
+
+    They are computations, tables of stack frames, and instructions and comments of several lines.
+    """
     kinds = types.FoldingRangeKind
     folds = []
     for module in document.modules:
@@ -120,7 +128,10 @@ def folding_ranges(document: Document) -> list[types.FoldingRange]:
 
 
 def _comments(text: str) -> Iterator[Span]:
-    """Block comments, and runs of lines with nothing but a comment each, that have several lines."""
+    """Yields the comments of several lines.
+
+    They are block comments, and runs of lines with nothing but a comment.
+    """
     start = end = -1
     for first, last in comment_spans(text):
         if end >= 0 and text[end:first].strip(" \t\r") == "\n":
@@ -147,7 +158,10 @@ def _fold(document: Document, module: ModuleText, span: Span, kind: types.Foldin
 
 
 def selection_ranges(document: Document, positions: Iterable[types.Position]) -> list[types.SelectionRange]:
-    """For each position, what a selection there grows to: a name, a part, the instruction, the computation, the module, the text."""
+    """Returns, for each position, the ranges to which a selection there can be expanded.
+
+    They are a name, a part, the instruction, the computation, the module and the text.
+    """
     return [_selection(document, position) for position in positions]
 
 
@@ -164,7 +178,7 @@ def _selection(document: Document, position: types.Position) -> types.SelectionR
     kept: list[Span] = []
     for span in spans:
         outer = kept[-1] if kept else span
-        # Each must be inside the one before.
+        # Each must be inside the previous one.
         if outer[0] <= span[0] <= at <= span[1] <= outer[1] and (not kept or span != outer):
             kept.append(span)
     found: types.SelectionRange | None = None
@@ -174,7 +188,7 @@ def _selection(document: Document, position: types.Position) -> types.SelectionR
 
 
 def _around(module: ModuleText, offset: int) -> Iterator[Span]:
-    """The computations and the instruction around an offset, outermost first."""
+    """Yields the computations and the instruction around an offset, outermost first."""
     nested = module.computations
     spans = []
     computation = module.computation_at(offset)

@@ -1,4 +1,4 @@
-"""Semantic tokens: what each word of a text is, for editors to color."""
+"""Semantic tokens: the kind of each word of a text, which editors show as a color."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _DECLARATION, _READONLY, _LIBRARY = (1 << k for k in range(len(_MODIFIERS)))
 _KEYWORDS = frozenset(["HloModule", "ENTRY", "ROOT"])
 _TOKEN = re.compile(
     rf"(?P<comment>{LINE_COMMENT}|{BLOCK_COMMENT})"
-    # One without an end reaches to the end of the text. Else, a text with many of them would be searched for the end again and again.
+    # An unclosed comment extends to the end of the text. Otherwise, a text with many of them would
+    # be searched for the end again and again.
     r"|(?P<open>/\*)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*+"?)'
     r"|(?P<type>[a-z][a-z0-9]*+\[[^\[\]\s\"]*+\](?:\{[0-9,]*+[^{}\s\"]*+\})?+)"
@@ -35,7 +36,7 @@ _TOKEN = re.compile(
     r"|%?+(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)"
 )
 _AFTER = re.compile(r"[ \t]*+(?P<mark>[=({:]?+)(?P<space>[ \t]?+)")
-# Editors that cannot ask for a range get the tokens of so much of a text.
+# Editors that cannot request a range get the tokens of this many characters at the start of a text.
 _MOST_CHARACTERS = 400_000
 
 Token = tuple[int, int, int, int]
@@ -43,7 +44,7 @@ Token = tuple[int, int, int, int]
 
 
 def tokens(document: Document, area: types.Range | None = None) -> types.SemanticTokens:
-    """The tokens of a range of a text, or of all of it, as the protocol encodes them.
+    """Returns the tokens of a range of a text, or of all of it, as the protocol encodes them.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { ROOT p = f32[] parameter(0) }")
     >>> tokens(document).data[:10]
@@ -63,7 +64,7 @@ def tokens(document: Document, area: types.Range | None = None) -> types.Semanti
 
 
 def _split(document: Document, found: Iterator[Token]) -> Iterator[Token]:
-    """Tokens line by line: no token may have several."""
+    """Yields the tokens split at line ends, since a token may not span several lines."""
     for start, end, kind, modifiers in found:
         if "\n" not in document.text[start:end] and "\r" not in document.text[start:end]:
             yield start, end, kind, modifiers
@@ -92,7 +93,10 @@ def _tokens(document: Document, start: int, end: int) -> Iterator[Token]:
 
 
 class _Words:
-    """Tells what the words of a module's text are. Words must come in the order of the text."""
+    """A classifier of the words of a module's text.
+
+    Words must be passed in the order of the text.
+    """
 
     def __init__(self, view: Document, module: ModuleText) -> None:
         self.view = view
@@ -129,7 +133,7 @@ class _Words:
         return (start, end, _TYPE_OF["enumMember"], 0) if word[0].isalpha() and text[start - 1 : start] in "={, " else None
 
     def _opcode_of(self, word: str, offset: int) -> str | None:
-        """The opcode of an instruction of this name in the computation at an offset."""
+        """Returns the opcode of an instruction of this name in the computation at an offset."""
         if self._inside is None or not self._inside.start <= offset < self._inside.end or self.module.has_nested:
             inside = self.module.computation_at(offset)
             if inside is not self._inside:

@@ -31,13 +31,13 @@ _COMPRESSED = re.compile(r"\.(?:gz|xz|zst)\Z")
 
 
 class BaselineError(HlotoolError):
-    """A baseline file that cannot be read."""
+    """Raised if a baseline file cannot be read."""
 
     exit_code = 2
 
 
 class _Key(NamedTuple):
-    """What identifies a finding; the fields are the keys of its row in a baseline file."""
+    """The identity of a finding; the fields are the keys of its row in a baseline file."""
 
     file: str
     code: str
@@ -47,7 +47,7 @@ class _Key(NamedTuple):
 
 
 class Baseline:
-    """Known findings, each as often as it may occur.
+    """The known findings, with the number of times that each may occur.
 
     >>> known = Diagnostic("S003", "duplicate-instruction", "error", "name 'n' is already defined at 5:3", "a.hlo", 6)
     >>> moved = Diagnostic("S003", "duplicate-instruction", "error", "name 'n' is already defined at 8:3", "a.hlo", 9)
@@ -63,7 +63,7 @@ class Baseline:
         self.files: set[str] = set()
 
     def without_known(self, result: Checked) -> Checked:
-        """The result without known findings. Of equal ones, the first are hidden."""
+        """Returns the result without known findings. If several are equal, the first are hidden."""
         if result.failure is None:
             self.files.add(_relative(result.name, self.folder))
         findings = [finding for finding in result.findings if not self._hides(finding)]
@@ -84,14 +84,17 @@ class Baseline:
 
 
 class Baselines:
-    """The baselines of several files, by the names of the files; None for a file without one. Raises BaselineError if one cannot be read."""
+    """The baselines of several files, by the names of the files; None for a file without one.
+
+    Raises BaselineError if one cannot be read.
+    """
 
     def __init__(self, path_of: Mapping[str, str | None]) -> None:
         self.path_of = path_of
         self.by_path = {path: read_baseline(path) for path in dict.fromkeys(path_of.values()) if path is not None}
 
     def without_known(self, result: Checked) -> Checked:
-        """The result without the findings that the baseline of its file has."""
+        """Returns the result without the findings that the baseline of its file has."""
         path = self.path_of.get(result.name)
         return result if path is None else self.by_path[path].without_known(result)
 
@@ -107,7 +110,7 @@ class Baselines:
 
 
 class BaselineWriter:
-    """Collects findings for a new baseline file."""
+    """A writer of a new baseline file, which collects findings."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -125,7 +128,7 @@ class BaselineWriter:
 
 
 def read_baseline(path: str) -> Baseline:
-    """The baseline in a file; raises BaselineError."""
+    """Returns the baseline in a file; raises BaselineError."""
     try:
         encoded = read_bounded(path, _LARGEST)
     except FileNotFoundError:
@@ -143,7 +146,7 @@ def read_baseline(path: str) -> Baseline:
         fields = {name: row.get(name) for name in _Key._fields} if isinstance(row, dict) else {}
         count = row.get("count", 1) if isinstance(row, dict) else None
         if not fields or not all(isinstance(value, str) for value in fields.values()) or type(count) is not int or not 0 < count < _MOST_COUNT:
-            raise BaselineError(f"'{path}' is not a baseline: a finding has the keys {', '.join(_Key._fields)} and count")
+            raise BaselineError(f"'{path}' is not a baseline: each finding needs the keys {', '.join(_Key._fields)} and count")
         known[_Key(**fields)] += count  # type: ignore[arg-type]  # checked above
     return Baseline(Path(path).absolute().parent, known)
 
@@ -154,7 +157,10 @@ def _key(d: Diagnostic, folder: Path) -> _Key:
 
 @lru_cache
 def _relative(name: str, folder: Path) -> str:
-    """The path relative to the folder of the baseline, so that it does not matter where the command runs, nor through which links."""
+    """Returns the path relative to the folder of the baseline.
+
+    The result does not depend on the working directory, nor on the links in the path.
+    """
     if name == STDIN or name.startswith("<"):
         return name
     try:

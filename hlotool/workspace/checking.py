@@ -28,7 +28,10 @@ _PLAIN = InputForm()
 
 
 class CheckRequest(NamedTuple):
-    """What to do with every file: the name to use for standard input, whether findings need fixes, and how texts are read."""
+    """The options that apply to every file.
+
+    These are the name of standard input, whether findings need fixes, and the form of texts.
+    """
 
     stdin_filename: str = "<stdin>"
     wants_fixes: bool = False
@@ -36,7 +39,10 @@ class CheckRequest(NamedTuple):
 
 
 def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
-    """Checks a file. Failures are returned as a Checked, so that they can be sent between processes."""
+    """Checks a file.
+
+    Failures are returned as a Checked, so that they can be sent between processes.
+    """
     try:
         name, text = read_input(file, request.stdin_filename)
         return Checked(name, check_text(text, name, checks, wants_fixes=request.wants_fixes, form=request.form))
@@ -50,12 +56,15 @@ def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
 
 
 def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs: int) -> Iterator[Checked]:
-    """The results in the order of the files, computed by `jobs` processes; with 0, by as many as are worth their start."""
+    """Returns the results in the order of the files, computed by `jobs` processes.
+
+    If `jobs` is 0, the size of the files decides how many processes are worth starting.
+    """
     return in_order(partial(check_file, request=request), files, jobs, lambda file, reason: Checked(file, [], f"cannot check '{file}': {reason}", 2))
 
 
 def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False, form: InputForm = _PLAIN) -> list[FileFinding]:
-    """The findings in all modules of a text, sorted by position.
+    """Returns the findings in all modules of a text, sorted by position.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings
@@ -74,9 +83,9 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
 
 
 def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: bool) -> tuple[list[Diagnostic], str | None]:
-    """The findings in the text of one module, and the name of its entry computation.
+    """Returns the findings in the text of one module, and the name of its entry computation.
 
-    What parses of a text that does not parse as a whole is verified, too.
+    If the text does not parse as a whole, the parts that parse are verified nevertheless.
     """
     errors: list[Diagnostic] = []
     try:
@@ -94,7 +103,10 @@ def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: 
 
 
 def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
-    """A diagnostic with the severity from the settings, and with the offsets of its edits relative to the whole file."""
+    """Returns a diagnostic with the severity from the settings.
+
+    The offsets of its edits are relative to the whole file.
+    """
     severity = checks.severities.get(d.code, d.severity)
     if severity != d.severity:
         d = replace(d, severity=severity)

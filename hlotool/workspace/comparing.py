@@ -1,4 +1,4 @@
-"""Compares the modules of many files: sketches of modules, from which pairs follow, and what has changed in each pair.
+"""Compares the modules of many files: sketches them to find pairs, and compares each pair.
 
 Results can be sent between processes.
 """
@@ -39,13 +39,14 @@ __all__ = [
     "sketch_files",
 ]
 
-# Errors that are kept of a file that does not parse.
+# The maximum number of errors that are kept for a file that does not parse.
 _MOST_ERRORS = 3
-# The modules of the texts that were read last, so that a pass-by-pass dump is parsed once.
+# The modules of the texts that were read last, so that each file of a pass-by-pass dump is parsed
+# only once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
 # By the digests of texts, since most files of two folders are equal.
 _sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
-# What has been tried in vain, so that it is tried once.
+# Modules that could not be read, so that each is tried only once.
 _unreadable: set[tuple[ModulePlace, InputForm]] = set()
 
 
@@ -57,7 +58,11 @@ class ModulePlace(NamedTuple):
 
 
 class CompareRequest(NamedTuple):
-    """What counts, how texts are read, what is asked of a difference, a function that makes of it what is to be shown, and the kind of sentence."""
+    """The options of a comparison.
+
+    These are the ignored categories, the form of texts, the memory limit, the predicate to look
+    for, a function that makes the output from a difference, and whether its sentence is brief.
+    """
 
     ignored: frozenset[str] = frozenset()
     form: InputForm = InputForm()
@@ -68,7 +73,10 @@ class CompareRequest(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a file is left out: a message of one line, and the first errors of the parser. `traceback` is set for a bug in hlotool."""
+    """The reason why a file is left out: a one-line message, and the first errors of the parser.
+
+    `traceback` is set for a bug in hlotool.
+    """
 
     message: str
     exit_code: int = 2
@@ -85,9 +93,10 @@ class SketchedFile(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What has changed from one module to another; `left` is None if there is no earlier module.
+    """The changes from one module to another; `left` is None if there is no earlier module.
 
-    `counts` are the numbers of changed, inserted and deleted instructions. `shown` is what the function of the request has made.
+    `counts` are the numbers of changed, inserted and deleted instructions. `shown` is the result of
+    the request's function `show`.
     """
 
     left: ModulePlace | None
@@ -106,12 +115,12 @@ class Compared(NamedTuple):
 
 
 def _modules(file: str, form: InputForm) -> list[Module]:
-    """The modules of a file; raises HlotoolError."""
+    """Returns the modules of a file; raises HlotoolError."""
     return _modules_of(*read_input(file), form)
 
 
 def _modules_of(name: str, text: str, form: InputForm) -> list[Module]:
-    """The modules of a text, which may be those that were read last; raises HlotoolError."""
+    """Returns the modules of a text, from the cache if it was read last; raises HlotoolError."""
     for known, known_form, modules in _recent:
         if known == text and known_form == form:
             return modules
@@ -124,7 +133,7 @@ def _modules_of(name: str, text: str, form: InputForm) -> list[Module]:
 
 
 def forget_modules() -> None:
-    """Lets go of what has been kept of the files."""
+    """Clears everything that has been cached about files."""
     _recent.clear()
     _sketches.clear()
     _unreadable.clear()
@@ -134,11 +143,11 @@ def _module_at(place: ModulePlace, form: InputForm) -> Module:
     modules = _modules(place.file, form)
     if place.number is not None:
         return modules[place.number]
-    return only_module(modules, place.file, "a dump of a pass has one")
+    return only_module(modules, place.file, "a dump of a pass has one module")
 
 
 class _Unparsable(HlotoolError):
-    """A text that does not parse."""
+    """Raised for a text that does not parse."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -148,12 +157,12 @@ class _Unparsable(HlotoolError):
 def _failure_of(error: ParseError, source: Source) -> Failure:
     findings = [FileFinding(d, source.line_text(d.line)) for d in error.diagnostics[:_MOST_ERRORS]]
     more = len(error.diagnostics) - len(findings)
-    message = f"'{source.filename}' is left out, since it does not parse" + (f" ({more} more errors; see hlotool verify)" if more else "")
+    message = f"'{source.filename}' is left out, since it does not parse" + (f" (errors not shown: {more}; see hlotool verify)" if more else "")
     return Failure(message, error.exit_code, findings)
 
 
 def _failure(error: Exception, file: str) -> Failure:
-    """The failure for an exception, whatever it is: other files go on."""
+    """Returns the failure for any exception, so that it does not stop other files."""
     if isinstance(error, _Unparsable):
         return error.failure
     if isinstance(error, HlotoolError):
@@ -167,7 +176,10 @@ def _failure(error: Exception, file: str) -> Failure:
 
 
 def sketch_files(files: Sequence[tuple[str, str]], request: CompareRequest, jobs: int) -> Iterator[SketchedFile]:
-    """The sketches of the modules in files, each with the label to use for it, in the order of the files."""
+    """Returns the sketches of the modules in files, in order.
+
+    Each file comes with the label to use for it.
+    """
     return in_order(partial(_sketch_file, request=request), files, jobs, _lost_sketch)
 
 
@@ -191,7 +203,7 @@ def _sketch_file(file: str, label: str, request: CompareRequest) -> SketchedFile
 
 
 def _line(module: Module, count: int) -> str:
-    """What tells a module from others in its file."""
+    """Returns a suffix that distinguishes a module from others in its file."""
     return "" if count == 1 or module.source is None else f":{module.source.first_line}"
 
 
@@ -199,13 +211,16 @@ def _line(module: Module, count: int) -> str:
 
 
 def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: CompareRequest, jobs: int) -> Iterator[Compared]:
-    """What has changed in each pair, in the order of the pairs."""
+    """Returns the changes in each pair, in the order of the pairs."""
     work = [(right.file, (left, right)) for left, right in pairs]
     return in_order(partial(_compare_pair, request=request), work, jobs, _lost_pair)
 
 
 def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -> Iterator[Compared]:
-    """What has changed in each file since the one before it; files that cannot be read or parsed are passed over."""
+    """Returns the changes of each file since the one before it.
+
+    Files that cannot be read or parsed are skipped.
+    """
     work = [(file, number) for number, file in enumerate(files)]
     return in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)
 
@@ -227,7 +242,7 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
     right = ModulePlace(file)
     try:
         with memory_limit(request.max_memory):
-            # Before the later one, since its text was read just before.
+            # Loads the earlier module first, since its text was read last and is still cached.
             place, left = _first_readable(map(ModulePlace, reversed(files[:number])), request.form)
             module = _module_at(right, request.form)
             if left is None or place is None:
@@ -241,7 +256,10 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
 
 
 def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
-    """The first module that can be read. Those that cannot are reported where they are the later one."""
+    """Returns the first module that can be read, after its location; None, None if there is none.
+
+    Modules that cannot be read are reported when they are the later one of a pair.
+    """
     for place in places:
         if (place, form) not in _unreadable:
             try:
@@ -252,7 +270,7 @@ def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[Mod
 
 
 def compare_modules(left: Module, right: Module, left_place: ModulePlace, right_place: ModulePlace, request: CompareRequest) -> Compared:
-    """What has changed from one module to another.
+    """Returns the changes from one module to another.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")

@@ -1,4 +1,4 @@
-"""Choosing files: arguments of the command line, with folders replaced by the HLO files in them, and the settings for each file."""
+"""Chooses files: replaces folders with the HLO files in them, and finds the settings of each."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["ChosenFiles", "FileChoice", "Remark", "is_folder", "names_from"]
 _COMPRESSED = (".gz", ".xz", ".zst")
 # In bytes: the largest list of files.
 _LARGEST_LIST = 64 << 20
-# The number of bytes in which a dump is recognized.
+# The number of bytes at the beginning of a file in which a dump is recognized.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
 
 
 class Remark(NamedTuple):
-    """A message about the choice of files. Failures are files and folders that cannot be read."""
+    """A message about the choice of files; a failure is a file or folder that cannot be read."""
 
     message: str
     is_failure: bool
@@ -46,10 +46,12 @@ class ChosenFiles(NamedTuple):
 
 
 class FileChoice(NamedTuple):
-    """The options that choose files. Options that are not set are taken from the settings of each file or folder.
+    """The options that choose files.
 
-    Patterns are shell patterns, and match names or paths. Paths are relative to the folder of the settings file that has the pattern; those of
-    `include` and `exclude` here to the folder in the arguments, or to the working directory.
+    Options that are not set are taken from the settings of each file or folder. Patterns are shell
+    patterns, and match names or paths. Paths are relative to the folder of the settings file that
+    has the pattern; those of `include` and `exclude` here to the folder in the arguments, or to the
+    working directory.
     """
 
     include: tuple[str, ...] = ()
@@ -61,16 +63,20 @@ class FileChoice(NamedTuple):
     stdin_filename: str = STDIN
 
     def settings_of(self, name: str) -> Settings:
-        """The settings for a file, or for the files in a folder; raises SettingsError if they are not valid."""
+        """Returns the settings for a file, or for the files in a folder.
+
+        Raises SettingsError if they are not valid.
+        """
         path = Path(self.stdin_filename if name == STDIN else name)
         return settings_for(path if name != STDIN and is_folder(name) else path.parent, config=self.config, isolated=self.isolated)
 
     def files(self, names: Sequence[str]) -> ChosenFiles:
-        """The names, with folders replaced by the HLO files in them.
+        """Returns the names, with folders replaced by the HLO files in them.
 
-        HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. With `include`, they are all files that match, except
-        reports and code that XLA writes next to its dumps. Hidden folders and files that git ignores are skipped, and so are devices, pipes, and
-        links that lead out of the folder. Git is not run, see `workspace.ignoring`.
+        HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. With
+        `include`, they are all files that match, except reports and code that XLA writes next to
+        its dumps. Hidden folders and files that git ignores are skipped, and so are devices, pipes,
+        and links that lead out of the folder. Git is not run, see `workspace.ignoring`.
         """
         chosen = ChosenFiles([], [])
         excludes_stdin = False
@@ -88,7 +94,10 @@ class FileChoice(NamedTuple):
         return any(group.match_or_contain(real_path(path)) for group in self._patterns("exclude", name, "."))
 
     def _patterns(self, key: str, name: str, folder: str) -> list[_Patterns]:
-        """The patterns for a file or folder: those of the command line, which are relative to `folder`, and those of the settings."""
+        """Returns the patterns for a file or folder, from the command line and the settings.
+
+        Patterns from the command line are relative to `folder`.
+        """
         settings = self.settings_of(name)
         groups = [_Patterns(real_path(folder), tuple(getattr(self, key)))]
         if settings.origin is not None:
@@ -97,7 +106,7 @@ class FileChoice(NamedTuple):
 
     def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
         settings = self.settings_of(folder)
-        # Those of the command line replace those of the settings.
+        # The patterns of the command line replace those of the settings.
         include = self._patterns("include", folder, folder)[:1]
         respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
         walk = _Walk(folder, remarks, include, self._patterns("exclude", folder, folder), respects_git=respects is not False)
@@ -109,24 +118,24 @@ class FileChoice(NamedTuple):
 
 
 def is_folder(name: str) -> bool:
-    """Whether there is a folder of this name."""
+    """Returns whether there is a folder of this name."""
     status = file_status(name)
     return status is not None and stat.S_ISDIR(status.st_mode)
 
 
 class _Patterns(NamedTuple):
-    """Shell patterns; those of paths are relative to the folder `base`."""
+    """Shell patterns; patterns of paths are relative to the folder `base`."""
 
     base: str
     patterns: tuple[str, ...]
 
     def match(self, path: str) -> bool:
-        """Whether a pattern matches a file or folder, by its name or by its path."""
+        """Returns whether a pattern matches a file or folder, by its name or by its path."""
         relative, name = os.path.relpath(path, self.base).replace(os.sep, "/"), os.path.basename(path)  # noqa: PTH119
         return any(fnmatchcase(name, pattern) or fnmatchcase(relative, pattern.removeprefix("./").rstrip("/")) for pattern in self.patterns)
 
     def match_or_contain(self, path: str) -> bool:
-        """Whether a pattern matches a file or one of the folders that it is in, up to the base."""
+        """Returns whether a pattern matches a file or a folder that contains it, up to the base."""
         while True:
             if self.match(path):
                 return True
@@ -137,7 +146,7 @@ class _Patterns(NamedTuple):
 
 
 class _Walk:
-    """The files in a folder, and the number of files and folders that git ignores."""
+    """A walk over the files in a folder; `ignored` counts files and folders that git ignores."""
 
     def __init__(self, folder: str, remarks: list[Remark], include: Sequence[_Patterns], exclude: Sequence[_Patterns], *, respects_git: bool) -> None:
         self.folder = folder
@@ -146,12 +155,16 @@ class _Walk:
         self.include = include
         self.exclude = exclude
         self.ignored = 0
-        # Imported on use, since a single file needs no ignore files. None is for folders outside of repositories.
+        # Imported on use, since a single file needs no ignore files. None stands for folders
+        # outside of repositories.
         self.rules: IgnoreRules | None = import_module("hlotool.workspace.ignoring").rules_for(folder) if respects_git else None
 
     def files(self) -> Iterator[str]:
-        """Regular files in sorted order, except those that are ignored, in hidden folders, or outside of the folder."""
-        # Not by os.walk, which recurses.
+        """Yields regular files in sorted order.
+
+        Files that are ignored, in hidden folders, or outside of the folder are left out.
+        """
+        # Does not use os.walk, which recurses.
         open_folders = [(self.folder, "", self.rules)]
         while open_folders:
             at, name, rules = open_folders.pop()
@@ -172,7 +185,7 @@ class _Walk:
                     yield path
 
     def _entries(self, folder: str) -> tuple[list[str], list[str]]:
-        """The names of folders, without links to folders, and of everything else."""
+        """Returns the names of folders, without links to folders, and of everything else."""
         folders: list[str] = []
         files: list[str] = []
         try:
@@ -205,7 +218,7 @@ def _any_match(groups: Sequence[_Patterns], folder: str, name: str) -> bool:
 
 
 def _link_target_outside(path: str, root: str) -> str | None:
-    """The target of a link that leads out of the folder `root`."""
+    """Returns the target of a link that leads out of the folder `root`; None for other paths."""
     if not is_link(path):
         return None
     target = os.path.realpath(path)
@@ -213,13 +226,19 @@ def _link_target_outside(path: str, root: str) -> str | None:
 
 
 def _is_regular(path: str) -> bool:
-    """Whether the path is a file, not a device or a pipe. Files that cannot be examined are reported when they are read."""
+    """Returns whether the path is a file, not a device or a pipe.
+
+    It is also True for files that cannot be examined, which are reported when they are read.
+    """
     status = file_status(path)
     return status is None or stat.S_ISREG(status.st_mode)
 
 
 def names_from(path: str) -> list[str]:
-    """The file names in a list, one on each line or with NUL after each; `-` is standard input. Raises HlotoolError if it cannot be read."""
+    """Returns the file names in a list, one per line or with NUL after each.
+
+    `-` is standard input. Raises HlotoolError if the list cannot be read.
+    """
     try:
         data = sys.stdin.buffer.read(_LARGEST_LIST) if path == STDIN else read_bounded(path, _LARGEST_LIST)
     except (OSError, ValueError, AttributeError) as error:
@@ -229,7 +248,7 @@ def names_from(path: str) -> list[str]:
 
 
 class UnreadableList(HlotoolError):
-    """A list of files that cannot be read."""
+    """Raised if a list of files cannot be read."""
 
     exit_code = 2
 
@@ -256,14 +275,18 @@ _DUMPED = re.compile(r"module_\d+\.")
 
 
 def _may_be_hlo(path: str) -> bool:
-    """Whether a file that an option asks for is not one that XLA writes next to its dumps. Files that cannot be read are reported later."""
+    """Returns whether a file that an option includes may be HLO.
+
+    It is False for files that XLA writes next to its dumps. Files that cannot be read are reported
+    later.
+    """
     try:
         beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)
     except HlotoolError:
         return True
     if _HLO.match(beginning) is not None:
         return True
-    # Imported on use, since few calls choose files so.
+    # Imported on use, since few calls choose files this way.
     other_formats = import_module("hlotool.text.parse.other_formats")
     name = os.path.basename(path)  # noqa: PTH119
     return not (_DUMPED.match(name) or other_formats.is_dumped_beside(beginning.decode("utf-8", "surrogateescape")))

@@ -10,7 +10,10 @@ __all__ = ["Checked", "FileFinding"]
 
 
 class FileFinding(NamedTuple):
-    """A diagnostic and the source line it refers to; `alike` describes similar findings that are not shown."""
+    """A diagnostic and the source line it refers to.
+
+    `alike` describes similar findings that are not shown.
+    """
 
     diagnostic: Diagnostic
     line: str

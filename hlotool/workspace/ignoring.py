@@ -1,7 +1,8 @@
-"""Ignore files of git: which files and folders of a repository git ignores, found out without running git.
+"""Ignore files of git: finds the files and folders that git ignores, without running git.
 
-Git itself is not asked, since the configuration of a repository, which may come from anywhere, can name programs for it to run. The patterns are
-matched in linear time, since they may come from anywhere, too.
+Git itself is not run, since the configuration of a repository, which may come from anywhere, can
+name programs for git to run. The patterns are matched in linear time, since they may come from
+anywhere, too.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ __all__ = ["IgnoreRules", "rules_for"]
 
 # In bytes. The ignore files that people write have a few kilobytes.
 _LARGEST = 1 << 18
-# In bytes. A path is not longer on any system.
+# In bytes. No system allows longer paths.
 _LONGEST = 4096
-# Those of all ignore files that apply to a folder.
+# The maximum number of patterns in all ignore files that apply to a folder.
 _MOST_PATTERNS = 20_000
-# Those among them with wildcards: each is tried for each entry, while the others are looked up. Large projects have 200.
+# The maximum number of them with wildcards: each is tried for each entry, while the others are
+# looked up. Large projects have 200.
 _MOST_TRIED = 500
 _WILDCARD = re.compile(rb"[\\*?\[]")
 _CLASSES = {
@@ -54,12 +56,13 @@ class _Pattern(NamedTuple):
 
 
 class _Patterns:
-    """The patterns of an ignore file, of which the last one that matches counts."""
+    """The patterns of an ignore file. The last one that matches counts."""
 
     __slots__ = ("count", "literal", "negated", "tried")
 
     def __init__(self, patterns: Iterable[_Pattern], most: int, most_tried: int) -> None:
-        # The numbers of patterns, by whether they match names, what they match, and whether it must be a folder.
+        # The positions of patterns, by whether they match names, the path that they match, and
+        # whether it must be a folder.
         self.literal: dict[tuple[bool, tuple[bytes, ...], bool], int] = {}
         self.tried: list[tuple[int, _Pattern]] = []
         self.negated: set[int] = set()
@@ -78,7 +81,7 @@ class _Patterns:
             self.count += 1
 
     def ignore(self, path: tuple[bytes, ...], *, is_folder: bool) -> bool | None:
-        """Whether the patterns have an entry ignored; None if none matches."""
+        """Returns whether the patterns ignore an entry; None if none matches."""
         last = -1
         for is_name, literal in ((True, path[-1:]), (False, path)):
             for needs_folder in (False, True)[: 1 + is_folder]:
@@ -95,7 +98,8 @@ class _Patterns:
 class IgnoreRules:
     """The patterns that apply to the entries of a folder.
 
-    Each level is the patterns of a file, and the path from the folder of that file to this folder. Later levels precede earlier ones.
+    Each level is the patterns of a file, and the path from the folder of that file to this folder.
+    Later levels take precedence over earlier ones.
     """
 
     __slots__ = ("folder", "levels")
@@ -109,12 +113,12 @@ class IgnoreRules:
 
     @classmethod
     def of_repository(cls, root: str) -> IgnoreRules:
-        """The rules for the root of a repository."""
+        """Returns the rules for the root of a repository."""
         exclude = os.path.join(root, ".git", "info", "exclude")  # noqa: PTH118
         return cls(root, [(_Patterns(_patterns_in(exclude), _MOST_PATTERNS, _MOST_TRIED), ())])
 
     def below(self, name: str) -> IgnoreRules:
-        """The rules for a folder in this one; another repository has its own."""
+        """Returns the rules for a folder in this one; a nested repository has its own."""
         folder = os.path.join(self.folder, name)  # noqa: PTH118
         if _is_repository(folder):
             return self.of_repository(folder)
@@ -122,7 +126,7 @@ class IgnoreRules:
         return IgnoreRules(folder, [(patterns, (*parts, part)) for patterns, parts in self.levels])
 
     def ignore(self, name: str, *, is_folder: bool) -> bool:
-        """Whether git ignores an entry of the folder."""
+        """Returns whether git ignores an entry of the folder."""
         part = os.fsencode(name)
         for patterns, parts in reversed(self.levels):
             found = patterns.ignore((*parts, part), is_folder=is_folder)
@@ -132,7 +136,10 @@ class IgnoreRules:
 
 
 def rules_for(folder: str) -> IgnoreRules | None:
-    """The rules for a folder; None if it is in no repository, or if it is ignored itself, since somebody has named it nevertheless."""
+    """Returns the rules for a folder; None if it is not in a repository.
+
+    Also returns None if the folder itself is ignored, since the user has named it nevertheless.
+    """
     at = Path(os.path.realpath(folder))
     root = next((parent for parent in (at, *at.parents) if _is_repository(str(parent))), None)
     if root is None:
@@ -154,7 +161,11 @@ def _is_repository(folder: str) -> bool:
 
 
 def _patterns_in(path: str) -> Iterator[_Pattern]:
-    """The patterns of an ignore file; none if it cannot be read, if it is large, a link or a device. Git does not follow links either."""
+    """Yields the patterns of an ignore file.
+
+    There are none if it cannot be read, or if it is large, a link or a device. Git does not follow
+    links either.
+    """
     if is_link(path):
         return
     try:
@@ -168,7 +179,10 @@ def _patterns_in(path: str) -> Iterator[_Pattern]:
 
 
 def _pattern(line: bytes) -> _Pattern | None:
-    """The pattern in a line; None for comments, empty lines, and patterns that match nothing or are longer than any path."""
+    """Returns the pattern in a line; None for comments and empty lines.
+
+    Also returns None for patterns that match nothing or are longer than any path.
+    """
     if line.startswith(b"#") or len(line) > _LONGEST:
         return None
     text = line.partition(b"\0")[0]
@@ -190,7 +204,10 @@ def _pattern(line: bytes) -> _Pattern | None:
 
 
 def _segments(text: bytes, *, is_name: bool) -> tuple[re.Pattern[bytes] | None, ...] | None:
-    """The regular expressions for the parts of a path; None if the pattern is not valid, and matches nothing."""
+    """Returns the regular expressions for the parts of a path.
+
+    Returns None if the pattern is not valid and matches nothing.
+    """
     # For each segment, the alternatives at each position; None is a star.
     segments: list[list[bytes | None]] = [[]]
     is_deep = [False]
@@ -226,12 +243,12 @@ def _segments(text: bytes, *, is_name: bool) -> tuple[re.Pattern[bytes] | None, 
         else:
             segments[-1].append(re.escape(char))
     found = [None if deep else _expression(segment) for segment, deep in zip(segments, is_deep, strict=True)]
-    # At the end, two stars stand for what is in a folder, not for the folder.
+    # At the end, two stars stand for the contents of a folder, not for the folder.
     return (*found, _expression([None])) if is_deep[-1] else tuple(found)
 
 
 def _expression(segment: Sequence[bytes | None]) -> re.Pattern[bytes]:
-    """The regular expression for a part of a path."""
+    """Returns the regular expression for a part of a path."""
     pieces: list[bytes] = [b""]
     for item in segment:
         if item is None:
@@ -240,13 +257,17 @@ def _expression(segment: Sequence[bytes | None]) -> re.Pattern[bytes]:
             pieces[-1] += item
     first, *others = pieces
     if others:
-        # What comes between two stars matches as early as it can, once and for all: this keeps the time linear.
+        # The text between two stars matches as early as possible, and is never tried again: this
+        # keeps the time linear.
         first += b"".join(b"(?>.*?%s)" % piece for piece in others[:-1] if piece) + b".*" + others[-1]
     return re.compile(first, re.DOTALL)
 
 
 def _bracket(text: bytes, at: int) -> tuple[bytes, int] | None:
-    """The characters that brackets stand for, as a regular expression, and where they end; None if they do not end."""
+    """Returns the characters that brackets stand for, as a regular expression, and their end.
+
+    Returns None if the brackets are not closed.
+    """
     is_negated = text[at : at + 1] in (b"!", b"^")
     at += is_negated
     found: set[int] = set()
@@ -284,7 +305,10 @@ def _bracket(text: bytes, at: int) -> tuple[bytes, int] | None:
 
 
 def _match(segments: Sequence[re.Pattern[bytes] | None], parts: Sequence[bytes]) -> bool:
-    """Whether the segments match all parts. As each matches one part, only the last None that was met has to be tried again."""
+    """Returns whether the segments match all parts.
+
+    Since each segment matches one part, only the last None that was reached has to be tried again.
+    """
     i = j = 0
     retry: tuple[int, int] | None = None
     while j < len(parts):

@@ -1,4 +1,4 @@
-"""Writing a changed text back to its file, if that loses nothing."""
+"""Writes a changed text back to its file, if nothing is lost."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from hlotool.workspace.writing import replace_file
 
 __all__ = ["check_comments", "check_writable", "write_back"]
 
-# The numbers of operands, which the printer writes, too, and the lines between modules.
+# Comments that the printer writes again: the numbers of operands, and the lines between modules.
 _WRITTEN_AGAIN = (INDEX_MARK, "// -----")
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 def write_back(file: str, before: str, after: str, *, action: str = "rewrite", instead: str = "") -> None:
-    """Replaces the text of a file. Raises WriteError, and InputError if something would be lost, as described at `check_writable`.
+    """Replaces the text of a file.
 
-    `before` is the text that was read. `action` and `instead` are parts of the message: what cannot be done, and what can be done instead.
+    `before` is the text that was read. `action` and `instead` are parts of the message: the action
+    that failed, and the alternative. Raises WriteError, and InputError if something would be lost,
+    as described at `check_writable`.
     """
     check_writable(file, before, action=action, instead=instead)
     if read_text(file) != before:
@@ -30,7 +32,10 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
 
 
 def check_comments(file: str, text: str, *, action: str) -> None:
-    """Raises InputError if a text has comments, which a text that the printer has written does not have. `action` is what cannot be done."""
+    """Raises InputError if a text has comments, which the printer would not write.
+
+    `action` is the verb of the message, such as "optimize".
+    """
     for start, end in comment_spans(text):
         if not text.startswith(_WRITTEN_AGAIN, start):
             line = text.count("\n", 0, start) + 1
@@ -41,8 +46,8 @@ def check_comments(file: str, text: str, *, action: str) -> None:
 def check_writable(file: str, before: str, *, action: str = "rewrite", instead: str = "") -> None:
     """Raises InputError if rewriting the file would lose something.
 
-    That is so if it is compressed, if its lines have log prefixes, if it is read-only, if it has other names (hard links), which would keep the
-    old text, and if it is a device or a pipe.
+    That is the case if it is compressed, if its lines have log prefixes, if it is read-only, if it
+    has other names (hard links), which would keep the old text, or if it is a device or a pipe.
     """
     reason = _reason_not_to_write(file, before)
     if reason:
@@ -60,7 +65,7 @@ def _reason_not_to_write(file: str, before: str) -> str:
         return "it is compressed"
     if has_log_prefixes(before):
         return "its lines begin with log prefixes, which would be lost"
-    # Also for root, who may write every file.
+    # This also holds for root, who may write every file.
     if not status.st_mode & _WRITABLE:
         return "it is read-only"
     return f"it has {status.st_nlink} names (hard links), and the others would keep the old text" if status.st_nlink > 1 else ""

@@ -13,7 +13,7 @@ __all__ = ["BASELINE_OPTIONS", "FILE_OPTIONS", "KEYS", "MODES", "RULE_OPTIONS", 
 
 FILE_OPTIONS: Mapping[str, Option] = {
     "include": Option((), "Files to take from folders, instead of *.hlo and HLO dumps.", "list"),
-    "exclude": Option((), "Files and folders in folders to skip.", "list"),
+    "exclude": Option((), "Files and folders to skip inside folders.", "list"),
     "respect_gitignore": Option(True, "Skip files that git ignores (default)."),
 }
 """The options that choose files in folders."""
@@ -41,7 +41,7 @@ _TABLES: Mapping[str, Option] = {
 
 
 def key_of(name: str) -> str:
-    """The key of an option in settings files.
+    """Returns the key of an option in settings files.
 
     >>> key_of("layout_sensitive")
     'layout-sensitive'

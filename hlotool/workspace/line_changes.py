@@ -1,4 +1,4 @@
-"""Which lines of a text have changed, in nearly linear time."""
+"""Finds the lines of a text that have changed, in nearly linear time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ _MAX_LOOKAHEAD = 200
 
 
 class LineChange(NamedTuple):
-    """Lines `first` to `last` of one text that the lines `new_first` to `new_last` of the other take the place of; the ends are exclusive."""
+    """A replacement of the lines `first` to `last` of one text.
+
+    They are replaced by the lines `new_first` to `new_last` of the other text. The ends are
+    exclusive.
+    """
 
     first: int
     last: int
@@ -24,10 +28,10 @@ class LineChange(NamedTuple):
 
 
 def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[LineChange]:
-    """The changes between the lines of two texts, in order.
+    """Yields the changes between the lines of two texts, in order.
 
-    Lines that each text has once, most lines of a module, are found wherever they are, as in a patience diff; what is between two of them, by a
-    search for the next equal line.
+    Lines that occur once in each text, as most lines of a module do, are found at any distance, as
+    in a patience diff. Between two of them, changes are found by a search for the next equal line.
 
     >>> [tuple(change) for change in line_changes("abcde", "acdxe")]
     [(1, 2, 1, 1), (4, 4, 3, 4)]
@@ -47,7 +51,7 @@ def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[LineCh
 
 
 def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """The positions of lines that each text has once, without those that have been moved."""
+    """Returns the positions of lines that occur once in each text, without moved lines."""
     counts, other_counts = Counter(before), Counter(after)
     places = {line: k for k, line in enumerate(after) if other_counts[line] == 1}
     pairs = [(k, places[line]) for k, line in enumerate(before) if counts[line] == 1 and line in places]
@@ -56,7 +60,7 @@ def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int
 
 
 def _between(before: Sequence[str], after: Sequence[str], i: int, j: int, last: int, new_last: int) -> Iterator[LineChange]:
-    """The changes of the lines from `i` and `j` on, up to `last` and `new_last`."""
+    """Yields the changes of the lines from `i` and `j` on, up to `last` and `new_last`."""
     while i < last or j < new_last:
         if i < last and j < new_last and before[i] == after[j]:
             i, j = i + 1, j + 1
@@ -67,7 +71,10 @@ def _between(before: Sequence[str], after: Sequence[str], i: int, j: int, last: 
 
 
 def _next_equal(before: Sequence[str], after: Sequence[str], i: int, j: int, last: int, new_last: int) -> tuple[int, int]:
-    """The nearest positions after i and j at which both texts have the same line, or the ends of the search if there are none."""
+    """Returns the nearest positions after i and j at which both texts have the same line.
+
+    If there are none, returns the ends of the search.
+    """
     for distance in range(1, 2 * _MAX_LOOKAHEAD):
         for x in range(max(0, distance - _MAX_LOOKAHEAD), min(distance, _MAX_LOOKAHEAD) + 1):
             a, b = i + x, j + distance - x
@@ -79,5 +86,8 @@ def _next_equal(before: Sequence[str], after: Sequence[str], i: int, j: int, las
 
 
 def _is_anchor(before: Sequence[str], after: Sequence[str], a: int, b: int) -> bool:
-    """Whether to continue after two equal lines. Empty lines and braces occur everywhere, so the two lines after them must be equal, too."""
+    """Returns whether to continue at two equal lines.
+
+    Empty lines and braces occur everywhere, so the two lines after them must be equal, too.
+    """
     return len(before[a]) > 3 or before[a + 1 : a + 3] == after[b + 1 : b + 3]

@@ -12,7 +12,7 @@ __all__ = ["rewrite_edits"]
 
 
 def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> Iterable[Edit]:
-    """The edits that apply one of these rewrites of the optimizer at the instruction of a finding."""
+    """Returns the edits that apply one of these rewrites at the instruction of a finding."""
     # Imported on use, since few findings need the optimizer, and NumPy with it.
     edits: Iterable[Edit] = import_module("hlotool.optimizer.lint_fixes").rewrite_edits(faulty, names)
     return edits

@@ -1,4 +1,7 @@
-"""The modules of a text: as the text of a file, or inside other text, and in today's spelling or that of earlier years."""
+"""Reads the modules of a text.
+
+The modules may be inside other text, and in spellings of earlier versions of XLA.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +20,30 @@ _MOST_LINES = 10
 
 
 class ModuleSource(NamedTuple):
-    """The source of a module, and the offset in the whole text that its own offsets count from."""
+    """The source of a module, and the offset in the whole text from which its offsets count."""
 
     source: Source
     start: int
 
 
 class NoModuleError(HlotoolError):
-    """Raised for a text that is to contain modules, and has none."""
+    """Raised if modules are to be extracted from a text that has none."""
 
     exit_code = 2
 
 
 def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
-    """The sources of all modules in a text. Raises HlotoolError if modules are to be extracted, and there are none.
+    """Returns the sources of all modules in a text.
+
+    Raises HlotoolError if modules are to be extracted and there are none.
 
     >>> [part.source.text for part in module_sources("log:\\nHloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }", "log", InputForm(extract=True))]
     ['HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }']
     """
     if not form.extract:
         return [ModuleSource(part.source, part.start) for part in parts_of(decoded(text), name) if not part.is_separator]
-    # Imported on use: most texts are HLO alone. Offsets in an excerpt lead to the whole text by themselves.
+    # Imported on use: most texts are nothing but HLO. Offsets in an excerpt already refer to the
+    # whole text.
     excerpts = import_module("hlotool.text.parse.extraction").excerpts_of(text, name)
     if not excerpts:
         beginnings = "no `HloModule name` before lines with a computation, and no line `ENTRY name {` before a line with an instruction"
@@ -46,7 +52,7 @@ def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
 
 
 def modules_of(text: str, name: str, form: InputForm) -> Iterator[Module | ParseError]:
-    """The modules in a text, each or its ParseError."""
+    """Yields each module in a text, or its ParseError."""
     for source, _ in module_sources(text, name, form):
         try:
             yield parse_source(source, legacy=form.legacy)
@@ -55,7 +61,7 @@ def modules_of(text: str, name: str, form: InputForm) -> Iterator[Module | Parse
 
 
 def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module], ParseError | None]:
-    """The modules in a text, and one error for those that do not parse."""
+    """Returns the modules in a text, and one error for those that do not parse."""
     modules, diagnostics = [], []
     for module in modules_of(text, name, form):
         if isinstance(module, ParseError):
@@ -66,7 +72,9 @@ def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module
 
 
 def only_module(modules: Sequence[Module], name: str, needs_one: str) -> Module:
-    """The only module of a text. Raises HlotoolError if there are several; `needs_one` says why that is one too many.
+    """Returns the only module of a text.
+
+    Raises HlotoolError if there are several; `needs_one` says why there must be one.
 
     >>> import hlotool
     >>> text = "HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n// -----\\nHloModule b\\nENTRY e { ROOT p = f32[] parameter(0) }"

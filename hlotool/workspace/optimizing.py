@@ -1,4 +1,4 @@
-"""Optimizes the modules of a text: what `hlotool opt` does, apart from the terminal."""
+"""Optimizes the modules of a text: the work of `hlotool opt`, apart from the terminal."""
 
 from __future__ import annotations
 
@@ -28,27 +28,29 @@ from hlotool.workspace.reading import InputForm
 
 __all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "optimized_text"]
 
-# Loops that take longer are no check.
+# A loop that takes more iterations is too slow for a check.
 _MOST_ITERATIONS = 100_000
 
 
 class CheckFailure(HlotoolError):
-    """A self-check of the optimization failed, so that nothing is written."""
+    """Raised if a self-check of the optimization fails, so that nothing is written."""
 
     exit_code = 3
 
 
 class InvalidModuleError(HlotoolError):
-    """A module that is not valid, and that a pass cannot handle."""
+    """Raised if a pass cannot handle a module that is not valid."""
 
     exit_code = 2
 
 
 class OptimizeRequest(NamedTuple):
-    """How to optimize, and what to check and show on the way.
+    """The options of an optimization, with its checks and its intermediate output.
 
-    `print_after` are the names of passes after which the module is shown if they changed it; with `print_changed` all are. With
-    `verify_each`, the module must be valid after each pass, and with `check`, its results on that many random inputs must be the same in the end.
+    `print_after` holds the names of passes after which the module is shown if they changed it; with
+    `print_changed`, it is shown after every such pass. With `verify_each`, the module must be valid
+    after each pass. With `check`, its results on that many random inputs must be the same before
+    and after the optimization.
     """
 
     passes: tuple[PassSpec, ...]
@@ -66,7 +68,10 @@ class OptimizeRequest(NamedTuple):
 
 
 class ModuleRecord(NamedTuple):
-    """The name of a module, and the record of its optimization; `compared` is the number of random inputs with the same results."""
+    """The name of a module, and the record of its optimization.
+
+    `compared` is the number of random inputs with the same results.
+    """
 
     name: str
     report: Report
@@ -74,7 +79,7 @@ class ModuleRecord(NamedTuple):
 
 
 class Optimized(NamedTuple):
-    """The modules of a text before and after, printed alike, and the errors of those that do not parse."""
+    """The printed modules of a text before and after, and the errors of those that do not parse."""
 
     before: list[str]
     after: list[str]
@@ -83,15 +88,15 @@ class Optimized(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether the optimized modules are printed differently."""
+        """True if the optimized modules are printed differently."""
         return self.before != self.after
 
 
 def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callable[[str], None] = lambda part: None) -> Optimized:
-    """The optimized modules of a text; `show` takes the texts that are to be shown on the way.
+    """Returns the optimized modules of a text; `show` is called with the intermediate output.
 
-    Raises ParseError for a text that does not parse, EvaluationError for a module that is not valid or that cannot be run for a check,
-    and CheckFailure if a check finds a wrong rewrite.
+    Raises ParseError for a text that does not parse, EvaluationError for a module that is not valid
+    or that cannot be run for a check, and CheckFailure if a check finds a wrong rewrite.
 
     >>> from hlotool.optimizer.pass_list import parse_passes
     >>> text = "ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }"
@@ -112,7 +117,11 @@ def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callabl
 
 
 def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[OptimizeRequest]:
-    """The request for each module of a text: only one of several needs to have the computations and the instruction that the options name."""
+    """Yields the request for each module of a text.
+
+    The computations and the instruction that the options name need to exist in only one of the
+    modules.
+    """
     options = request.options
     name = (options.explain_why_not or "").strip().removeprefix("%")
     known = [{computation.name for computation in module.computations} for module in modules]
@@ -173,11 +182,14 @@ class _Optimization:
             )
 
     def _new_errors(self, module: Module) -> list[Diagnostic]:
-        """The errors of kinds that the module did not have before."""
+        """Returns the errors of kinds that the module did not have before."""
         return [d for d in _errors(module) if not self.known[d.code]]
 
     def _check(self, result: OptimizedModule) -> int:
-        """Compares the results before and after on random inputs; returns the number of inputs that could be compared."""
+        """Compares the results before and after on random inputs.
+
+        Returns the number of inputs that could be compared.
+        """
         request = self.request
         options = RunOptions(elided_fill="iota", max_iterations=_MOST_ITERATIONS, timeout_seconds=request.timeout, max_memory=request.max_memory)
         rounds = bool(request.options.fast_math)
@@ -196,7 +208,7 @@ class _Optimization:
         return outcome.compared
 
     def _failure(self, message: str, is_wrong: Callable[[Module], bool]) -> CheckFailure:
-        """The exception for a failed check, with the rewrite that is to blame."""
+        """Returns the exception for a failed check, with the rewrite that is to blame."""
         try:
             culprit = first_wrong_rewrite(self.module, self.request.passes, self.request.options, is_wrong)
         except InternalError as error:

@@ -14,7 +14,9 @@ __all__ = ["PRESETS", "Preset"]
 
 
 class Preset(NamedTuple):
-    """Codes to select instead of the default ones (`select`) or in addition (`extend_select`), codes to ignore, and fields of `VerifyModes`.
+    """A selection of codes, and fields of `VerifyModes`.
+
+    `select` replaces the default codes, `extend_select` is added to them, and `ignore` is removed.
 
     >>> PRESETS["tpu"].modes
     {'target': 'tpu'}

@@ -9,10 +9,11 @@ __all__ = ["find_program"]
 
 
 def find_program(name: str) -> str | None:
-    """The absolute path of a program; None if it is not on the PATH.
+    """Returns the absolute path of a program; None if it is not on the PATH.
 
-    The working directory, which may be a folder from anywhere, is never searched, unlike by Windows itself and by `shutil.which` there. Neither
-    are folders of the PATH that are relative to it.
+    The working directory, which may come from anywhere, is never searched; Windows itself, and
+    `shutil.which` on Windows, do search it. Folders of the PATH that are relative to it are not
+    searched either.
     """
     if Path(name).is_absolute():
         return name if _is_program(Path(name)) else None

@@ -1,4 +1,4 @@
-"""Reading the texts of files, and of standard input under the name `-`."""
+"""Reads the texts of files, and of standard input under the name `-`."""
 
 from __future__ import annotations
 
@@ -28,31 +28,40 @@ __all__ = [
 
 STDIN = "-"
 DEFAULT_INPUT_SIZE = 400 << 20
-"""The size of the largest text that commands read by default, in bytes after decompression. A module takes ten times the memory of its text."""
+"""The size of the largest text that commands read by default, in bytes after decompression.
+
+A module takes ten times the memory of its text.
+"""
 
 _max_size = DEFAULT_INPUT_SIZE
 
 
 class InputForm(NamedTuple):
-    """How texts are read: with spellings of earlier years, and by taking modules out of other text."""
+    """The form of texts: with spellings of earlier versions of XLA, or modules in other text."""
 
     legacy: bool = False
     extract: bool = False
 
 
 def limit_input_size(size: int | None) -> None:
-    """Sets the size in bytes of the largest text that `read_input` reads in this process; None sets the default."""
+    """Sets the size in bytes of the largest text that `read_input` reads in this process.
+
+    None sets the default.
+    """
     global _max_size
     _max_size = DEFAULT_INPUT_SIZE if size is None else size
 
 
 def input_size() -> int:
-    """The size of the largest text that `read_input` reads."""
+    """Returns the size of the largest text that `read_input` reads."""
     return _max_size
 
 
 def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
-    """The name to use in messages and the text of a file or of standard input; raises HlotoolError."""
+    """Returns a name for messages, and the text of a file or of standard input.
+
+    Raises HlotoolError if it cannot be read.
+    """
     # Imported on use: the modules that decompress files would cost every --help 3 ms.
     files = import_module("hlotool.text.source.files")
     if name != STDIN:
@@ -63,9 +72,9 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 
 
 def file_status(name: str) -> os.stat_result | None:
-    """The status of a file or folder; None if there is none, or if it cannot be examined.
+    """Returns the status of a file or folder; None if there is none, or if it cannot be examined.
 
-    Names come from anywhere: `Path.exists` and `Path.is_dir` raise on some that are too long.
+    Names may come from anywhere: `Path.exists` and `Path.is_dir` raise for some that are too long.
     """
     try:
         return Path(name).stat()
@@ -74,16 +83,18 @@ def file_status(name: str) -> os.stat_result | None:
 
 
 def is_link(path: str) -> bool:
-    """Whether the path is a symbolic link."""
+    """Returns whether the path is a symbolic link."""
     return os.path.islink(path)  # noqa: PTH114
 
 
 def read_bounded(path: str | os.PathLike[str], most: int, *, needs_file: bool = False) -> bytes:
-    """The content of a small file. Raises OSError if it has more than `most` bytes, or if a file is needed and it is a device or a pipe.
+    """Returns the content of a small file.
 
-    Without `needs_file`, the path must be one that the user has given: reading a pipe waits for its writer.
+    Raises OSError if it has more than `most` bytes, or if it is a device or a pipe and `needs_file`
+    is True. Without `needs_file`, the path must be one that the user has given: reading a pipe
+    waits for its writer.
     """
-    # A pipe without a writer is opened at once, not when there is one.
+    # Opens a pipe at once, without waiting for a writer.
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (getattr(os, "O_NONBLOCK", 0) if needs_file else 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if needs_file and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -95,7 +106,7 @@ def read_bounded(path: str | os.PathLike[str], most: int, *, needs_file: bool = 
 
 
 def real_path(path: str) -> str:
-    """The absolute path, with the links in its folder resolved; a link itself is not."""
+    """Returns the absolute path with the links in its folder resolved; a link itself is not."""
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
@@ -103,7 +114,8 @@ def real_path(path: str) -> str:
 def one_by_one(names: Iterable[str]) -> Iterator[str]:
     """Yields the names, and collects garbage between them if the garbage collector is off."""
     if not gc.isenabled():
-        # What has been imported stays; a search through it would take longer than a small file.
+        # Imported modules stay in memory; searching them for garbage would take longer than a small
+        # file.
         gc.freeze()
     for k, name in enumerate(names):
         if k and not gc.isenabled():

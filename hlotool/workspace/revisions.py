@@ -1,7 +1,8 @@
-"""The files of a git repository that have changed since a commit.
+"""Finds the files of a git repository that have changed since a commit.
 
-The repository may come from anywhere, and its configuration can name programs for git to run: when it fetches, looks at files, filters or shows
-them. So git is only asked for a commit and for trees, which needs none of them, and everything that could start one is turned off. Files are
+The repository may come from anywhere, and its configuration can name programs for git to run when
+it fetches, examines, filters or shows files. So git is only used to look up a commit and trees,
+which needs none of these programs, and everything that could start one is turned off. Files are
 compared here.
 """
 
@@ -25,7 +26,7 @@ _PATIENCE = 60
 # In bytes: the memory that git may allocate. Packs are mapped, and do not count.
 _MEMORY = 2 << 30
 _SHA1_LENGTH = 40
-# These precede the configuration of the repository.
+# These take precedence over the configuration of the repository.
 _SETTINGS = {
     "core.alternateRefsCommand": "", "core.askPass": "", "core.editor": "false", "core.fsmonitor": "false", "core.gitProxy": "",
     "core.hooksPath": os.devnull, "core.pager": "cat", "core.sshCommand": "false", "credential.helper": "", "diff.external": "",
@@ -34,7 +35,8 @@ _SETTINGS = {
 }  # fmt: skip
 # The user's own configuration still counts: it is trusted, and says whose repositories git may read.
 _ENVIRONMENT = {
-    # No protocol has this name, so that nothing is fetched, not even by versions of git that do not know the next variable.
+    # No protocol has this name, so nothing is fetched, not even by versions of git that do not know
+    # the next variable.
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
@@ -45,16 +47,17 @@ _ENVIRONMENT = {
 
 
 class GitError(HlotoolError):
-    """A question that git cannot answer."""
+    """Raised if git cannot answer a query."""
 
     exit_code = 2
 
 
 def changed_since(reference: str, names: Sequence[str]) -> list[str]:
-    """Those of the files that differ from a commit of their git repository, or that git does not track.
+    """Returns the files that differ from a commit of their repository, or that git does not track.
 
-    As in git, a link has changed if it leads to another name. Line ends do not count, since git may convert them; filters are not run, so that files
-    that git stores in another form, as Git LFS does, have changed. Raises GitError if git cannot be run, if a file is in no repository, or if
+    As in git, a link has changed if it leads to another name. Line ends do not count, since git may
+    convert them. Filters are not run, so files that git stores in another form, as Git LFS does,
+    count as changed. Raises GitError if git cannot be run, if a file is not in a repository, or if
     the repository has no such commit.
     """
     changed = []
@@ -70,7 +73,7 @@ def changed_since(reference: str, names: Sequence[str]) -> list[str]:
 
 
 def _hashes(folder: Path, reference: str) -> dict[str, str]:
-    """The hashes of the files in a folder at a commit, by name."""
+    """Returns the hashes of the files in a folder at a commit, by name."""
     code, commit = _git(folder, ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{reference}^{{commit}}"])
     if code or not commit:
         raise GitError(f"git finds no commit '{reference}' for the files in '{folder}'; are they in a repository?")
@@ -82,7 +85,10 @@ def _hashes(folder: Path, reference: str) -> dict[str, str]:
 
 
 def _git(folder: Path, arguments: Sequence[str]) -> tuple[int, list[str]]:
-    """The exit code of a git command, and the names that it prints; raises GitError if it cannot be run."""
+    """Returns the exit code of a git command, and the names that it prints.
+
+    Raises GitError if it cannot be run.
+    """
     subprocess = import_module("subprocess")
     program = find_program("git")
     if program is None:
@@ -102,7 +108,10 @@ def _git(folder: Path, arguments: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _memory_limiter() -> Callable[[], None] | None:
-    """The function that limits the memory of a process before it starts; None on systems that have none."""
+    """Returns the function that limits the memory of a process before it starts.
+
+    Returns None on systems without such limits.
+    """
     try:
         resource = import_module("resource")
     except ImportError:
@@ -116,13 +125,16 @@ def _memory_limiter() -> Callable[[], None] | None:
 
 
 def _own_hashes(path: Path, expected: str) -> Iterator[str]:
-    """The hashes that git may give to a file: as it is, and with its line ends converted. Files that cannot be read have none."""
+    """Yields the hashes that git may give to a file: as it is, and with its line ends converted.
+
+    Files that cannot be read have none.
+    """
     try:
         if path.is_symlink():
             yield _hash(os.fsencode(path.readlink()), expected)
             return
         status = file_status(str(path))
-        # Reading a pipe would take its content away from those who format it.
+        # Reading a pipe would consume the content that is to be formatted.
         if status is None or not stat.S_ISREG(status.st_mode):
             return
         data = read_bounded(path, input_size(), needs_file=True)

@@ -23,12 +23,16 @@ from hlotool.workspace.rules import Checks
 __all__ = ["RewriteRequest", "rewritten"]
 
 _ERRORS = frozenset(code for code in CODE_NAMES if severity_of(code) == "error")
-# Reported whatever rules are selected.
+# Reported regardless of the selected rules.
 _PARSE_ERRORS = frozenset(code for code in _ERRORS if code[0] == "S")
 
 
 class RewriteRequest(NamedTuple):
-    """What to do with a text: apply fixes, also unsafe ones, suppress the remaining findings, and first write it in today's spelling."""
+    """The changes to make in a text.
+
+    They are fixes, also unsafe ones, and comments that suppress the remaining findings. With
+    `legacy`, the text is written in today's spelling first.
+    """
 
     fix: bool = True
     unsafe_fixes: bool = False
@@ -37,7 +41,7 @@ class RewriteRequest(NamedTuple):
 
 
 def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> FixedText:
-    """The text with fixes or suppressions, and the number of findings removed for each code.
+    """Returns the text with fixes or suppressions, and the number of removed findings by code.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings
@@ -57,7 +61,7 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
 
     if request.add_ignore and not request.fix:
         return add_ignores(text, name, selected)
-    # No fix may introduce an error, whatever rules are selected.
+    # No fix may introduce an error, regardless of the selected rules.
     fixed = fix_text(text, name, errors_too, codes=checks.selection.codes | _PARSE_ERRORS, unsafe=request.unsafe_fixes, rewrite=rewrite_edits)
     fixed = FixedText(fixed.text, modern.fixed + fixed.fixed)
     if not request.add_ignore:
@@ -67,7 +71,7 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
 
 
 def _modern(text: str, name: str) -> FixedText:
-    """The text in today's spelling; a module that would parse no better stays as it is."""
+    """Returns the text in today's spelling; a module that would parse worse stays as it is."""
     out, fixed = [], Counter[str]()
     for part in parts_of(decoded(text), name):
         after, warnings = (part.source, []) if part.is_separator else modernized(part.source)

@@ -26,9 +26,10 @@ class Checks(NamedTuple):
 
 
 class RuleChoice(NamedTuple):
-    """The options that select rules and modes. Options that are not set are taken from the settings of each file.
+    """The options that select rules and modes.
 
-    `modes` holds the modes that are set, by field of VerifyModes.
+    Options that are not set are taken from the settings of each file. `modes` holds the modes that
+    are set, by field of VerifyModes.
 
     >>> RuleChoice(select=("T003",), modes={"layout_sensitive": "auto"}).checks_for("m.hlo", Settings({}, None)).selection.has("T004")
     False
@@ -46,12 +47,15 @@ class RuleChoice(NamedTuple):
             codes_of(name)
 
     def preset_for(self, settings: Settings) -> str:
-        """The name of the preset to use with these settings."""
+        """Returns the name of the preset to use with these settings."""
         name: str = self.preset or _setting(settings, "preset") or RULE_OPTIONS["preset"].default
         return name
 
     def checks_for(self, name: str, settings: Settings) -> Checks:
-        """The rules and modes for the file `name`; raises SettingsError if its settings name rules that do not exist."""
+        """Returns the rules and modes for the file `name`.
+
+        Raises SettingsError if its settings name rules that do not exist.
+        """
         preset = PRESETS[self.preset_for(settings)]
         select = settings.get("lint", "select")
         settings_layer = Layer(
@@ -85,7 +89,10 @@ def _setting(settings: Settings, key: str) -> Any:
 
 
 def _ignores_for(name: str, settings: Settings) -> list[str]:
-    """The codes that the settings ignore in a file. Patterns match its name, or its path relative to the settings file."""
+    """Returns the codes that the settings ignore in a file.
+
+    Patterns match its name, or its path relative to the settings file.
+    """
     table = settings.get("lint", "per-file-ignores") or {}
     if not table:
         return []

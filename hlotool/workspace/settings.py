@@ -1,6 +1,7 @@
-"""Settings files: the nearest `hlotool.toml`, `.hlotool.toml` or `pyproject.toml` with a table `[tool.hlotool]`.
+"""Settings files: the nearest `hlotool.toml`, `.hlotool.toml` or `pyproject.toml`.
 
-This module finds, reads and checks them; `workspace.keys` lists the keys.
+A `pyproject.toml` counts if it has a table `[tool.hlotool]`. This module finds, reads and checks
+them; `workspace.keys` lists the keys.
 """
 
 from __future__ import annotations
@@ -25,32 +26,36 @@ _PROJECT = "pyproject.toml"
 # In bytes.
 _LARGEST = 1 << 19
 _MOST_DOTS = 200
-# In characters: of a wrong value, in a message.
+# The maximum number of characters of a wrong value in a message.
 _LONGEST_SHOWN = 100
 _MOST = (1 << 63) - 1
 
 
 class SettingsError(HlotoolError):
-    """A settings file that cannot be read, or has unknown keys or values."""
+    """Raised if a settings file cannot be read, or has unknown keys or values."""
 
     exit_code = 2
 
 
 class Settings(NamedTuple):
-    """The values in one settings file, by table and key. `origin` is its path, or None if there is no file."""
+    """The values in one settings file, by table and key.
+
+    `origin` is its path, or None if there is no file.
+    """
 
     values: Mapping[str, Mapping[str, Any]]
     origin: Path | None
 
     def get(self, table: str, key: str) -> Any:
-        """The value of a key, or None if it is not set."""
+        """Returns the value of a key, or None if it is not set."""
         return self.values.get(table, {}).get(key)
 
     def path(self, table: str, key: str) -> str | None:
-        """The path of the file that a key names, which may not exist yet; None if the key is not set.
+        """Returns the path of the file that a key names; None if the key is not set.
 
-        Raises SettingsError unless it is a regular file below the folder of the settings file: settings may come from anywhere, and commands read
-        and write the file.
+        The file may not exist yet. Raises SettingsError unless it is a regular file below the
+        folder of the settings file: settings may come from anywhere, and commands read and write
+        the file.
         """
         name = self.get(table, key)
         if name is None or self.origin is None:
@@ -65,11 +70,14 @@ _NO_SETTINGS = Settings({}, None)
 
 
 def _reason_to_refuse(name: str, folder: str) -> str:
-    """Why a path in settings may not be used; empty if it may. `folder` is that of the settings."""
+    """Returns the reason why a path in settings may not be used; empty if it may.
+
+    `folder` is the folder of the settings.
+    """
     if PurePath(name).anchor:
         return "is an absolute path"
     if "\0" in name:
-        # Which is reported by those who open the file, as that it is a folder.
+        # The code that opens the file reports this, and also reports a folder.
         return ""
     target = os.path.realpath(real_path(os.path.join(folder, name)))  # noqa: PTH118
     if target != folder and not target.startswith(os.path.join(folder, "")):  # noqa: PTH118
@@ -79,7 +87,10 @@ def _reason_to_refuse(name: str, folder: str) -> str:
 
 
 def settings_for(folder: Path, *, config: str | None = None, isolated: bool = False) -> Settings:
-    """The settings for files in `folder`, cached for the process; raises SettingsError if the settings file is not valid."""
+    """Returns the settings for files in `folder`, cached for the process.
+
+    Raises SettingsError if the settings file is not valid.
+    """
     if isolated:
         return _NO_SETTINGS
     if config is not None:
@@ -111,7 +122,10 @@ def _nearest(folder: Path) -> Settings:
 
 
 def _is_file(path: Path) -> bool:
-    """Whether the path is a file; no file is in a folder that may not be searched, for which Path.is_file raises."""
+    """Returns whether the path is a file.
+
+    It is False in a folder that may not be searched, for which Path.is_file raises.
+    """
     return os.path.isfile(path)  # noqa: PTH113
 
 
@@ -175,12 +189,13 @@ def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """A value in a message, shortened."""
+    """Returns a value for a message, shortened."""
     try:
         text = repr(value)
     except ValueError:
-        # Python writes no integers of more than 4,300 digits in decimal; in a settings file, they can be hexadecimal.
-        return "a number of thousands of digits"
+        # Python does not convert integers of more than 4,300 digits to decimal; in a settings file,
+        # they can be hexadecimal.
+        return "a number with thousands of digits"
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
@@ -191,5 +206,5 @@ def _unknown(path: Path, what: str, word: str, known: list[str]) -> SettingsErro
 
 
 def wrong_setting(path: Path | None, reason: str) -> SettingsError:
-    """The error for a settings file that is not valid."""
+    """Returns the error for a settings file that is not valid."""
     return SettingsError(f"in '{path}': {reason}")

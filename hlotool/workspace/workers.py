@@ -18,24 +18,25 @@ __all__ = ["in_order"]
 
 Setting = TypeVar("Setting")
 Result = TypeVar("Result")
-# In bytes of text. Starting a process takes as long as a megabyte.
+# In bytes of text. Starting a process takes as long as processing a megabyte.
 _MIN_PARALLEL_SIZE = 4_000_000
 # More processes than this are a mistake.
 _MAX_WORKERS = 256
 # The time in seconds that processes have to end by themselves.
 _PATIENCE = 2.0
 _SAFE_PATH = "PYTHONSAFEPATH"
-# Instead of the number of a file: there are no more.
+# Sent instead of the number of a file if there are no more files.
 _STOP = -1
 
 
 def in_order(
     work: Callable[[str, Setting], Result], files: Sequence[tuple[str, Setting]], jobs: int, lost: Callable[[str, str], Result]
 ) -> Iterator[Result]:
-    """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes; with 0, by as many as are worth their start.
+    """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes.
 
-    If a process dies, the result of its file is `lost(file, reason)`, and another process goes on. When the iteration ends, early or with an
-    exception, so do the processes.
+    If `jobs` is 0, the size of the files decides how many processes are worth starting. If a
+    process dies, the result of its file is `lost(file, reason)`, and another process takes its
+    place. When the iteration ends, early or with an exception, so do the processes.
     """
     workers = min(_workers(jobs, [file for file, _ in files]), len(files), _MAX_WORKERS)
     if workers <= 1:
@@ -60,7 +61,10 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
 
 
 class _Team:
-    """The processes, each with a connection over which it gets the number of a file and returns the result."""
+    """A team of processes.
+
+    Each has a connection over which it receives the number of a file and returns the result.
+    """
 
     def __init__(self, work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], lost: Callable[[str, str], Any]) -> None:
         self.work = work
@@ -71,7 +75,7 @@ class _Team:
         self.members: dict[Any, tuple[Any, int]] = {}
 
     def results(self, workers: int) -> Iterator[Any]:
-        """The results in the order of the files."""
+        """Yields the results in the order of the files."""
         wait = import_module("multiprocessing.connection").wait
         done: dict[int, Any] = {}
         for _ in range(workers):
@@ -92,7 +96,8 @@ class _Team:
         process = processes.Process(target=_serve, args=(self.work, self.files, theirs, input_size()), daemon=True)
         with _without_signals(), _safe_path():
             process.start()
-        # Only the process itself may hold its end, so that ours is closed when it dies.
+        # Only the process itself may hold its end of the connection, so that ours is closed when it
+        # dies.
         theirs.close()
         self._send(ours, process)
 
@@ -106,7 +111,7 @@ class _Team:
             connection.close()
             return
         self.members[connection] = process, self.next
-        # If it has died, that is noticed when its result is received.
+        # If the process has died, that is noticed when its result is received.
         with contextlib.suppress(OSError):
             connection.send(self.next)
         self.next += 1
@@ -139,7 +144,10 @@ class _Team:
 
 @contextlib.contextmanager
 def _without_signals() -> Iterator[None]:
-    """Delays signals: Python ignores exceptions in functions that it calls at a fork, and with them that of Ctrl-C."""
+    """Delays signals in a `with` block.
+
+    Python ignores exceptions in functions that it calls at a fork, including the one of Ctrl-C.
+    """
     signal = import_module("signal")
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -152,8 +160,9 @@ def _without_signals() -> Iterator[None]:
 
 
 def _can_be_safe() -> bool:
-    """Whether processes can be started without the working directory on their path: those that are not forked take over `-E`, with which
-    `_safe_path` has no effect.
+    """Returns whether processes can be started without the working directory on their path.
+
+    Processes that are not forked inherit `-E`, with which `_safe_path` has no effect.
     """
     ignores = sys.flags.ignore_environment and not sys.flags.safe_path
     return not ignores or import_module("multiprocessing").get_start_method() == "fork"
@@ -161,9 +170,11 @@ def _can_be_safe() -> bool:
 
 @contextlib.contextmanager
 def _safe_path() -> Iterator[None]:
-    """Starts processes, and the servers and trackers that multiprocessing starts with the first one, without the working directory on their path.
+    """Keeps the working directory off the path of processes that are started in a `with` block.
 
-    Modules in it would precede those of Python, and it may be a folder from anywhere. A fork is not affected.
+    This includes the servers and trackers that multiprocessing starts with the first process.
+    Modules in the working directory would take precedence over those of Python, and it may come
+    from anywhere. A fork is not affected.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -190,7 +201,7 @@ def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], co
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     threading.Thread(target=_watch, daemon=True).start()
     if not gc.isenabled():
-        # What has been imported stays, as in `one_by_one`.
+        # Imported modules stay in memory, as in `one_by_one`.
         gc.freeze()
     while (number := connection.recv()) != _STOP:
         connection.send(work(*files[number]))
@@ -204,7 +215,7 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def _watch() -> None:
-    """Ends the process if the parent has been killed, which could not end it."""
-    # The process that has this one as its child may be a fork server, which goes on.
+    """Ends the process if the parent has been killed, and so could not end it."""
+    # The operating system's parent of this process may be a fork server, which goes on running.
     import_module("multiprocessing").parent_process().join()
     os._exit(1)

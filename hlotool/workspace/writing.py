@@ -1,4 +1,4 @@
-"""Writing files atomically."""
+"""Writes files atomically."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ _temporaries: set[Path] = set()
 
 
 class WriteError(HlotoolError):
-    """A file that cannot be written."""
+    """Raised if a file cannot be written."""
 
     exit_code = 2
 
 
 def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
-    """Raises WriteError if an output file is one of the inputs or another output, under any name. None is no file."""
+    """Raises WriteError if an output file is one of the inputs or another output.
+
+    Files are recognized under any name. None stands for no file.
+    """
     read = [name for name in inputs if name is not None and name != STDIN]
     written: list[str] = []
     for output in outputs:
@@ -39,7 +42,10 @@ def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -
 
 
 def _is_same_file(output: str, other: str) -> bool:
-    """Whether writing an output would replace another file, which may not exist yet. Nothing is lost on devices and pipes."""
+    """Returns whether writing an output would replace another file, which may not exist yet.
+
+    On devices and pipes, nothing is lost.
+    """
     try:
         if Path(output).exists():
             return Path(output).is_file() and Path(output).samefile(other)
@@ -49,9 +55,10 @@ def _is_same_file(output: str, other: str) -> bool:
 
 
 def replace_file(path: str, content: str | bytes) -> None:
-    """Writes `content` to a file, replacing it atomically: readers see the old content or the new, never a part.
+    """Writes `content` to a file, replacing it atomically.
 
-    Symbolic links are followed, and the file keeps its owner, mode and extended attributes. Devices and pipes are written to directly. Raises
+    Readers see the old content or the new, never a part. Symbolic links are followed, and the file
+    keeps its owner, mode and extended attributes. Devices and pipes are written to directly. Raises
     WriteError, or BrokenPipeError if the reader of a pipe has closed it.
     """
     try:
@@ -90,14 +97,17 @@ def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
 
 
 def remove_temporaries() -> None:
-    """Removes unfinished files, for a process that ends without leaving its functions."""
+    """Removes unfinished files, for a process that ends without unwinding its stack."""
     for temporary in tuple(_temporaries):
         with contextlib.suppress(OSError):
             temporary.unlink()
 
 
 def _copy_attributes(target: Path, temporary: Path, before: os.stat_result) -> None:
-    """Copies owner, mode and extended attributes of the old file to the new one; raises OSError if the owner cannot be kept."""
+    """Copies owner, mode and extended attributes of the old file to the new one.
+
+    Raises OSError if the owner cannot be kept.
+    """
     if hasattr(os, "chown"):
         now = temporary.stat()
         if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):

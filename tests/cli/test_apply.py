@@ -50,7 +50,7 @@ def test_the_patch(cli, files):
     ("options", "message"),
     [
         (("--patch", "--output-format", "json"), "--patch is --output-format patch; it cannot be combined with --output-format json"),
-        (("--patch", "--stat"), "--stat is for text; it cannot be combined with --output-format patch"),
+        (("--patch", "--stat"), "--stat applies to text only; it cannot be combined with --output-format patch"),
     ],
 )  # fmt: skip
 def test_options_of_diff(cli, files, options, message):
@@ -110,7 +110,7 @@ def test_a_patch_that_does_not_apply(cli, files):
         (("NONE", "LEFT"), None, "none.hlo"),
         (("LEFT", "LEFT"), None, "left.hlo:1:1: this is not a patch"),
         (("PATCH", "-"), "ENTRY e {", "<stdin>:1:"),
-        (("PATCH", "-"), f"{LEFT}// -----\n{LEFT}", "holds 2 modules, which begin on lines 1, 9; a patch is for one"),
+        (("PATCH", "-"), f"{LEFT}// -----\n{LEFT}", "holds 2 modules, which begin on lines 1, 9; a patch is for one module"),
         (("-", "-"), LEFT, "standard input can be read only once"),
         (("PATCH", "LEFT", "--check", "-o", "-"), None, "--check writes nothing; it cannot be combined with -o"),
         (("PATCH", "LEFT", "-o", "LEFT"), None, "it is an input"),

@@ -75,10 +75,10 @@ def test_what_counts(cli, pair):
         (("--only", "colour"), "--only: there is no category 'colour'"),
         (("--output-format", "htm"), "Did you mean 'html'?"),
         (("--stat", "--name-only"), "use one of the two"),
-        (("--stat", "--output-format", "json"), "--stat is for text"),
+        (("--stat", "--output-format", "json"), "--stat applies to text only"),
         (("-U", "x"), "'x' is not a valid integer"),
         (("-y", "--stat"), "--side-by-side shows instructions, and --stat and --name-only do not"),
-        (("-y", "--output-format", "json"), "--side-by-side is for text"),
+        (("-y", "--output-format", "json"), "--side-by-side applies to text only"),
     ],
 )
 def test_usage(cli, pair, arguments, message):
@@ -99,7 +99,7 @@ def test_files_that_cannot_be_compared(cli, pair, bad, tmp_path, file_of):
     assert cli("diff", left, file_of("empty.hlo", "")).exit_code == 2
     two = cli("diff", left, file_of("two.hlo", f"{LEFT}// -----\n{RIGHT}"))
     assert two.exit_code == 2
-    assert "holds 2 modules, which begin on lines 1, 17; diff takes one on each side" in two.stderr
+    assert "holds 2 modules, which begin on lines 1, 17; diff takes one module on each side" in two.stderr
     assert cli("diff", left).exit_code == 2
     assert "standard input can be read only once" in cli("diff", "-", "-", stdin=LEFT).stderr
 
@@ -522,7 +522,7 @@ def test_semantic_of_what_cannot_run(cli, pair, file_of):
 
 def test_options_of_semantic(cli, pair):
     for options, message in (
-        (("--n", "2"), "--n is about running the modules; use it with --semantic"),
+        (("--n", "2"), "--n applies to running the modules; use it with --semantic"),
         (("--semantic", "--stat"), "--semantic shows values; it cannot be combined with --stat"),
         (("--semantic", "--output-format", "html"), "--semantic shows values; it cannot be combined with --output-format html"),
     ):

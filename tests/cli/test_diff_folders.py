@@ -207,12 +207,12 @@ def test_several_modules_in_a_file(cli, folders):
     [
         (("before", "before/a.hlo"), "'before' is a folder and 'before/a.hlo' is not; compare two files, such as 'before/a.hlo' and 'before/a.hlo'"),
         (("before/a.hlo", "after"), "compare two files, or two folders"),
-        (("before",), "two modules or two folders are compared, A and B, not 1; for the dumps of passes, use --passes"),
-        (("before", "after", "after"), "not 3; for the dumps of passes, use --passes"),
-        (("before", "after", "--output-format", "html"), "html shows two modules; for folders and passes, there are text, json, markdown"),
+        (("before",), "expected two modules or two folders, A and B, found 1; for the dumps of passes, use --passes"),
+        (("before", "after", "after"), "found 3; for the dumps of passes, use --passes"),
+        (("before", "after", "--output-format", "html"), "html is for two modules; for folders and passes, use one of text, json, markdown"),
         (("before", "after", "--semantic"), "--semantic runs two modules"),
-        (("before", "after", "--details", "--stat"), "--details shows differences, --stat none"),
-        (("before", "after", "--until", "opcode"), "--until is about passes; use it with --passes"),
+        (("before", "after", "--details", "--stat"), "--details shows differences, --stat does not"),
+        (("before", "after", "--until", "opcode"), "--until applies to passes; use it with --passes"),
         (("before/a.hlo", "before/a.hlo", "--details"), "--details is for folders and passes"),
         (("before", "after", "--ignore", "nams"), "did you mean 'names'?"),
     ],
@@ -271,7 +271,7 @@ def test_markdown(cli, folders):
         "\n"
         "1 of 1 module differs, 1 only in before, 1 only in after\n"
         "\n"
-        "| module | instructions | what has changed |\n"
+        "| module | instructions | changes |\n"
         "| --- | --- | --- |\n"
         "| a.hlo | 4 | 1 instruction changed (abs -\\> sign) |\n"
         "| b\\_1.hlo | 3 | only in before |\n"

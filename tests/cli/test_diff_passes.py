@@ -157,7 +157,7 @@ def test_several_modules(cli, dumps):
         assert cli("diff", "--passes", folder, "--module", name).stdout.startswith("jit_g (module_0012)")
     unknown = cli("diff", "--passes", folder, "--module", "jit_k")
     assert (unknown.exit_code, unknown.stdout) == (2, "")
-    assert "no dump is of a module 'jit_k'; did you mean 'jit_" in unknown.stderr
+    assert "no dump is of a module named 'jit_k'; did you mean 'jit_" in unknown.stderr
 
 
 def test_files_with_other_names(cli, dumps):
@@ -204,7 +204,7 @@ def test_many_damaged_dumps_in_a_row(cli, dumps):
     ("arguments", "message"),
     [
         ((), "--passes takes a folder, or the files of a pass-by-pass dump"),
-        (("-",), "standard input has no name, which tells the pass"),
+        (("-",), "standard input has no name that identifies the pass"),
         (("dumps", "--until", "opcode=all-gathr"), "there is no opcode 'all-gathr'; did you mean 'all-gather'?"),
         (("dumps", "--until", "category=layouts"), "there is no category 'layouts'; did you mean 'layout'?"),
         (("dumps", "--until", "opcodes=add"), "did you mean 'opcode=add'?"),

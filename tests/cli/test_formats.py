@@ -214,7 +214,7 @@ def test_step_summary(cli, bad, tmp_path, monkeypatch):
     cli("verify", bad)
     assert summary.read_text() == "before\n"
     cli("verify", "--output-format", "github", bad)
-    assert summary.read_text().startswith("before\n### hlotool verify: 1 file checked, 1 error in 1 file\n\n| place |")
+    assert summary.read_text().startswith("before\n### hlotool verify: 1 file checked, 1 error in 1 file\n\n| location |")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "way"))
     assert cli("verify", "--output-format", "github", bad).exit_code == 1
 

@@ -551,4 +551,4 @@ def test_rules_in_other_processes(rules, tmp_path, start):
 
 def test_help_says_that_load_runs_code(cli):
     text = " ".join(cli("opt", "--help").stdout.split())
-    assert "--load FILE.py runs a Python file, which may do anything that you may." in text
+    assert "--load FILE.py runs a Python file, which can do anything that you can." in text

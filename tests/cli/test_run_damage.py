@@ -131,7 +131,7 @@ def test_one_instruction_that_takes_days(process, tmp_path):
     )
     result = process("run", path, "--timeout", "0.5", "--max-memory", "none")
     assert result.returncode == 2
-    assert result.stderr == "hlotool: the run took longer than 0.5 seconds; it was stopped where it cannot be interrupted\n"
+    assert result.stderr == "hlotool: the run took longer than 0.5 seconds; it was stopped in an operation that cannot be interrupted\n"
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE, ids=lambda case: re.search(r"HloModule (\S+)", case.text)[1])

@@ -100,7 +100,7 @@ def test_the_header_says_how_many_devices_there_are(cli):
     many = cli("run", "-", stdin=RING.replace("num_partitions=2", "num_partitions=5000"))
     assert (many.exit_code, many.stderr) == (
         2,
-        "hlotool: '<stdin>' is for 5000 devices; say with --replicas and --partitions how many should run in this process\n",
+        "hlotool: '<stdin>' is for 5000 devices; choose with --replicas and --partitions how many should run in this process\n",
     )
 
 
@@ -156,7 +156,7 @@ ENTRY e {
 def test_a_module_that_is_not_partitioned_runs_once(cli):
     result = cli("run", "-", "--input", "x=iota", stdin=WHOLE)
     assert result.stdout == "output  f32[8]  [-0. -1. -2. -3. -4. -5. -6. -7.]\n"
-    assert "'<stdin>' is not partitioned yet: what its 4 partitions compute is the same, and is computed once" in result.stderr
+    assert "'<stdin>' is not partitioned yet: its 4 partitions would compute the same values, which are computed once" in result.stderr
     assert cli("run", "-", "--partitions", "4", stdin=WHOLE).stdout.count("device") == 4
 
 

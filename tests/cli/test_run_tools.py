@@ -121,7 +121,7 @@ def test_traces_say_which_round(cli, file_of, tmp_path):
     found = json.loads(cli("run", path, "--trace", "below_four", "--json").stdout)
     assert [row["iterations"] for row in found["trace"] if row["name"] == "go_on"] == [[k] for k in range(5)]
     assert cli("run", path, "--trace", "(").stderr.startswith("Usage:")
-    assert "no array that was computed has a name that matches --trace 'sqrtt'\n" in cli("run", path, "--trace", "sqrtt").stderr
+    assert "no computed array has a name that matches --trace 'sqrtt'\n" in cli("run", path, "--trace", "sqrtt").stderr
     assert "--trace" not in cli("run", path, "--trace", "next").stderr
     assert "--trace-out needs --trace" in cli("run", path, "--trace-out", kept).stderr
 

@@ -129,7 +129,7 @@ REQUESTS: list[tuple[str, dict[str, Any], Any]] = [
     ("semanticTokens/range", {"range": LINE}, lambda r: len(r["data"]) == 0 or len(r["data"]) % 5 == 0),
     ("codeLens", {}, lambda r: r[0]["command"]["title"] == "called once"),
     ("documentLink", {}, lambda r: r == []),
-    ("codeAction", {"range": LINE, "context": {"diagnostics": []}}, lambda r: "Suppress W001 in this line" in {a["title"] for a in r}),
+    ("codeAction", {"range": LINE, "context": {"diagnostics": []}}, lambda r: "Suppress W001 on this line" in {a["title"] for a in r}),
     (
         "codeAction",
         {"range": LINE, "context": {"diagnostics": [], "only": ["source.fixAll"]}},
@@ -239,7 +239,7 @@ def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) 
     after.write_text(TEXT, encoding="utf-8")
     client.open(after.as_uri(), TEXT)
     titles = [lens["command"]["title"] for lens in client.about("codeLens", after.as_uri()) if "command" in lens]
-    assert "diff with the dump before" in titles
+    assert "diff with the previous dump" in titles
     output = client.request("workspace/executeCommand", {"command": "hlotool.diff", "arguments": [after.as_uri()]})
     assert "sine" in output
     assert "exponential" in output

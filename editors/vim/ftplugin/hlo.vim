@@ -1,4 +1,4 @@
-" HLO in a buffer: `gq` formats the instructions of a selection, `:make` fills the quickfix list. Both need `hlotool` on the PATH.
+" Settings of HLO buffers: `gq` formats the selected instructions, and `:make` fills the quickfix list. Both need `hlotool` on the PATH.
 " With `let g:hlotool_format_on_save = 1`, a buffer is formatted when it is written.
 if exists('b:did_ftplugin')
   finish

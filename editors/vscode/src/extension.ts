@@ -5,11 +5,11 @@ import { Previews, type Picture, type Place } from "./preview";
 import { onInterpreterChange } from "./python";
 import { RULE_SETTINGS, Server, type Middleware } from "./server";
 
-/** The server's commands that code lenses name, and the one that gives a picture. */
+/** The server's command that returns a picture, and the commands of code lenses. */
 const GRAPH = "hlotool.graph";
 const SHOW_GRAPH = "hlotool.showGraph";
 const WITH_OUTPUT: ReadonlyMap<string, string> = new Map([["hlotool.run", "Running the module"], ["hlotool.diff", "Comparing the dumps"]]);
-/** Settings after whose change the server is another one. */
+/** Settings that restart the server when they change. */
 const SETTINGS = ["command", "interpreter", ...RULE_SETTINGS].map(name => `hlotool.${name}`);
 
 let server: Server | undefined;
@@ -43,7 +43,7 @@ export async function deactivate(): Promise<void> {
   server = undefined;
 }
 
-/** What happens when a lens is clicked: pictures and outputs are shown here, since the server can only open other programs. */
+/** Handles clicks on lenses: pictures and outputs are shown here, since the server can only open other programs. */
 function commands(results: vscode.OutputChannel, previews: Previews): Middleware {
   return async (command, args, next) => {
     const [uri, position] = args;
@@ -79,13 +79,13 @@ async function preview(previews: Previews, argument: unknown): Promise<void> {
   await previews.show(uri, { line, character });
 }
 
-/** Says why there is no language server, and what can be done. */
+/** Shows why there is no language server, and offers remedies. */
 async function explain(error: LaunchError, log: vscode.OutputChannel): Promise<void> {
   const actions: Readonly<Record<string, () => unknown>> = {
     "Install in terminal": () => {
       const terminal = vscode.window.createTerminal("hlotool");
       terminal.show();
-      // Not run before the user has seen which environment it is.
+      // Not executed, so that the user can check the environment first.
       terminal.sendText(installation(error.interpreter), false);
     },
     "Open settings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:hlotool.hlotool"),

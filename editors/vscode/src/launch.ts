@@ -1,4 +1,4 @@
-// Where hlotool is: the order in which places are tried, and what is said if it is in none of them.
+// Finds hlotool: the order in which locations are tried, and the message if none of them has it.
 import { execFile } from "node:child_process";
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
@@ -10,11 +10,11 @@ export interface Launch {
   readonly origin: string;
   /** The Python interpreter, if it is known: packages are installed by it. */
   readonly interpreter?: string;
-  /** The user has chosen it, so that nothing else is tried if it does not work. */
+  /** True if the user has chosen it, so that nothing else is tried if it does not work. */
   readonly isChosen?: boolean;
 }
 
-/** What is known of the places to look at. */
+/** The locations to search, as far as they are known. */
 export interface Places {
   readonly command: readonly string[];
   readonly interpreter: string;
@@ -23,7 +23,7 @@ export interface Places {
   readonly folders: readonly string[];
 }
 
-/** Why hlotool cannot be started: a message, and the interpreter in which it would be installed. */
+/** The reason why hlotool cannot be started: a message, and the interpreter in which to install it. */
 export class LaunchError extends Error {
   constructor(message: string, readonly interpreter?: string) {
     super(message);
@@ -33,7 +33,7 @@ export class LaunchError extends Error {
 const PROBE_TIMEOUT = 20_000;
 const VARIABLE = /\$\{(?:(workspaceFolder)|(userHome)|env:(\w+))\}/g;
 
-/** A setting with its variables replaced. */
+/** Returns a setting with its variables replaced. */
 export function substituted(text: string, folder: string | undefined): string {
   return text.replace(VARIABLE, (whole, isFolder?: string, isHome?: string, name?: string) => {
     if (isFolder) return folder ?? whole;
@@ -41,7 +41,7 @@ export function substituted(text: string, folder: string | undefined): string {
   });
 }
 
-/** The ways to start hlotool, the preferred one first. A way that the user has chosen is the only one. */
+/** Returns the ways to start hlotool, in order of preference. A way that the user has chosen is the only one. */
 export function candidates(places: Places): Launch[] {
   const [first, ...rest] = places.command;
   if (first !== undefined) return [{ words: [first, ...rest], origin: "the setting hlotool.command", isChosen: true }];
@@ -61,17 +61,17 @@ function byPython(interpreter: string, origin: string): Launch {
   return { words: [interpreter, "-m", "hlotool"], origin, interpreter };
 }
 
-/** The interpreter of a virtual environment, if there is one in the folder. */
+/** Returns the interpreter of a virtual environment, if there is one in the folder. */
 function pythonOf(environment: string): string | undefined {
   return [path.join(environment, "bin", "python"), path.join(environment, "Scripts", "python.exe")].find(existsSync);
 }
 
-/** The environment of hlotool's processes: modules next to the texts are not imported. */
+/** Returns the environment of hlotool's processes, in which modules next to the texts are not imported. */
 export function environment(): NodeJS.ProcessEnv {
   return { ...process.env, PYTHONSAFEPATH: "1", PYTHONUTF8: "1" };
 }
 
-/** The first way that starts hlotool, with its version. Throws a LaunchError if there is none. */
+/** Returns the first way that starts hlotool, and logs its version. Throws a LaunchError if there is none. */
 export async function firstThatWorks(launches: readonly Launch[], cwd: string | undefined, log: (line: string) => void): Promise<Launch> {
   for (const launch of launches) {
     const answer = await probe(launch, cwd);
@@ -96,7 +96,7 @@ export async function firstThatWorks(launches: readonly Launch[], cwd: string | 
   );
 }
 
-/** The command that installs what the extension needs. Double quotes suit all shells. */
+/** Returns the command that installs the packages that the extension needs. Double quotes work in all shells. */
 export function installation(interpreter?: string): string {
   if (interpreter === undefined) return 'pip install "hlotool[lsp]"';
   const program = /\s/.test(interpreter) ? `"${interpreter}"` : interpreter;
@@ -121,7 +121,7 @@ function failureOf(error: (Error & { code?: unknown; killed?: boolean }) | null,
   return lastLine(errors) || error.message;
 }
 
-/** The last line that says something: of a traceback, the exception. */
+/** Returns the last line that is not empty, which is the exception in a traceback. */
 export function lastLine(text: string): string {
   return text.trim().split(/\r?\n/).pop()?.trim() ?? "";
 }

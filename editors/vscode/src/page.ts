@@ -1,6 +1,6 @@
-// The page of a picture, made fit for a webview: nothing but its own scripts and styles, and a bridge to the editor.
+// Prepares the page of a picture for a webview: only its own scripts and styles, and a bridge to the editor.
 
-// The page's own colors, from the theme of the editor.
+// The colors of the page, from the theme of the editor.
 const THEME = `:root {
   --back: var(--vscode-editor-background); --text: var(--vscode-editor-foreground); --faint: var(--vscode-descriptionForeground);
   --line: var(--vscode-panel-border, var(--vscode-contrastBorder, #8884)); --panel: var(--vscode-editorWidget-background);
@@ -18,7 +18,7 @@ const BRIDGE = `(() => {
 
 const ELEMENT = /<(script|style)\b([^>]*)>([\s\S]*?)<\/\1>/g;
 
-/** A complete page with a content security policy, the bridge, and the colors of the editor. */
+/** Returns a complete page with a content security policy, the bridge, and the colors of the editor. */
 export function forWebview(html: string, nonce: string): string {
   const policy = `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; img-src data: blob:`;
   const own = html.replace(ELEMENT, (_, tag: string, attributes: string, content: string) => {
@@ -29,7 +29,7 @@ export function forWebview(html: string, nonce: string): string {
   return own.replace("<head>", head => `${head}\n${first}`).replace("</head>", end => last + end);
 }
 
-/** A page that says something instead of a picture. */
+/** Returns a page with a message instead of a picture. */
 export function messagePage(title: string, message: string): string {
   return `<!doctype html>
 <html lang="en">

@@ -3,16 +3,16 @@ import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
 import { forWebview, messagePage } from "./page";
 
-/** What the server answers. */
+/** The response of the server. */
 export interface Picture {
   readonly title: string;
   readonly html: string;
 }
 
-/** Asks the server for the picture of the computation at a position, by default of the entry. */
+/** Requests the picture of the computation at a position, by default of the entry. */
 export type Ask = (uri: string, position: Place | null) => Promise<Picture>;
 
-/** A position as the protocol has it, which is also how the editor counts. */
+/** A position in the form of the protocol, which counts like the editor. */
 export interface Place {
   readonly line: number;
   readonly character: number;
@@ -54,7 +54,7 @@ class Preview {
   /** The column of the text. */
   private readonly column: vscode.ViewColumn;
   private position: Place | null = null;
-  /** The number of the last question, whose answer is the one to show. */
+  /** The number of the last request, whose response is the one to show. */
   private last = 0;
 
   constructor(private readonly uri: vscode.Uri, private readonly ask: Ask, onClose: () => void) {
@@ -75,7 +75,7 @@ class Preview {
     await this.refresh();
   }
 
-  /** Asks for the picture again. */
+  /** Requests the picture again. */
   async refresh(): Promise<void> {
     const question = ++this.last;
     try {

@@ -1,4 +1,4 @@
-// The language server: a process that is started, restarted and stopped, and the client that speaks to it.
+// The language server: a process that is started, restarted and stopped, and its client.
 import { spawn, type ChildProcess } from "node:child_process";
 import * as path from "node:path";
 import * as vscode from "vscode";
@@ -9,18 +9,18 @@ import {
 import { candidates, environment, firstThatWorks, lastLine, LaunchError, substituted, type Launch } from "./launch";
 import { activeInterpreter } from "./python";
 
-/** The settings that become initialization options, as they are called there. */
+/** The settings that become initialization options of the same names. */
 export const RULE_SETTINGS = ["select", "extendSelect", "ignore", "preset", "config"] as const;
 const MOST_RESTARTS = 4;
 const RESTART_PERIOD = 3 * 60_000;
 const MISSING_EXTRA = /pip install 'hlotool\[lsp\]'/;
 
-/** What the extension does with commands of the server that code lenses name. */
+/** The extension's handler for commands of the server in code lenses. */
 export type Middleware = (command: string, args: unknown[], next: ExecuteCommandSignature) => vscode.ProviderResult<unknown>;
 
 export class Server implements vscode.Disposable {
   private client: LanguageClient | undefined;
-  /** Starts and stops happen one after the other. */
+  /** A queue, so that starts and stops happen one after the other. */
   private queue: Promise<void> = Promise.resolve();
   private isWaiting = false;
   private launched: string | undefined;
@@ -32,7 +32,7 @@ export class Server implements vscode.Disposable {
     private readonly onFailure: (error: LaunchError) => void,
   ) {}
 
-  /** Starts the server, or starts it again. */
+  /** Starts or restarts the server. */
   restart(): Promise<void> {
     // A restart that has not begun will see the latest settings.
     if (this.isWaiting) return this.queue;
@@ -45,7 +45,7 @@ export class Server implements vscode.Disposable {
     return this.queue;
   }
 
-  /** Starts the server again if it would be another one, as after a change of the interpreter. */
+  /** Restarts the server if it would be a different one, as after a change of the interpreter. */
   async restartIfMoved(): Promise<void> {
     await this.queue;
     const first = (await this.launches())[0];
@@ -63,7 +63,7 @@ export class Server implements vscode.Disposable {
 
   private async start(): Promise<void> {
     if (!vscode.workspace.isTrusted) {
-      this.write("the folder is not trusted, so that no language server is started");
+      this.write("the folder is not trusted, so no language server is started");
       return;
     }
     try {
@@ -83,7 +83,7 @@ export class Server implements vscode.Disposable {
     const folder = this.folder();
     const command = settings.get<string[]>("command", []).map(word => substituted(word, folder?.fsPath));
     const interpreter = substituted(settings.get<string>("interpreter", ""), folder?.fsPath);
-    // Asking the Python extension may start it.
+    // A query to the Python extension may start it.
     const active = command.length || interpreter ? undefined : await activeInterpreter(folder, line => this.write(line));
     const folders = (vscode.workspace.workspaceFolders ?? []).map(each => each.uri.fsPath);
     return candidates({ command, interpreter, active, folders });
@@ -143,10 +143,10 @@ export class Server implements vscode.Disposable {
   }
 }
 
-/** The settings as the server wants them; what is not set is left to `hlotool.toml`. */
+/** Returns the settings in the form that the server expects; those that are not set are left to `hlotool.toml`. */
 export function initializationOptions(folder: string | undefined): Record<string, unknown> {
   const settings = vscode.workspace.getConfiguration("hlotool");
-  // Outputs of commands are shown in a channel of their own.
+  // The outputs of commands are shown in their own channel.
   const options: Record<string, unknown> = { showOutput: false };
   for (const name of RULE_SETTINGS) {
     const value = settings.get<string | string[] | null>(name);
@@ -159,7 +159,10 @@ export function initializationOptions(folder: string | undefined): Record<string
   return options;
 }
 
-/** A client whose server may end while it starts: then, it stops a server that is gone, and reports less than is known of it here. */
+/**
+ * A client whose server may end while it starts. The base class would then stop a server that is gone, and report less
+ * than is known about it here.
+ */
 class Client extends LanguageClient {
   override error(message: string, data?: unknown, showNotification?: boolean | "force"): void {
     super.error(message, data, this.state === State.Running && showNotification);
@@ -171,7 +174,7 @@ class Client extends LanguageClient {
   }
 }
 
-/** The process of a server, and what it has written to standard error. */
+/** The process of a server, and its output on standard error. */
 class Run {
   isStarted = false;
   private errors = "";
@@ -194,7 +197,7 @@ class Run {
     });
   }
 
-  /** Why the server did not start. */
+  /** Returns the reason why the server did not start. */
   async failure(error: unknown): Promise<LaunchError> {
     await this.ended();
     if (MISSING_EXTRA.test(this.errors)) {
@@ -206,7 +209,7 @@ class Run {
     return new LaunchError(`expected '${this.launch.words.join(" ")} lsp' to start, found: ${reason}. The log has more.`, this.launch.interpreter);
   }
 
-  /** Waits until the process has ended, so that all that it says is there; ends it if it does not. */
+  /** Waits until the process has ended, so that its output is complete; kills it if it does not end. */
   private async ended(): Promise<void> {
     const child = this.process;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
@@ -220,7 +223,7 @@ class Run {
   }
 }
 
-/** Starts a server again that has ended by itself, unless it does so again and again. */
+/** Restarts a server that has ended by itself, unless it keeps doing so. */
 class Restarts implements ErrorHandler {
   private ends: number[] = [];
 
@@ -231,7 +234,7 @@ class Restarts implements ErrorHandler {
   }
 
   closed(): CloseHandlerResult {
-    // Whoever waits for the start hears of it.
+    // The code that waits for the start reports it.
     if (!this.run.isStarted) return { action: CloseAction.DoNotRestart, handled: true };
     const now = Date.now();
     this.ends = [...this.ends.filter(end => now - end < RESTART_PERIOD), now];

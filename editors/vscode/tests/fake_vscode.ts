@@ -1,4 +1,4 @@
-// As much of the module `vscode` as the extension and its language client touch, with what a test wants to see or to say.
+// A fake of the module `vscode`: the parts that the extension and its language client use, with access for tests.
 import Module from "node:module";
 import * as path from "node:path";
 import { pathToFileURL, fileURLToPath } from "node:url";
@@ -75,7 +75,7 @@ class Selection extends Range {
   }
 }
 
-/** A class whose objects have the arguments of their constructor as these fields. */
+/** Returns a class whose objects store the arguments of their constructor in these fields. */
 function record(...fields: string[]) {
   return class {
     [field: string]: unknown;
@@ -150,7 +150,7 @@ export class TextDocument {
   }
 }
 
-/** An editor to test in: what the extension gets as `vscode`, what it has said there, and what a user does. */
+/** An editor for tests: the module that the extension gets as `vscode`, its output there, and actions of a user. */
 export class Editor {
   settings: Words = {};
   readonly providers = new Map<string, unknown[][]>();
@@ -164,7 +164,7 @@ export class Editor {
   readonly shown: { document: TextDocument; options: unknown; selection?: Range; revealed?: Range }[] = [];
   /** Diagnostics by the URI of their text. */
   readonly findings = new Map<string, unknown[]>();
-  /** What the user answers to the next error. */
+  /** The response of the user to the next error. */
   answer: string | undefined;
   folder: string | undefined;
   isTrusted = true;
@@ -335,7 +335,7 @@ export class Editor {
     });
   }
 
-  /** An object with all events, those that are fired by tests and those that nobody fires. */
+  /** Returns an object with all events, including those that are never fired. */
   private withEvents(values: Words, getters: Record<string, () => unknown> = {}): Words {
     return new Proxy(values, {
       get: (_, name: string) => {

@@ -1,4 +1,4 @@
-// Which hlotool is started, and what is said if there is none. Interpreters are scripts that answer or fail as Python would.
+// Tests of the choice of hlotool, and of messages if there is none. Interpreters are scripts that answer or fail as Python would.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,7 +6,7 @@ import * as path from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { Editor, load, type Extension } from "./fake_vscode";
 
-// Answers to `--version`; as the server, it ends when it is spoken to, as one without its extra does.
+// Answers `--version`; as the server, it exits on the first message, like one without its extra.
 const HLOTOOL = `#!/bin/sh
 for last; do :; done
 if [ "$last" = --version ]; then echo "hlotool 0.1.0"; exit 0; fi
@@ -58,7 +58,7 @@ function log(): string {
   return editor.channels.get("HLO")?.text ?? "";
 }
 
-/** Activates the extension, whose server will not start; what it says then. */
+/** Activates the extension, whose server will not start, and returns its message. */
 async function failure(count = 1): Promise<{ message: string; actions: string[] }> {
   if (!editor.commands.has("hlotool.showLog")) {
     extension = load(editor);
@@ -72,7 +72,7 @@ async function failure(count = 1): Promise<{ message: string; actions: string[] 
   return editor.errors[count - 1] ?? { message: "", actions: [] };
 }
 
-/** The last hlotool that was found, as the log has it. */
+/** Returns the last hlotool that was found, according to the log. */
 function found(): string | undefined {
   return log().match(/^hlotool 0\.1\.0, from (.*)$/gm)?.at(-1)?.replace(/^.*, from /, "").replaceAll(`${folder}/`, "");
 }

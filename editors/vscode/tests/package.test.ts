@@ -1,10 +1,10 @@
-// The packed extension: what is in it, and whether what its manifest names is there.
+// Tests of the packed extension: its contents, and the files that its manifest names.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { inflateRawSync } from "node:zlib";
 import { test } from "node:test";
 
-/** The files of a ZIP archive by name. */
+/** Returns the files of a ZIP archive by name. */
 function unzipped(archive: Buffer): Map<string, string> {
   const files = new Map<string, string>();
   const end = archive.lastIndexOf("PK\x05\x06", undefined, "latin1");

@@ -1,4 +1,4 @@
-// The bundled extension with the real server, which HLOTOOL_COMMAND or the PATH names.
+// Tests of the bundled extension with the real server, from HLOTOOL_COMMAND or the PATH.
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,7 +53,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Waits until something is so. */
+/** Waits until a condition holds. */
 async function until<Value>(value: () => Value | undefined | false, what: string): Promise<Value> {
   const end = Date.now() + PATIENCE;
   for (;;) {
@@ -68,7 +68,7 @@ function running(): Promise<unknown> {
   return until(() => editor.providers.get("registerHoverProvider")?.length === 1 && editor.commands.has("hlotool.run"), "the server");
 }
 
-/** The finding with a code, as soon as it is there. */
+/** Waits for the finding with a code, and returns it. */
 function finding(code: string): Promise<Finding> {
   const found = (): Finding | undefined => (editor.findings.get(document.uri.toString()) as Finding[] | undefined)?.find(each => codeOf(each) === code);
   return until(found, `the finding ${code}`);
@@ -78,7 +78,7 @@ function codeOf({ code }: Finding): unknown {
   return typeof code === "object" && code !== null && "value" in code ? code.value : code;
 }
 
-/** The text after edits. */
+/** Returns the text after edits. */
 function edited(text: string, edits: readonly Edit[]): string {
   const starts = text.split("\n").reduce<number[]>((all, line) => [...all, (all.at(-1) ?? 0) + line.length + 1], [0]);
   const offset = ({ line, character }: Position): number => (starts[line] ?? 0) + character;

@@ -263,6 +263,7 @@ def is_associative(op: OpDef) -> bool:
 
 def same_value(x: Instruction) -> Instruction | None:
     """Returns another instruction with the same value, shape and layout as x, or None.
+
     It is an operand that x leaves unchanged, or an earlier instruction if two operations cancel
     out. Shardings and metadata are not compared: a rewriter that replaces x has to decide what
     happens to them.

@@ -60,6 +60,7 @@ def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
 
 def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the devices of a cycle, ending with the first one again; empty if there is none.
+
     No device may be a source twice.
 
     >>> cycle_of([(0, 1), (1, 2), (2, 0)]), cycle_of([(0, 1), (1, 2)])

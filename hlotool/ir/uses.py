@@ -77,7 +77,7 @@ class Uses:
                 _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
-        """Removes an instruction's uses of others; call it before changing operands or attributes."""
+        """Removes an instruction's uses of others. Call it before operands or attributes change."""
         self.changes.extend(x.operands)
         for operand in x.operands:
             _discount(self.users, operand, x)

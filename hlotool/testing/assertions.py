@@ -56,6 +56,7 @@ def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Argum
 @_with_short_traceback
 def assert_same_module(actual: Module | str, expected: Module | str, *, ignore: Iterable[str] = ()) -> None:
     """Raises AssertionError with the differences if two modules, or two texts of modules, differ.
+
     `ignore` lists the kinds of differences that do not count, as for `hlotool.diff`: "names",
     "metadata", "layout" and so on.
 

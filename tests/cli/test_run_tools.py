@@ -79,7 +79,7 @@ def test_an_archive_that_does_not_fit(cli, twice, tmp_path):
     reference = tmp_path / "r.npz"
     np.savez(reference, output=np.zeros(3))
     result = cli("run", twice, "--compare", reference, "-q")
-    assert (result.exit_code, result.stdout) == (1, "output  f32[4]  differs: the other has the dimensions [3]\n")
+    assert (result.exit_code, result.stdout) == (1, "output  f32[4]  differs: the other array has dimensions [3]\n")
     np.savez(reference, something=np.zeros(4))
     result = cli("run", twice, "--compare", reference, "-q")
     assert (result.exit_code, result.stderr) == (2, f"hlotool: '{reference}' has no entry 'output'; results are called output\n")
@@ -262,7 +262,7 @@ def test_assumptions_are_said(cli):
     assert cli("run", "-", "-v", stdin=text).stderr.splitlines() == [
         said,
         "hlotool:   ids: 0 to 8: index of 'gather' g",
-        "hlotool:   var: positive: under 'rsqrt' q",
+        "hlotool:   var: positive: operand of 'rsqrt' q",
     ]
     assert cli("run", "-", "-q", stdin=text).stderr == ""
 
@@ -271,7 +271,7 @@ def test_contradictory_assumptions(cli):
     """No number except 0 is positive and negative; the first use decides."""
     text = "ENTRY e { p = f32[3] parameter(0) log = f32[3] log(p) n = f32[3] negate(p) s = f32[3] sqrt(n) ROOT t = tuple(log, s) }"
     result = cli("run", "-", "-v", "--json", stdin=text)
-    assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: under 'log' log")
+    assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: operand of 'log' log")
 
 
 @pytest.mark.parametrize(("executor", "ending"), [("reference", " instructions  w iteration 2  root"), ("plan", " s  w iteration 2")])

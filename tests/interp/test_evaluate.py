@@ -131,14 +131,14 @@ def test_what_numpy_refuses_is_an_error_of_ours():
     (found,) = refused("ENTRY e { x = f32[2,3] parameter(0) ROOT r = f32[5,2] bitcast(x) }", np.zeros((2, 3)))
     assert found.code == "R004"
     assert found.message == "'bitcast' cannot be computed: cannot reshape array of size 6 into shape (5,2)"
-    assert found.hint == "hlotool verify tells whether the module is valid"
+    assert found.hint == "check the module with hlotool verify"
 
 
 @pytest.mark.parametrize("executor", ["reference", "plan"])
 def test_a_computation_for_other_values(executor):
     text = "f { a = f32[] parameter(0) b = f32[4] parameter(1) ROOT c = f32[] negate(a) } "
     module = hlotool.parse(text + "ENTRY e { x = f32[4] parameter(0) ROOT r = f32[4] map(x), dimensions={0}, to_apply=f }")
-    with pytest.raises(hlotool.EvaluationError, match="'f' is applied to other values than it takes"):
+    with pytest.raises(hlotool.EvaluationError, match="'f' is applied to values that do not match its parameters"):
         hlotool.evaluate(module, [np.ones(4, np.float32)], executor=executor)
 
 

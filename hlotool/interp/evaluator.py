@@ -112,7 +112,7 @@ def compute(
     if x.parameter_number is not None:
         raise failure(place, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
     if len(values) != len(x.operands):
-        raise failure(place, x, "R002", f"'{x.name}' takes the values of {len(x.operands)} operands, got {len(values)}")
+        raise failure(place, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
     checked = _checked(place, zip(x.operands, values, strict=True), x)
     with np.errstate(all="ignore"):
         if x.literal is not None:
@@ -127,7 +127,7 @@ def _evaluate(
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
-        raise failure(module, None, "R002", f"arguments for {count} devices do not make replicas of {num_partitions} partitions each")
+        raise failure(module, None, "R002", f"arguments for {count} devices cannot be divided into replicas of {num_partitions} partitions each")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
         # The module of a tolerant parse is not what a text with errors means.
         raise EvaluationError(errors)
@@ -178,7 +178,7 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
     parameters = module.entry.parameters
     arguments = _grouped(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
-        message = f"'{module.entry.name}' takes {len(parameters)} arguments, got {len(arguments)}"
+        message = f"wrong number of arguments for '{module.entry.name}': expected {len(parameters)}, got {len(arguments)}"
         raise failure(module, None, "R002", message, f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None)
     return _checked(module, zip(parameters, arguments, strict=True))
 

@@ -129,7 +129,7 @@ def test_traces_say_which_round(cli, file_of, tmp_path):
 def test_the_first_nan_is_found(cli, file_of):
     result = cli("run", file_of("loop.hlo", LOOP), "--input", "start={1,0.09,0.01}", "--check-nans")
     assert result.exit_code == 1
-    assert "error[R006] nonfinite-result: 'sqrt' computes nan from finite operands at [1]; so are 1 more of 3 elements" in result.stderr
+    assert "error[R006] nonfinite-result: 'sqrt' computes nan from finite operands at [1]; the same holds for 1 more of 3 elements" in result.stderr
     assert ":16:3" in result.stderr
     notes = [line.strip().removeprefix("= ") for line in result.stderr.splitlines() if "= note" in line]
     assert notes == [
@@ -201,7 +201,7 @@ def test_memory_is_estimated_before_anything_is_made(cli):
     assert "takes about 7.3 TiB of memory" in result.stderr
     small = text.replace("1000000000000", "1000")
     assert cli("run", "-", "-q", "--max-memory", "8000b", stdin=small).exit_code == 0
-    assert "takes about 7.8 KiB of memory, and 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
+    assert "takes about 7.8 KiB of memory, but only 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
     assert cli("run", "-", "-q", "--max-memory", "none", stdin=small).exit_code == 0
     assert (
         "about 15.6 KiB of memory (7.8 KiB for each of 2 devices)" in cli("run", "-", "--max-memory", "8000b", "--replicas", "2", stdin=small).stderr

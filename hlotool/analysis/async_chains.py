@@ -22,9 +22,9 @@ _Carrier = tuple[Computation, Instruction, Path]
 
 
 class AsyncFlow:
-    """Follows values through a module.
+    """The flow of values through a module.
 
-    Caches the users of elements of wide tuples, since many values may go through one tuple.
+    It caches the users of elements of wide tuples, since many values may go through one tuple.
     """
 
     def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:

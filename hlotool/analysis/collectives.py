@@ -93,7 +93,7 @@ def group_size(x: Instruction, module: Module) -> int:
     Returns 1 if neither the groups nor the header determine it.
     """
     mode, groups = group_mode(x), groups_of(x)
-    # A tile without groups is not valid, which the verifier reports.
+    # A tile without groups is not valid, which is reported elsewhere.
     first = len(groups.lists[0]) if groups.lists else groups.device_count // max(1, groups.group_count)
     size = first or ids_of_mode(mode, module)
     return size * int(module.num_partitions) if mode == CROSS_BOTH else size

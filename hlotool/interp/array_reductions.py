@@ -19,7 +19,7 @@ __all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "long_rows_reduced", 
 BLOCK = 1 << 16
 """The number of elements of a block: at four bytes, a quarter of a common second-level cache."""
 _SMALL = 1 << 13
-"""Up to this number of elements, a single NumPy call is faster than finding better ones."""
+"""Up to this number of elements, a single NumPy call is faster than choosing better ones."""
 SHORT_ROW = 16
 """Up to this length, rows are combined column by column."""
 SHORT_ROW_TO_TRANSPOSE = 128

@@ -216,7 +216,7 @@ def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devi
         arrays = dict(zip(names, (arrays[name] for name in unnamed), strict=True))
     pairs = [(name, arrays.get(name)) for name in names]
     if names and all(array is None for _, array in pairs):
-        raise HlotoolError(f"'{source}' has no entry '{names[0]}'; results are called {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
+        raise HlotoolError(f"'{source}' has no entry '{names[0]}'; expected entries: {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
     return pairs
 
 

@@ -71,7 +71,7 @@ def _apply(rule: Rule, domain: Domain, use: _Use) -> None:
 
 
 class _Walk:
-    """Follows parameters through instructions that only move numbers, and through calls."""
+    """A walk from parameters through instructions that only move numbers, and through calls."""
 
     def __init__(self, module: Module) -> None:
         self.users: dict[Instruction, list[tuple[int, Instruction, int]]] = {}

@@ -132,7 +132,7 @@ class Arguments:
         return {name: of_name[0] for name, of_name in numbers.items() if len(of_name) == 1}
 
     def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
-        """Registers the names of a parameter and its elements.
+        """Registers a name of a whole parameter, or else the names of its elements.
 
         Parameter names may contain dots, too, so they take precedence over names of elements.
         """

@@ -168,7 +168,7 @@ def _size(shape: Shape) -> int:
 
 
 class _Peak:
-    """Walks one computation with its live values.
+    """A walk through one computation that tracks its live values.
 
     Arrays are numbered, and every leaf of a value is one of them, or a view of one. `fresh` holds
     the arrays that each instruction allocates. Number 0 stands for arrays that are counted

@@ -40,9 +40,9 @@ class Cost:
 
 
 class Profile(Observer):
-    """Measures every instruction.
+    """An observer that measures every instruction.
 
-    The time of instructions in called computations, and of other devices, is not included.
+    Instructions in called computations, and other devices, are charged for their own time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) y = add(x, x) ROOT z = f32[4] add(y, x) }")

@@ -16,10 +16,10 @@ __all__ = ["Statistics", "has_nan", "has_nonfinite", "json_number", "nan_counts"
 
 
 class Statistics(Record):
-    """Statistics of an array: least, greatest and mean of the finite elements, and counts.
+    """Statistics of an array.
 
-    The former are None if there are no finite elements or if they have no order. NaNs and infinite
-    elements are counted.
+    `least`, `greatest` and `mean` are those of the finite elements, or None if there are none or if
+    they have no order. `nans` and `infinities` count the other elements.
     """
 
     least: float | None

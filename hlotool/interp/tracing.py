@@ -52,7 +52,7 @@ class TraceRow(Record):
 
 
 class Tracer(Observer):
-    """Calls `show` for each array that a matching instruction computes.
+    """An observer that calls `show` for each array that a matching instruction computes.
 
     An instruction matches if the pattern matches its name, or the name of its computation. With
     `keep`, `arrays` holds copies of the arrays by key; `~2`, `~3`, ... is appended to the keys of
@@ -104,7 +104,7 @@ _MOST_OPERANDS = 6
 
 
 class NonfiniteWatch(Observer):
-    """Stops a run at the first instruction that computes a NaN or an infinity.
+    """An observer that stops a run at the first instruction that computes a NaN or an infinity.
 
     For a NaN, its operands must be free of NaN; for an infinity, they must be finite. `nans` and
     `infinities` select what it looks for.

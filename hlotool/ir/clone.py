@@ -77,7 +77,7 @@ def _empty_copy(computation: Computation, name: str) -> Computation:
 class _Copies:
     """Copies of some computations and their instructions.
 
-    Computations and instructions are looked up by the original, attribute sets by its identity.
+    Computations and instructions are keyed by the original, attribute sets by its identity.
     """
 
     def __init__(self, computations: dict[Computation, Computation]) -> None:

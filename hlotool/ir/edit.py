@@ -24,9 +24,9 @@ __all__ = ["Rewriter"]
 
 
 class Rewriter(InstructionEdits):
-    """Edits a module in place. As a context manager, it calls `finish` at the end of the block.
+    """An editor that changes a module in place.
 
-    Until then, only the Rewriter may change the module. `remarks` lists the changes that it made on
+    As a context manager, it calls `finish` at the end of the block. Until then, only the Rewriter may change the module. `remarks` lists the changes that it made on
     its own to keep the module valid, such as dropping an alias. Methods raise EditError if an edit
     is not possible.
 

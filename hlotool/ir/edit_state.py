@@ -114,7 +114,7 @@ class EditState:
         return len(self._uses.changes)
 
     def changed_since(self, count: int) -> dict[Instruction, int]:
-        """Returns the instructions that are new or have changed since `count` changes.
+        """Returns the instructions that are new or have changed since change number `count`.
 
         Only instructions in the module are included. A change of fields, users or control edges
         counts. Each instruction is mapped to the number of its last change, which is at least

@@ -111,7 +111,10 @@ class _Comparison:
                 yield from self._instructions(f"{a.name}: {x.name}", x, y)
 
     def _same(self, a: Instruction, b: Instruction) -> bool:
-        """Tests for equality fast. Compares operands by name, which is unique in a computation."""
+        """Returns whether two instructions are equal, by a fast test.
+
+        Operands are compared by name, since names are unique in a computation.
+        """
         return (
             a.name == b.name
             and a.op is b.op

@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Places(Generic[Item]):
-    """Replaces items of tuples, and remembers the positions of items in the last tuple it returned.
+    """An editor of tuples that remembers the positions of items in the last tuple it returned.
 
     >>> places = Places()
     >>> first = places.replaced(("a", "b", "a"), "a", "c")

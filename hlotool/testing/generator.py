@@ -67,7 +67,7 @@ ELEMENTWISE_OF_TWO = {
 
 
 class Generator:
-    """Draws the instructions of one module.
+    """A generator of the instructions of one random module.
 
     `values` are the values of the open computation that may become operands.
     """

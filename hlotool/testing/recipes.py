@@ -302,7 +302,7 @@ def _map(g: Generator) -> Op:
 @_recipe()
 def _scan(g: Generator) -> list[Op]:
     if "schedule" in g.features:
-        # A scheduled module must have a loop in its place.
+        # Before a module is scheduled, loops must have replaced scans.
         return []
     x = g.array("float", "signed", least=1)
     axis = g.axis(x)

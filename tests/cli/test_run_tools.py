@@ -82,7 +82,7 @@ def test_an_archive_that_does_not_fit(cli, twice, tmp_path):
     assert (result.exit_code, result.stdout) == (1, "output  f32[4]  differs: the other array has dimensions [3]\n")
     np.savez(reference, something=np.zeros(4))
     result = cli("run", twice, "--compare", reference, "-q")
-    assert (result.exit_code, result.stderr) == (2, f"hlotool: '{reference}' has no entry 'output'; results are called output\n")
+    assert (result.exit_code, result.stderr) == (2, f"hlotool: '{reference}' has no entry 'output'; expected entries: output\n")
     np.savez(reference, np.zeros(4))
     assert "--rtol" in cli("run", twice, "--compare", reference, "--rtol", "nan").stderr
     assert "differs in" in cli("run", twice, "--compare", reference).stdout

@@ -22,10 +22,10 @@ from hlotool.shapes.shape import Shape
 __all__ = ["TARGETS"]
 
 _MASKS = {"NO_MASK": (False, False), "CAUSAL": (True, False), "PADDING": (False, True), "PADDING_CAUSAL": (True, True)}
-"""The properties of each type of mask.
+"""Two flags for each type of mask.
 
-They are whether positions attend only to earlier ones, and whether rows end at the lengths that the
-last operands give.
+The first is true if positions attend only to earlier ones, the second if rows end at the lengths
+that the last operands give.
 """
 
 

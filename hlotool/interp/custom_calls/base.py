@@ -51,9 +51,9 @@ class CustomCall(Record):
 
 
 def computable(condition: bool, call: CustomCall, message: str) -> None:
-    """Raises Violation with the message if the condition is false.
+    """Raises Violation unless the condition holds.
 
-    The condition is that hlotool computes what a setting requires, and that nothing is missing.
+    The condition says that nothing is missing and that hlotool can compute what a setting requires.
     """
     if not condition:
         raise Violation("R004", "backend_config", f"'{call.target}' {message}")

@@ -146,7 +146,7 @@ def _trsm(p: Problem, a: Array, b: Array) -> Results:
 
 
 def _unsorted(*eigenvalue: Any) -> None:
-    """A stand-in for the order of eigenvalues, since none are selected."""
+    """Does nothing: the order of eigenvalues does not matter, since none are selected."""
 
 
 def _gees(p: Problem, a: Array) -> Results:

@@ -129,7 +129,7 @@ def _evaluate(
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"arguments for {count} devices cannot be divided into replicas of {num_partitions} partitions each")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # The module of a tolerant parse is not what a text with errors means.
+        # The module from a tolerant parse may not be what a text with errors means.
         raise EvaluationError(errors)
     known = known_module(module, options)
     if not (known.is_checked and count == 1):
@@ -166,7 +166,7 @@ def _results(
         except Mismatch as mismatch:
             reason = str(mismatch)
             if plan.has_effects:
-                message = reason or "a kernel returned a value of a different shape than the instruction declares"
+                message = reason or "a kernel returned a value with a different shape than the instruction declares"
                 hint = "run the module without compiling it: --executor reference"
                 raise failure(module, None, "R004", message, f"{hint}; check it with hlotool verify") from None
             if reason:

@@ -249,7 +249,7 @@ def power_floats(base: Array, exponent: Array) -> Array:
 def complex_power(base: Array, exponent: Array) -> Array:
     """Computes powers in polar coordinates as XLA:CPU does.
 
-    NumPy's results differ for all infinite values, and for most exponents of 0.
+    NumPy's results differ whenever anything is infinite, and for most exponents of 0.
     """
     size, angle = np.hypot(base.real, base.imag), np.arctan2(base.imag, base.real)
     growth = power_floats(size, exponent.real)

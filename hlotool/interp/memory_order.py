@@ -70,7 +70,7 @@ def _filled(copy: Array, x: Array) -> Array:
 
 
 _LARGE, _SLAB = 1 << 14, 32
-"""The number of elements from which on an array is copied in slabs, and the row length of a slab.
+"""The number of elements from which arrays are copied in slabs, and the row length of a slab.
 
 Slabs take at most a third of the time.
 """

@@ -135,7 +135,7 @@ def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
             checked.append(_checked_leaf(item, part, _place_of(name, path)))
             continue
         if not isinstance(item, tuple | list) or len(item) != len(part.elements):
-            got = f"{len(item)}" if isinstance(item, tuple | list) else f"an object of type {type(item).__name__}"
+            got = f"length {len(item)}" if isinstance(item, tuple | list) else f"an object of type {type(item).__name__}"
             raise Violation("R002", name, f"{_place_of(name, path)} takes a tuple of length {len(part.elements)}, got {got}")
         stack.extend((item[k], part.elements[k], (path, k)) for k in range(len(item) - 1, -1, -1))
     return with_leaves(shape, checked)

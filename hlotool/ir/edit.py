@@ -26,9 +26,9 @@ __all__ = ["Rewriter"]
 class Rewriter(InstructionEdits):
     """An editor that changes a module in place.
 
-    As a context manager, it calls `finish` at the end of the block. Until then, only the Rewriter may change the module. `remarks` lists the changes that it made on
-    its own to keep the module valid, such as dropping an alias. Methods raise EditError if an edit
-    is not possible.
+    As a context manager, it calls `finish` at the end of the block. Until then, only the Rewriter
+    may change the module. `remarks` lists the changes that it made on its own to keep the module
+    valid, such as dropping an alias. Methods raise EditError if an edit is not possible.
 
     >>> from hlotool.text.parse.parser import parse
     >>> from hlotool.text.print.printer import to_text

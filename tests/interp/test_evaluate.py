@@ -54,7 +54,7 @@ def test_arguments_are_converted_within_their_kind(shape, argument, dtype):
         ("s8[2]", [1, 200], "cannot hold 200"),
         ("f32[2]", [1.0], "got an array with the dimensions [1]"),
         ("f32[2]", [[1.0], [2.0, 3.0]], "not an array"),
-        ("(f32[2], s32[])", [1.0], "takes a tuple of length 2, got 1"),
+        ("(f32[2], s32[])", [1.0], "takes a tuple of length 2, got length 1"),
         ("(f32[2], token[])", ([1.0, 2.0], 0), "'x', element 1, takes a token, got an object of type int"),
         ("f32[2]", "ab", "got an array"),
     ],

@@ -35,7 +35,7 @@ _FULL_TO_SHARD, _SHARD_TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
 class Placement(Record):
     """A description of how an array is split.
 
-    It is split into `counts` parts along each dimension; `parts` are the part of each partition.
+    It is split into `counts` parts along each dimension; `parts` holds the part of each partition.
     """
 
     counts: tuple[int, ...]

@@ -37,7 +37,7 @@ EXPECTED: dict[str, Any] = {
     "bytes of a view": [12_000, 16_000],
     "bytes in a run": [12_000, 16_000],
     "thrown": 55.0,
-    "domain": ["positive: under 'log' r"],
+    "domain": ["positive: operand of 'log' r"],
     # A start and its done.
     "pairs": [],
     "wrong pairs": ["A013 s", "A015 d"],

@@ -1,1 +1,4 @@
-"""Facts computed from a module. They are returned by computation or instruction, and never stored on the nodes."""
+"""Analyses of a module.
+
+They return their results by computation or instruction, and never store them on the nodes.
+"""

@@ -1,4 +1,7 @@
-"""The buffers of the entry computation, to which the pairs of `input_output_alias` refer by indices into parameters and result."""
+"""The buffers of the entry computation that the pairs of `input_output_alias` refer to.
+
+A pair refers to them by indices into parameters and result.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ Index = tuple[int, ...]
 
 
 def index_text(index: Index) -> str:
-    """The index as the header writes it.
+    """Returns the index as the header writes it.
 
     >>> index_text((1, 0))
     '{1,0}'
@@ -20,7 +23,10 @@ def index_text(index: Index) -> str:
 
 
 def producer_of(root: Instruction, index: Index) -> Instruction:
-    """The instruction that produces the part of the result at `index`, as far as tuple instructions show it."""
+    """Returns the instruction that produces the part of the result at `index`.
+
+    Only tuple instructions are followed.
+    """
     for k in index:
         if root.op.name != "tuple":
             break

@@ -1,6 +1,7 @@
-"""Follows the value of an asynchronous operation through tuples, barriers, loops and calls to the instructions that continue or end it.
+"""Follows the value of an asynchronous operation to the instructions that continue or end it.
 
-Which of these paths are allowed is decided by the verifier's rules.
+The value may pass through tuples, barriers, loops and calls. The verifier's rules decide which of
+these paths are allowed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ _Carrier = tuple[Computation, Instruction, Path]
 
 
 class AsyncFlow:
-    """Follows values through a module. The users of elements of wide tuples are cached, since many values may go through one tuple."""
+    """The flow of values through a module.
+
+    It caches the users of elements of wide tuples, since many values may go through one tuple.
+    """
 
     def __init__(self, users: Users, callers: Mapping[Computation, Sequence[Call]]) -> None:
         self.users = users
@@ -30,7 +34,9 @@ class AsyncFlow:
         self._elements: dict[Instruction, dict[int, list[Instruction]]] = {}
 
     def arrivals(self, computation: Computation, start: Instruction) -> Iterator[Call]:
-        """Yields every instruction that the value of `start` reaches as a whole, including `start`, with its computation.
+        """Yields every instruction that the whole value of `start` reaches, with its computation.
+
+        `start` itself is included.
 
         >>> from hlotool.analysis.callgraph import callers
         >>> from hlotool.analysis.users import users
@@ -43,7 +49,7 @@ class AsyncFlow:
         seen: set[tuple[Instruction, Path]] = set()
         while pending:
             inside, x, path = pending.pop()
-            # In a module with wrong types, a loop may put its state into deeper and deeper tuples.
+            # In a module with wrong types, a loop may nest its state in ever deeper tuples.
             if (x, path) in seen or subshape(x.shape, path) is None:
                 continue
             seen.add((x, path))
@@ -56,7 +62,7 @@ class AsyncFlow:
                 pending.extend(self._returned_to(inside, path))
 
     def _takers(self, inside: Computation, x: Instruction, path: Path) -> Sequence[Instruction]:
-        """The users of x, except those that take another of its elements."""
+        """Returns the users of x, except for those that take a different element of it."""
         if not path:
             return self.users(inside).get(x, ())
         by_element = self._elements.get(x)
@@ -68,7 +74,7 @@ class AsyncFlow:
         return [*by_element.get(-1, ()), *by_element.get(path[0], ())]
 
     def _places_in(self, user: Instruction, x: Instruction) -> Sequence[int]:
-        """The positions of x among the operands of `user`."""
+        """Returns the positions of x among the operands of `user`."""
         places = self._places.get(user)
         if places is None:
             places = self._places[user] = {}
@@ -77,9 +83,12 @@ class AsyncFlow:
         return places.get(x, ())
 
     def _passed_to(self, inside: Computation, user: Instruction, x: Instruction, path: Path) -> Iterator[_Carrier]:
-        """The instructions that have the value after `user` has taken x, which has it at `path`."""
+        """Yields the instructions that have the value after `user` has taken x.
+
+        x has the value at `path`.
+        """
         opcode = user.op.name
-        # Some custom calls only mark a value and return it, and any of them may be such a call.
+        # Some custom calls only mark a value and return it. Any custom call might be one of them.
         if continues(user) or IDENTITY in user.op.traits or opcode == "custom-call":
             yield inside, user, path
         elif opcode == "tuple":
@@ -106,9 +115,10 @@ class AsyncFlow:
 
 
 def written_opcode(x: Instruction, module: Module, suffix: str | None = None) -> str:
-    """The opcode of an asynchronous instruction as it is written: `negate-start` if that short form stands for an async-start.
+    """Returns the opcode of an asynchronous instruction as it is written.
 
-    With a suffix, the opcode of that part of the same operation.
+    This is `negate-start` if that short form stands for an async-start. With a suffix, returns the
+    opcode of that part of the same operation.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }")

@@ -1,4 +1,4 @@
-"""The call graph: which instructions call which computations."""
+"""The call graph: the calls of each computation, and the computations that calls reach."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hlotool.ir.model import Computation, Instruction, Module
 __all__ = ["Call", "callers", "calling", "reachable"]
 
 Call = tuple[Computation, Instruction]
-"""A calling instruction, after the computation that contains it."""
+"""A calling instruction, preceded by the computation that contains it."""
 
 
 def calling(computation: Computation) -> list[Instruction]:
-    """The instructions that call computations.
+    """Returns the instructions that call computations.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
@@ -24,7 +24,7 @@ def calling(computation: Computation) -> list[Instruction]:
 
 
 def callers(module: Module) -> dict[Computation, list[Call]]:
-    """The calls of each computation that is called, in textual order.
+    """Returns the calls of each computation that is called, in textual order.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
@@ -40,7 +40,9 @@ def callers(module: Module) -> dict[Computation, list[Call]]:
 
 
 def reachable(starts: Iterable[Computation], known: Container[Computation] = ()) -> set[Computation]:
-    """`starts` and all computations that they call, directly or indirectly, except those in `known` and what only these call.
+    """Returns `starts` and all computations that they call, directly or indirectly.
+
+    Computations in `known`, and those that only these call, are left out.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) }  ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")

@@ -1,4 +1,7 @@
-"""The groups of devices in which a collective takes place, their size, and XLA's group modes, which say what the ids in groups mean."""
+"""The groups of devices in which a collective takes place, their size, and XLA's group modes.
+
+A group mode says what the ids in the groups mean.
+"""
 
 from __future__ import annotations
 
@@ -29,21 +32,21 @@ _WRITTEN = {
     "cross_replica_and_partition": CROSS_BOTH,
     "flattened_id": FLATTENED,
 }
-"""Group modes by the value of the attribute `mode`, which overrides what follows from other attributes."""
+"""Group modes by the value of the attribute `mode`, which overrides other attributes."""
 
 
 def is_grouped(op: OpDef) -> bool:
-    """Whether an opcode is a collective with groups of devices."""
+    """Returns whether an opcode is a collective with groups of devices."""
     return COLLECTIVE in op.traits and "replica_groups" in op.attributes
 
 
 def permutes(op: OpDef) -> bool:
-    """Whether an opcode is a collective in which each device sends to at most one other."""
+    """Returns whether an opcode is a collective in which each device sends to at most one other."""
     return COLLECTIVE in op.traits and "source_target_pairs" in op.attributes
 
 
 def reduces(op: OpDef) -> bool:
-    """Whether an opcode is a collective that combines the operands of several devices.
+    """Returns whether an opcode is a collective that combines operands of several devices.
 
     >>> from hlotool.opdefs.table import OPS
     >>> [name for name in OPS if reduces(OPS[name])]
@@ -53,13 +56,15 @@ def reduces(op: OpDef) -> bool:
 
 
 def groups_of(x: Instruction) -> ReplicaGroups:
-    """The groups as written; `{}` if there are none."""
+    """Returns the groups as written, or `{}` if there are none."""
     groups = x.attributes.get("replica_groups")
     return groups if isinstance(groups, ReplicaGroups) else NO_GROUPS
 
 
 def group_mode(x: Instruction) -> str:
-    """What the ids in the groups stand for: replicas, partitions, replicas of all partitions together, or devices.
+    """Returns what the ids in the groups stand for.
+
+    They are replicas, partitions, replicas of all partitions together, or devices.
 
     >>> from hlotool.text.parse.parser import parse
     >>> group_mode(parse("ENTRY e { p = f32[4] parameter(0) ROOT r = f32[4] all-to-all(p), channel_id=1, dimensions={0} }").entry.root)
@@ -77,15 +82,18 @@ def group_mode(x: Instruction) -> str:
 
 
 def ids_of_mode(mode: str, module: Module) -> int:
-    """The number of ids in a mode, according to the header, in which counts are 1 unless they are set."""
+    """Returns the number of ids in a mode, according to the counts in the header (1 by default)."""
     counts = {CROSS_PARTITION: module.num_partitions, FLATTENED: module.replica_count * module.num_partitions}
     return int(counts.get(mode, module.replica_count))
 
 
 def group_size(x: Instruction, module: Module) -> int:
-    """The number of devices that exchange data with each other; 1 if neither the groups nor the header tell it."""
+    """Returns the number of devices that exchange data with each other.
+
+    Returns 1 if neither the groups nor the header determine it.
+    """
     mode, groups = group_mode(x), groups_of(x)
-    # A tile of no groups is not valid, which is reported elsewhere.
+    # A tile without groups is not valid, which is reported elsewhere.
     first = len(groups.lists[0]) if groups.lists else groups.device_count // max(1, groups.group_count)
     size = first or ids_of_mode(mode, module)
     return size * int(module.num_partitions) if mode == CROSS_BOTH else size

@@ -1,4 +1,4 @@
-"""How much a module computes and accesses: operations of arithmetic, evaluations of transcendental functions, and bytes of memory."""
+"""The cost of a module: arithmetic, transcendental functions and bytes of memory accessed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ __all__ = ["Cost", "instruction_cost", "instruction_costs", "module_cost"]
 
 
 class Cost(NamedTuple):
-    """`flops` are operations of arithmetic on any type; `transcendentals` are values of functions such as exponential.
+    """The cost of running an instruction, a computation or a module.
 
-    `bytes_accessed` are those that are read from memory or written to it.
+    `flops` counts arithmetic operations on any type, and `transcendentals` evaluations of functions
+    such as the exponential. `bytes_accessed` counts the bytes read from and written to memory.
     """
 
     flops: int = 0
@@ -28,7 +29,7 @@ class Cost(NamedTuple):
     bytes_accessed: int = 0
 
     def plus(self, other: Cost, times: int = 1) -> Cost:
-        """The sum with a number of times another cost.
+        """Returns the sum of this cost and `times` times another one.
 
         >>> Cost(1, 2).plus(Cost(3, 4, 5), 10)
         Cost(flops=31, transcendentals=42, bytes_accessed=50)
@@ -37,10 +38,12 @@ class Cost(NamedTuple):
 
 
 def module_cost(module: Module) -> Cost:
-    """What a run of the entry computation costs, counted as XLA's HloCostAnalysis does it, but with all iterations of loops.
+    """Returns the cost of a run of the entry computation.
 
-    The body of a loop counts as often as `known_trip_count` in its configuration or constants say, else once. Of the branches of a conditional,
-    the largest numbers count. Of custom calls nothing is known, so they cost nothing.
+    It is counted as in XLA's HloCostAnalysis, but with all iterations of loops. The body of a loop
+    counts as many times as `known_trip_count` in its configuration or constants determine, or else
+    once. For a conditional, each number is the maximum over its branches. Custom calls cost
+    nothing, since nothing is known about them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module_cost(parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }"))
@@ -51,7 +54,9 @@ def module_cost(module: Module) -> Cost:
 
 
 def instruction_costs(module: Module) -> dict[Instruction, Cost]:
-    """What each instruction of a module costs each time it runs, with the computations that it calls, counted as `module_cost` does it.
+    """Returns the cost of each instruction of a module each time it runs.
+
+    The computations that it calls are included. Costs are counted as in `module_cost`.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }")
@@ -60,7 +65,7 @@ def instruction_costs(module: Module) -> dict[Instruction, Cost]:
     """
     of_instructions: dict[Instruction, Cost] = {}
     costs: dict[Computation, Cost] = {}
-    # Computations are defined before they are called.
+    # Computations are defined before their callers.
     for computation in module.computations:
         for x in computation.instructions:
             of_instructions[x] = _cost(x, costs)
@@ -69,7 +74,9 @@ def instruction_costs(module: Module) -> dict[Instruction, Cost]:
 
 
 def instruction_cost(module: Module, x: Instruction) -> Cost:
-    """What a run of one instruction costs, with the computations that it calls, counted as in `module_cost`.
+    """Returns the cost of running one instruction, counted as in `module_cost`.
+
+    The computations that it calls are included.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2,3] parameter(0) t = f32[2,3] tanh(p) ROOT a = f32[2,3] add(t, p) }")
@@ -91,13 +98,13 @@ def _sum(costs: Iterable[Cost]) -> Cost:
 
 
 def _cost(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
-    """The cost of an instruction, given those of the computations that it calls."""
+    """Returns the cost of an instruction, given the costs of the computations that it calls."""
     work = _work(x)
     total = Cost(work.flops, work.transcendentals, bytes_accessed(x))
     if not _RUNNING.isdisjoint(x.op.traits):
         total = total.plus(_called(x, costs))
     for name, times in work.runs.items():
-        # What a reducer accesses is not in memory.
+        # A reducer accesses values that are not in memory.
         total = total.plus(costs[x.attributes[name]]._replace(bytes_accessed=0), times)
     return total
 
@@ -106,7 +113,7 @@ _RUNNING = frozenset({RUNS_COMPUTATIONS, RETURNS})
 
 
 def _called(x: Instruction, costs: Mapping[Computation, Cost]) -> Cost:
-    """The cost of the computations that an instruction runs."""
+    """Returns the cost of the computations that an instruction runs."""
     callees = [costs[callee] for callee in x.called]
     if "branch_computations" in x.op.calls:
         return Cost(*[max(values) for values in zip(*callees, strict=True)])
@@ -127,7 +134,7 @@ def _work(x: Instruction) -> Work:
     try:
         return op.work(x.shape, tuple(operand.shape for operand in x.operands), {**_defaults(op), **x.attributes})
     except (ArithmeticError, IndexError, ValueError, StopIteration):
-        # An instruction that the verifier refuses may name dimensions that do not exist.
+        # An instruction that the verifier rejects may name dimensions that do not exist.
         return _NO_WORK
 
 

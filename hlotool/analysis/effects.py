@@ -1,6 +1,7 @@
-"""Which instructions do more than compute a value, so that they must not be removed, duplicated or merged.
+"""Finds the instructions that must not be removed, duplicated or merged, because of side effects.
 
-As XLA's HasSideEffect, and in addition the start, the updates and the done of asynchronous operations.
+They are those of XLA's HasSideEffect, and also the start, updates and done of asynchronous
+operations.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ __all__ = ["computations_with_effects", "has_effect", "has_own_effect", "those_w
 
 
 def computations_with_effects(module: Module) -> set[Computation]:
-    """The computations that contain an instruction with an effect, or call a computation that does.
+    """Returns the computations that contain an instruction with a side effect.
+
+    Computations that call such a computation are included.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }")
@@ -25,7 +28,10 @@ def computations_with_effects(module: Module) -> set[Computation]:
 
 
 def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instruction]]]) -> set[Computation]:
-    """As `computations_with_effects`, for computations with their instructions; each comes after those that it calls."""
+    """Like `computations_with_effects`, for computations given with their instructions.
+
+    Each computation comes after those that it calls.
+    """
     with_effects: set[Computation] = set()
     for computation, instructions in computations:
         for x in instructions:
@@ -36,7 +42,9 @@ def those_with_effects(computations: Iterable[tuple[Computation, Sequence[Instru
 
 
 def has_own_effect(x: Instruction) -> bool:
-    """Whether the instruction itself has an effect, as in XLA's HasSideEffectNoRecurse, which does not count asynchronous operations.
+    """Returns whether the instruction itself has a side effect.
+
+    This is XLA's HasSideEffectNoRecurse, which does not count asynchronous operations.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [has_own_effect(x) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
@@ -49,13 +57,13 @@ def has_own_effect(x: Instruction) -> bool:
 
 
 def has_effect(x: Instruction, computations: set[Computation]) -> bool:
-    """Whether the instruction has an effect, given the computations that have one.
+    """Returns whether the instruction has a side effect, given the computations that have one.
 
     >>> from hlotool.text.parse.parser import parse
     >>> [has_effect(x, set()) for x in parse("ENTRY e { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) }").entry.instructions]
     [False, True]
     """
-    # Only few opcodes can have an effect.
+    # Only a few opcodes can have a side effect.
     if not x.op.may_have_effect:
         return False
     return has_own_effect(x) or x.op.is_asynchronous or any(called in computations for called in x.called)

@@ -1,8 +1,10 @@
-"""The memory that a schedule needs at its peak, and what for: XLA's buffer liveness, computed from the text.
+"""Liveness analysis: the peak memory of a schedule, and the buffers that are live at the peak.
 
-A buffer is one array that an instruction defines. It is live from there to its last use, both included, as in XLA's own reports. Compilers
-share more buffers than is assumed here (an elementwise result may replace an operand that is not used again), and lose memory to
-fragmentation. Without a schedule, the textual order is used.
+It is XLA's buffer liveness, computed from the text. A buffer is one array that an instruction
+defines. It is live from its definition to its last use, both included, as in XLA's own reports.
+Compilers share more buffers than this analysis assumes (an elementwise result may replace an
+operand that is not used again), and lose memory to fragmentation. Without a schedule, the textual
+order is used.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ __all__ = ["LiveBuffer", "PeakMemory", "peak_memory"]
 
 
 class LiveBuffer(Record):
-    """A buffer that is live at the peak. If it is `temporary`, it stands for the buffers of the computations that `instruction` calls."""
+    """A buffer that is live at the peak.
+
+    If `temporary` is true, it stands for the buffers of the computations that `instruction` calls.
+    """
 
     instruction: Instruction
     bytes: int
@@ -30,9 +35,10 @@ class LiveBuffer(Record):
 
 
 class PeakMemory(Record):
-    """The instruction of the entry computation at which most bytes are live, and the buffers that are live there, largest first.
+    """Peak memory: the instruction of the entry computation at which the most bytes are live.
 
-    `saved` is the number of bytes of results that overwrite parameters, as the header's `input_output_alias` allows.
+    `live` lists the buffers that are live there, largest first. `saved` is the number of bytes of
+    results that overwrite parameters, as the header's `input_output_alias` allows.
     """
 
     bytes: int
@@ -42,7 +48,10 @@ class PeakMemory(Record):
 
 
 class _Buffer:
-    """The buffer of one array. Parameters of called computations, and their results, belong to the caller."""
+    """The buffer of one array.
+
+    The parameters and results of a called computation belong to its caller.
+    """
 
     __slots__ = ("bytes", "first", "instruction", "last", "parameter_leaf")
 
@@ -54,18 +63,22 @@ class _Buffer:
 
 
 _Value = tuple[_Buffer, ...]
-"""The buffers of a result, one for each leaf."""
+"""The buffers of a result, one per leaf."""
 
 
 class _Summary(Record):
-    """What a caller needs to know: the bytes of temporary buffers, and for each leaf of the result, which leaf of the parameters it is, or -1."""
+    """The summary of a computation for its callers.
+
+    `temporary` is the number of bytes of its temporary buffers. For each leaf of the result,
+    `result` holds the parameter leaf that it is, or -1.
+    """
 
     temporary: int
     result: tuple[int, ...]
 
 
 def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
-    """The most memory, in one memory space, that the entry computation uses at one time.
+    """Returns the peak memory of the entry computation in one memory space.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "HloModule m, is_scheduled=true ENTRY e { p = f32[8] parameter(0) a = f32[8] abs(p) ROOT b = f32[2] slice(a), slice={[0:2]} }"
@@ -83,7 +96,10 @@ def peak_memory(module: Module, memory_space: int = 0) -> PeakMemory:
 
 
 def _run_by(entry: Computation) -> set[Computation]:
-    """The computations that run instruction by instruction, with buffers of their own, when the entry computation runs."""
+    """Returns the computations that run instruction by instruction, with their own buffers.
+
+    Only those that run when the entry computation runs are included.
+    """
     reached, pending = set[Computation](), [entry]
     while pending:
         for x in pending.pop().instructions:
@@ -95,7 +111,10 @@ def _run_by(entry: Computation) -> set[Computation]:
 
 
 class _Sizes:
-    """The sizes of leaves and the positions of tuple elements, cached by the identity of shapes, which the module keeps alive."""
+    """The sizes of leaves and the positions of tuple elements.
+
+    They are cached by the identity of shapes, which the module keeps alive.
+    """
 
     def __init__(self, memory_space: int) -> None:
         self.memory_space = memory_space
@@ -103,7 +122,7 @@ class _Sizes:
         self._starts: dict[int, list[int]] = {}
 
     def leaves(self, shape: Shape) -> list[int]:
-        """The bytes of each leaf; 0 for leaves in other memory spaces."""
+        """Returns the number of bytes of each leaf; 0 for leaves in other memory spaces."""
         sizes = self._bytes.get(id(shape))
         if sizes is None:
             sizes = self._bytes[id(shape)] = [self._leaf(leaf) for leaf in shape.leaves()]
@@ -114,7 +133,7 @@ class _Sizes:
         return array_bytes(leaf) if space == self.memory_space else 0
 
     def element(self, shape: Shape, index: int) -> slice:
-        """The positions of the leaves of an element among those of its tuple."""
+        """Returns the positions of an element's leaves among the leaves of its tuple."""
         starts = self._starts.get(id(shape))
         if starts is None:
             starts = self._starts[id(shape)] = [0, *accumulate(len(self.leaves(element)) for element in shape.elements)]
@@ -122,7 +141,7 @@ class _Sizes:
 
 
 class _LivenessWalk:
-    """Walks through one computation in order and tracks the buffers of each result."""
+    """A walk through one computation, in order, that tracks the buffers of each result."""
 
     def __init__(self, computation: Computation, sizes: _Sizes, summaries: dict[Computation, _Summary], *, is_entry: bool) -> None:
         self.computation = computation
@@ -135,7 +154,8 @@ class _LivenessWalk:
         self.buffers: list[_Buffer] = []
         # For each position, the bytes that called computations use while the instruction runs.
         self.temporary: dict[int, int] = {}
-        # The last use of each buffer. Arguments of the program live on after theirs, unless they are donated.
+        # The last use of each buffer. Arguments of the program live on after it unless they are
+        # donated.
         self.last_use: dict[_Buffer, int] = {}
         self._number_parameters()
         for place, x in enumerate(computation.instructions):
@@ -151,11 +171,11 @@ class _LivenessWalk:
             count += len(self.sizes.leaves(parameter.shape))
 
     def _of(self, x: Instruction) -> _Value:
-        # Empty if x comes after its user, which is possible while a program changes the module.
+        # Empty if x comes after its user, which can happen while a program changes the module.
         return self.values.get(x, ())
 
     def _new_buffers(self, x: Instruction, shape: Shape, place: int) -> _Value:
-        """New buffers for a result, or a part of one."""
+        """Creates buffers for a result or a part of one."""
         value = tuple(_Buffer(x, size, place) for size in self.sizes.leaves(shape))
         self.buffers += value
         return value
@@ -204,14 +224,14 @@ class _LivenessWalk:
                 self.last_use[buffer] = place
 
     def _done(self, x: Instruction, place: int, element: int) -> _Value:
-        """The result of a done: an element of what is in flight, followed by tokens."""
+        """Returns the result of a done: an element of the value in flight, followed by tokens."""
         in_flight = x.operands[0]
         value = self._of(in_flight)[self.sizes.element(in_flight.shape, element)]
         missing = len(self.sizes.leaves(x.shape)) - len(value)
         return (*value, *(_Buffer(x, 0, place) for _ in range(missing)))
 
     def _start(self, x: Instruction, place: int, kept: int) -> _Value:
-        """The value in flight: the buffers of the operands, and new ones for everything else."""
+        """Returns the value in flight: the operands' buffers, and new ones for everything else."""
         buffers = list[_Buffer]()
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         for k, element in enumerate(x.shape.elements):
@@ -221,7 +241,11 @@ class _LivenessWalk:
         return tuple(buffers)
 
     def _update(self, x: Instruction, place: int) -> _Value:
-        """The value in flight with the buffers of more operands, and new ones for what else is bound now."""
+        """Returns the value in flight after an update.
+
+        It has the buffers of additional operands, and new buffers for other parts that are bound
+        now.
+        """
         before = x.operands[0]
         known = self._of(before)
         passed = tuple(buffer for operand in x.operands[1:] for buffer in self._of(operand))
@@ -233,11 +257,14 @@ class _LivenessWalk:
         return tuple(buffers)
 
     def loop(self, x: Instruction, place: int) -> _Value:
-        """The loop state, which has the same buffers before, during and after the loop."""
+        """Returns the loop state, which has the same buffers before, during and after the loop."""
         return self._of(x.operands[0])
 
     def call(self, x: Instruction, place: int) -> _Value:
-        """The result of the called computation: new buffers, or those of operands that it returns."""
+        """Returns the result of the called computation.
+
+        Its buffers are new, or those of operands that the computation returns.
+        """
         operand_buffers = tuple(buffer for operand in x.operands for buffer in self._of(operand))
         summary = self.summaries[x.called[0]]
         results = self._new_buffers(x, x.shape, place)
@@ -256,12 +283,15 @@ class _LivenessWalk:
         return tuple(results)
 
     def _replaced(self, new: _Buffer, old: _Buffer) -> _Buffer:
-        """Replaces a new buffer by an old one, so that it takes no memory."""
+        """Replaces a new buffer by an existing one, so that it takes no memory."""
         new.bytes = 0
         return old
 
     def _overwritten(self, x: Instruction) -> list[tuple[int, Instruction, int]]:
-        """The leaves of the result that overwrite operands: the leaf, the operand, and the operand's leaf."""
+        """Returns the leaves of the result that overwrite operands.
+
+        Each comes with the operand and the operand's leaf.
+        """
         pairs = []
         for pair in x.attributes.get("output_to_operand_aliasing", ()):
             if 0 <= pair.number < len(x.operands):
@@ -279,7 +309,7 @@ class _LivenessWalk:
         return place
 
     def _dies(self, operand: Instruction) -> bool:
-        """Whether x is the only user of an operand whose memory this program may overwrite."""
+        """Returns whether an operand has only one user, which may overwrite its memory."""
         return len(self.users.get(operand, ())) == 1 and not (self.is_entry and operand.op.name == "parameter")
 
     def summary(self) -> _Summary:
@@ -289,7 +319,7 @@ class _LivenessWalk:
         return _Summary(max(curve, default=0), tuple(buffer.parameter_leaf for buffer in result))
 
     def _curve(self, buffers: list[_Buffer]) -> list[int]:
-        """The number of live bytes at each position."""
+        """Returns the number of live bytes at each position."""
         changes = [0] * (self.end + 2)
         for buffer in buffers:
             changes[buffer.first] += buffer.bytes
@@ -308,7 +338,10 @@ class _LivenessWalk:
         return PeakMemory(top, at, tuple(sorted(live, key=lambda b: -b.bytes)), saved)
 
     def _share_with_parameters(self, module: Module) -> int:
-        """Ends the lives of donated parameters where results take their place, and returns the number of bytes saved."""
+        """Ends the live ranges of donated parameters that results overwrite.
+
+        Returns the number of bytes saved.
+        """
         root, parameters, saved = self.computation.root, self.computation.parameters, 0
         result = self._of(root)
         for pair in module.attributes.get("input_output_alias", ()):
@@ -334,7 +367,10 @@ _RULES: dict[str, Callable[[_LivenessWalk, Instruction, int], _Value]] = {
 
 
 def _updated(x: Instruction) -> list[tuple[int, int]]:
-    """The leaves of a result that are an operand with changes: the leaf, and the number of the operand."""
+    """Returns the leaves of a result that are an operand with changes.
+
+    Each comes with the number of the operand.
+    """
     if OVERWRITES in x.op.traits:
         return [(k, k) for k in range(len(x.shape.elements) if x.shape.is_tuple else 1)]
     if x.op.name != "fusion":

@@ -1,4 +1,4 @@
-"""While loops: the elements of the state that the body returns unchanged, and the number of iterations if constants determine it."""
+"""While loops: state elements that the body returns unchanged, and trip counts from constants."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 __all__ = ["TRIP_COUNT", "carried_elements", "exact_trip_count", "known_trip_count", "trip_count"]
 
 TRIP_COUNT = "known_trip_count"
-"""The field of a configuration that tells the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
+"""The field of a configuration with the number of iterations: `{"known_trip_count":{"n":"10"}}`."""
 
 _DIRECTIONS: dict[str, Callable[[float, float], bool]] = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
-# Rules distinguish only loops of no, one and more iterations.
+# Rules only distinguish loops of zero, one, and more iterations.
 _MOST_ITERATIONS = 2
 
 
 def carried_elements(body: Computation) -> dict[int, Instruction]:
-    """The elements of a loop's state that its body returns unchanged: the get-tuple-element of each, by index.
+    """Returns the elements of a loop's state that its body returns unchanged.
+
+    Each is given as its get-tuple-element, by index.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "b { t = (s32[], f32[]) parameter(0) i = s32[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
@@ -41,7 +43,9 @@ def carried_elements(body: Computation) -> dict[int, Instruction]:
 
 
 def trip_count(loop: Instruction) -> int | None:
-    """The number of iterations of a while: 0, 1, or 2 for more; None if constants do not determine it.
+    """Returns the number of iterations of a while: 0, 1, or 2 for two or more.
+
+    Returns None if constants do not determine it.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "c { x = f32[] parameter(0) ROOT f = pred[] constant(false) } b { x = f32[] parameter(0) ROOT y = f32[] negate(x) } "
@@ -54,7 +58,7 @@ def trip_count(loop: Instruction) -> int | None:
     holds, value, limit, step, row = counting
     iterations = 0
     while iterations < _MOST_ITERATIONS and holds(value, limit):
-        # Integers wrap around. A sum of floats that has to be rounded gives None.
+        # Integers wrap around. For a sum of floats that would be rounded, this is None.
         following = converted(value + step, row)
         if following is None:
             return None
@@ -64,7 +68,9 @@ def trip_count(loop: Instruction) -> int | None:
 
 
 def known_trip_count(loop: Instruction) -> int | None:
-    """The number of iterations of a while that its configuration tells, or else constants; None if neither does.
+    """Returns the number of iterations of a while from its configuration, or else from constants.
+
+    Returns None if neither determines it.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "c { x = s32[] parameter(0) ROOT f = pred[] constant(true) } b { x = s32[] parameter(0) ROOT y = s32[] negate(x) } "
@@ -80,7 +86,9 @@ def known_trip_count(loop: Instruction) -> int | None:
 
 
 def exact_trip_count(loop: Instruction) -> int | None:
-    """The number of iterations of a while that counts with integers; None if constants do not determine it, or if the counter overflows.
+    """Returns the number of iterations of a while that counts with integers.
+
+    Returns None if constants do not determine it, or if the counter overflows.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "c { x = s32[] parameter(0) n = s32[] constant(%s) ROOT t = pred[] compare(x, n), direction=%s } "
@@ -93,7 +101,7 @@ def exact_trip_count(loop: Instruction) -> int | None:
     if counting is None or isinstance(counting, int):
         return counting
     holds, start, limit, change, row = counting
-    # A counter may be converted and compared with a limit of another type.
+    # A counter may be converted and compared with a limit of a different type.
     if not row.is_integral or not isinstance(limit, int) or change == 0:
         return None
     value, step = int(start), int(change)
@@ -104,7 +112,7 @@ def exact_trip_count(loop: Instruction) -> int | None:
         if rest or iterations < 0:
             return None
     else:
-        # Up to the first value for which a strict comparison fails.
+        # Counts up to the first value for which a strict comparison fails.
         bound = limit + (holds is le) - (holds is ge)
         iterations = -((value - bound) // step)
         if (step > 0) != (holds in (lt, le)):
@@ -114,12 +122,16 @@ def exact_trip_count(loop: Instruction) -> int | None:
 
 
 def _counting(loop: Instruction) -> tuple[Callable[[float, float], bool], Number, Number, Number, ElementType] | int | None:
-    """How the condition compares which start with which limit, the step, and the type; the number of iterations if it is known already."""
+    """Finds the comparison in a loop's condition, its start and limit, the step and the type.
+
+    Returns the number of iterations instead if it is already known, and None if the loop does not
+    count in a known way.
+    """
     test = loop.attributes["condition"].root
     known = constant_value(test)
     if known is not None:
         return None if known else 0
-    # The total order distinguishes zeros of both signs, and NaNs.
+    # The total order distinguishes zeros by sign, and it orders NaNs.
     if test.op.name != "compare" or test.attributes.get("type") == "TOTALORDER":
         return None
     counter, holds = without_conversions(test.operands[0]), _DIRECTIONS[test.attributes["direction"]]
@@ -133,7 +145,10 @@ def _counting(loop: Instruction) -> tuple[Callable[[float, float], bool], Number
 
 
 def _element_of_parameter(x: Instruction) -> int | None:
-    """The element of a computation's only parameter that x is; -1 for the parameter itself."""
+    """Returns the index of the parameter's element that x is; -1 for the parameter itself.
+
+    The computation has a single parameter.
+    """
     if x.op.name == "parameter":
         return -1
     return x.attributes["index"] if x.op.name == "get-tuple-element" and x.operands[0].op.name == "parameter" else None
@@ -151,7 +166,7 @@ def _start(state: Instruction, index: int) -> Number | None:
 
 
 def _step(body: Computation, index: int) -> Number | None:
-    """The number that the body adds to an element of the state."""
+    """Returns the number that the body adds to an element of the state."""
     x = _element(body.root, index)
     if x is None or x.op.name not in ("add", "subtract"):
         return None

@@ -1,4 +1,4 @@
-"""Which operations a schedule has in flight at the same time: the spans from starts to dones.
+"""The operations that a schedule has in flight at the same time, as spans from starts to dones.
 
 The schedule is the textual order, also in modules that are not marked as scheduled.
 """
@@ -14,7 +14,10 @@ __all__ = ["Span", "spans"]
 
 
 class Span(Record):
-    """An operation in flight: `first` and `last` are the positions of `start` and `done` in the schedule."""
+    """An operation in flight.
+
+    `first` and `last` are the positions of `start` and `done` in the schedule.
+    """
 
     start: Instruction
     done: Instruction
@@ -23,7 +26,7 @@ class Span(Record):
 
 
 def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruction]]) -> list[Span]:
-    """The operations that begin and end in the same computation, in the order in which they begin.
+    """Returns the operations that begin and end in the same computation, ordered by their start.
 
     >>> from hlotool.analysis.users import users
     >>> from hlotool.text.parse.parser import parse
@@ -44,7 +47,7 @@ def spans(computation: Computation, users: Mapping[Instruction, Sequence[Instruc
 
 
 def _end(start: Instruction, users: Mapping[Instruction, Sequence[Instruction]]) -> Instruction | None:
-    """The done that ends a start, possibly after updates."""
+    """Returns the done that ends a start, possibly after updates."""
     x = start
     # In a module built by a program, updates may form a cycle.
     seen: set[Instruction] = set()

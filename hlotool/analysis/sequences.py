@@ -1,4 +1,4 @@
-"""Sequences of numbers, for comparisons that keep an order."""
+"""Sequences of numbers, for comparisons that preserve order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["longest_increasing"]
 
 
 def longest_increasing(values: Iterable[int]) -> set[int]:
-    """The positions of a longest increasing subsequence of distinct numbers.
+    """Returns the positions of a longest increasing subsequence of distinct numbers.
 
     >>> sorted(longest_increasing([4, 1, 2, 9, 3])), sorted(longest_increasing([5, 6, 1, 2, 3])), longest_increasing([])
     ([1, 2, 4], [2, 3, 4], set())

@@ -1,8 +1,11 @@
-"""What is known of values without running anything: constants, identities of arithmetic, and instructions whose value another one has.
+"""Derives facts about values without running anything.
 
-Lints, fixes and rewriters share this algebra. Answers are exact: values are equal bit for bit, including -0.0, infinities, subnormal
-numbers and overflow. Only the payloads of NaNs are not compared, since no operation guarantees them. Barriers, dependencies and domains,
-which exist to keep values apart, are not looked through.
+The facts are constants, identities of arithmetic, and instructions whose value another one has.
+
+Lints, fixes and rewriters share this algebra. Answers are exact: values are equal bit for bit,
+including -0.0, infinities, subnormal numbers and overflow. Only the payloads of NaNs are not
+compared, since no operation guarantees them. Barriers, dependencies and domains are not looked
+through, since they exist to keep values apart.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ __all__ = [
     "without_conversions",
 ]
 
-# Bounds the search, because rules ask for every user of a constant. Longer chains of conversions and broadcasts do not occur in practice.
+# Bounds the search, because rules query every user of a constant. Longer chains of conversions and
+# broadcasts do not occur in practice.
 _MOST_STEPS = 16
 
 
@@ -46,7 +50,7 @@ _MOST_STEPS = 16
 
 
 def is_same_number(a: Number, b: Number) -> bool:
-    """Whether two numbers are the same value: 0.0 and -0.0 differ, and all NaNs are equal.
+    """Returns whether two numbers are the same value: 0.0 and -0.0 differ, and all NaNs are equal.
 
     >>> is_same_number(1, 1.0), is_same_number(0.0, -0.0), is_same_number(float("nan"), float("nan"))
     (True, False, True)
@@ -57,7 +61,9 @@ def is_same_number(a: Number, b: Number) -> bool:
 
 
 def holds_all(wide: ElementType, narrow: ElementType) -> bool:
-    """Whether every value of the type `narrow` is a value of `wide`, so that the conversion is lossless.
+    """Returns whether converting from `narrow` to `wide` is lossless.
+
+    Every value of the type `narrow` must be a value of `wide`.
 
     >>> [holds_all(ELEMENT_TYPES[a], ELEMENT_TYPES[b]) for a, b in (("f32", "bf16"), ("s16", "u8"), ("f32", "s16"), ("f32", "s32"))]
     [True, True, True, False]
@@ -78,7 +84,7 @@ def holds_all(wide: ElementType, narrow: ElementType) -> bool:
 
 
 def has_sign(row: ElementType) -> bool:
-    """Whether numbers of a type can be negated; integers wrap.
+    """Returns whether numbers of a type can be negated; integers wrap.
 
     >>> has_sign(ELEMENT_TYPES["u8"]), has_sign(ELEMENT_TYPES["f8e8m0fnu"])
     (True, False)
@@ -87,7 +93,9 @@ def has_sign(row: ElementType) -> bool:
 
 
 def converted(value: Number, row: ElementType) -> Number | None:
-    """The number after a convert to a type; None if it would be rounded or saturated, or if the type is complex.
+    """Returns the number after a convert to a type.
+
+    Returns None if the number would be rounded or saturated, or if the type is complex.
 
     >>> converted(300, ELEMENT_TYPES["u8"]), converted(3.0, ELEMENT_TYPES["s32"]), converted(3.5, ELEMENT_TYPES["s32"])
     (44, 3, None)
@@ -98,7 +106,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
         return int(value != 0)
     if row.is_integral:
         return _as_integer(value, row)
-    # A complex type has no type code either, which is also a ValueError.
+    # A complex type has no type code, which also raises a ValueError.
     try:
         rounded = float(value)
         nearest = decode_floats(row.name, encode_floats(row.name, [rounded]))[0]
@@ -111,7 +119,7 @@ def converted(value: Number, row: ElementType) -> Number | None:
 def _as_integer(value: Number, row: ElementType) -> int | None:
     if isinstance(value, int):
         return (value - row.minimum) % (1 << row.bits) + row.minimum
-    # A float that is not an integer of the type is rounded or saturates.
+    # A float that is not an integer of the type is rounded or saturated.
     return int(value) if value.is_integer() and row.minimum <= value <= row.maximum else None
 
 
@@ -119,10 +127,12 @@ def _as_integer(value: Number, row: ElementType) -> int | None:
 
 
 def constant_value(x: Instruction) -> Number | None:
-    """The number that all elements of the result are, if that follows from one constant: an int for integers and pred, else a float.
+    """Returns the value of all elements of the result if a single constant determines it.
 
-    Instructions that rearrange elements are followed, and so are conversions that neither round nor saturate, but not bitcasts to another
-    element type. The number is the one that the element type holds, which may differ from the one in the text.
+    The number is an int for integers and pred, otherwise a float. Instructions that rearrange
+    elements are followed, and so are conversions that neither round nor saturate, but not bitcasts
+    to a different element type. The number is the one that the element type holds, which may differ
+    from the one in the text.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { z = f32[] constant(0.1) b = f32[4] broadcast(z), dimensions={} ROOT t = f32[2,2] reshape(b) }")
@@ -150,19 +160,19 @@ def constant_value(x: Instruction) -> Number | None:
 
 
 def _may_be_constant(op: OpDef) -> bool:
-    """Whether instructions with this opcode are constants, or rearrange or convert the elements of others."""
+    """Returns whether an opcode is a constant, or rearranges or converts an operand's elements."""
     return op.name in ("constant", "convert") or REARRANGES in op.traits
 
 
 def _converted_to(x: Instruction) -> ElementType | None:
-    """The element type of the result, if x is a convert of an array."""
+    """Returns the element type of the result if x is a convert of an array."""
     if x.op.name != "convert" or not x.shape.is_array or not x.operands[0].shape.is_array:
         return None
     return ELEMENT_TYPES[x.shape.element_type]
 
 
 def _spreads(x: Instruction) -> bool:
-    """Whether the elements of the result are elements of operand 0, of the same type."""
+    """Returns whether the elements of the result are elements of operand 0, of the same type."""
     if REARRANGES not in x.op.traits or (FREE in x.op.traits and x.op.name != "bitcast"):
         return False
     source, result = x.operands[0].shape, x.shape
@@ -179,7 +189,7 @@ def _literal_value(literal: Literal) -> Number | None:
 
 @lru_cache(maxsize=1024)
 def _number(element_type: str, data: bytes) -> Number | None:
-    """The number that the bytes of an element are; None if the type is complex."""
+    """Returns the number that an element's bytes represent, or None if the type is complex."""
     row = ELEMENT_TYPES[element_type]
     if row.kind == "float":
         return decode_floats(row.name, data)[0]
@@ -190,7 +200,9 @@ def _number(element_type: str, data: bytes) -> Number | None:
 
 
 def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
-    """The opcode whose algebra applies to an element type: on pred, addition is a logical or.
+    """Returns the opcode whose algebra applies to an element type.
+
+    On pred, addition is a logical or.
 
     >>> [algebraic_op(OPS["add"], ELEMENT_TYPES[name]).name for name in ("s32", "pred")]
     ['add', 'or']
@@ -199,7 +211,9 @@ def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
 
 
 def identity_of(op: OpDef, row: ElementType) -> Number | None:
-    """The second operand that leaves the first one unchanged, for a commutative opcode also the other way round; None if there is none.
+    """Returns the second operand that leaves the first one unchanged, or None.
+
+    For a commutative opcode, this also holds with the operands exchanged.
 
     >>> [identity_of(OPS["add"], ELEMENT_TYPES[name]) for name in ("s32", "f32")], identity_of(OPS["subtract"], ELEMENT_TYPES["f32"])
     ([0, -0.0], 0.0)
@@ -208,7 +222,9 @@ def identity_of(op: OpDef, row: ElementType) -> Number | None:
 
 
 def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
-    """The first operand that is always the result, for a commutative opcode also the second operand; None if there is none.
+    """Returns the first operand that is always the result, or None.
+
+    For a commutative opcode, this also holds for the second operand.
 
     >>> [absorbing_of(OPS["multiply"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
     [0, None]
@@ -217,7 +233,9 @@ def absorbing_of(op: OpDef, row: ElementType) -> Number | None:
 
 
 def value_of_itself(op: OpDef, row: ElementType) -> Number | None:
-    """The result for two equal operands if it is always the same number, such as 0 for a difference of integers; else None.
+    """Returns the result for two equal operands if it is always the same number, else None.
+
+    An example is 0 for a difference of integers.
 
     >>> [value_of_itself(OPS["subtract"], ELEMENT_TYPES[name]) for name in ("s32", "f32")]
     [0, None]
@@ -226,7 +244,7 @@ def value_of_itself(op: OpDef, row: ElementType) -> Number | None:
 
 
 def is_idempotent(op: OpDef, row: ElementType) -> bool:
-    """Whether f(f(x)) = f(x), or g(x, x) = x, for all elements of a type.
+    """Returns whether f(f(x)) = f(x), or g(x, x) = x, for all elements of a type.
 
     >>> [is_idempotent(OPS[name], ELEMENT_TYPES["pred"]) for name in ("add", "maximum", "xor")], is_idempotent(OPS["add"], ELEMENT_TYPES["s8"])
     ([True, True, False], False)
@@ -235,7 +253,7 @@ def is_idempotent(op: OpDef, row: ElementType) -> bool:
 
 
 def is_associative(op: OpDef) -> bool:
-    """Whether the order of repeated applications makes no difference, except for rounding."""
+    """Returns whether the order of repeated applications only matters for rounding."""
     return ASSOCIATIVE in op.traits
 
 
@@ -243,10 +261,11 @@ def is_associative(op: OpDef) -> bool:
 
 
 def same_value(x: Instruction) -> Instruction | None:
-    """Another instruction that has the value and the shape of x, including the layout; None if none is known.
+    """Returns another instruction with the same value, shape and layout as x, or None.
 
-    It is an operand that x leaves unchanged, or an instruction further up if two operations cancel out. Shardings and metadata are not
-    compared: a rewriter that replaces x has to decide what happens to them.
+    It is an operand that x leaves unchanged, or an earlier instruction if two operations cancel
+    out. Shardings and metadata are not compared: a rewriter that replaces x has to decide what
+    happens to them.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[] parameter(0) z = f32[] constant(%s) ROOT r = f32[] subtract(p, z) }"
@@ -294,7 +313,7 @@ def _of_two(x: Instruction, row: ElementType) -> Instruction | None:
 
 
 def is_splat(x: Instruction, number: Number) -> bool:
-    """Whether all elements are known to be this number; 0.0 and -0.0 differ.
+    """Returns whether all elements are known to be this number; 0.0 and -0.0 differ.
 
     >>> from hlotool.text.parse.parser import parse
     >>> root = parse("ENTRY e { z = f32[] constant(-0.0) ROOT b = f32[4] broadcast(z), dimensions={} }").entry.root
@@ -323,13 +342,14 @@ def _reversed(x: Instruction) -> Instruction | None:
 
 
 def _joined(x: Instruction) -> Instruction | None:
-    """The only operand, or the only one that is not empty."""
+    """Returns the only operand, or the only one that is not empty."""
     whole = [operand for operand in x.operands if operand.shape == x.shape]
     return whole[0] if len(whole) == 1 else None
 
 
 def _updated(x: Instruction) -> Instruction | None:
-    # An update of the same size as the array replaces all of it, because its start is clamped.
+    # An update of the same size as the array replaces all of it, because its start index is
+    # clamped.
     return x.operands[1]
 
 
@@ -347,14 +367,14 @@ def _element(x: Instruction) -> Instruction | None:
 
 
 def _regrouped(x: Instruction) -> Instruction | None:
-    """The tuple whose elements are all taken out and put together again."""
+    """Returns the tuple whose elements are all taken out and put together again."""
     groups = {part.operands[0] for part in x.operands if part.op.name == "get-tuple-element"}
     taken = all(part.op.name == "get-tuple-element" and part.attributes["index"] == k for k, part in enumerate(x.operands))
     return groups.pop() if taken and len(groups) == 1 else None
 
 
 _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
-    # These do nothing between equal shapes.
+    # Between equal shapes, these do nothing.
     "copy": _operand,
     "reshape": _operand,
     "bitcast": _operand,
@@ -373,14 +393,14 @@ _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
     "get-tuple-element": _element,
     "tuple": _regrouped,
 }
-"""The result of an opcode if it has the shape of the operand; other opcodes follow from the algebra."""
+"""Rules by opcode: the result is valid if it has the shape of x. Other opcodes use the algebra."""
 
 
 # ---- functions of two scalars ----------------------------------------------------------------------------------------
 
 
 def without_conversions(x: Instruction) -> Instruction:
-    """Follows lossless conversions and instructions that rearrange elements to the instruction whose value x has.
+    """Follows lossless conversions and rearrangements to the instruction with the value of x.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = s8[] parameter(0) a = s32[] convert(p) ROOT b = s8[] convert(a) }"
@@ -397,9 +417,10 @@ def _types(*instructions: Instruction) -> list[ElementType]:
 
 
 def binary_root(computation: Computation) -> Instruction | None:
-    """The operation that combines the two parameters of a computation into its result, apart from conversions; None if there is none.
+    """Returns the operation that combines the two parameters of a computation into its result.
 
-    Floats may be converted to other float types, which only rounds, and integers to a wider type and back.
+    Conversions are ignored: floats may be converted to other float types, which only rounds, and
+    integers to a wider type and back. Returns None if there is no such operation.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] subtract(a, b) } ENTRY e { ROOT p = f32[] parameter(0) }")
@@ -416,7 +437,7 @@ def binary_root(computation: Computation) -> Instruction | None:
 
 
 def _keeps_meaning(result: Instruction, root: Instruction, parameters: list[Instruction]) -> bool:
-    """Whether the operation on converted numbers equals, up to rounding, the operation on the numbers themselves."""
+    """Returns whether converting the operands only affects the rounding of the operation."""
     outer, inner = _types(result, *parameters), _types(*root.operands)
     if all(row.kind in ("float", "complex") for row in (*outer, *inner)):
         return True

@@ -12,7 +12,9 @@ __all__ = ["bytes_of", "elements_of", "padded_bytes_of"]
 
 
 def elements_of(shape: Shape) -> int:
-    """The number of elements of an array, or of all arrays in a tuple; arrays with dimensions of unknown size count as empty.
+    """Returns the number of elements of an array, or of all arrays in a tuple.
+
+    An array with a dimension of unknown size counts as empty.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> elements_of(tuple_shape([array_shape("f32", (2, 3)), array_shape("s32")]))
@@ -22,7 +24,9 @@ def elements_of(shape: Shape) -> int:
 
 
 def bytes_of(shape: Shape) -> int:
-    """The bytes of the data without padding; elements of less than eight bits count with the bits of their type.
+    """Returns the number of bytes of the data without padding.
+
+    Elements of less than eight bits count with the bits of their type.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> bytes_of(array_shape("f32", (2, 3)))
@@ -37,7 +41,7 @@ def _bits(leaf: Shape) -> int:
 
 
 def padded_bytes_of(leaf: Shape) -> int:
-    """The bytes of an array whose most minor dimensions are padded to whole tiles.
+    """Returns the bytes of an array whose most minor dimensions are padded to whole tiles.
 
     >>> from hlotool.shapes.layout import Layout
     >>> from hlotool.shapes.shape import array_shape

@@ -1,4 +1,4 @@
-"""How much memory an instruction reads and writes."""
+"""Computes how much memory an instruction reads and writes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ _NOTHING_READ = frozenset({FREE, RUNS_COMPUTATIONS, RETURNS})
 
 
 def bytes_accessed(x: Instruction) -> int:
-    """The bytes of the operands that are read and of the result, as far as it is written, as in XLA's HloCostAnalysis.
+    """Returns the bytes of the operands that are read and of the result that is written.
 
-    Of an operand of which the result is a part, only that part is read; of an array that is overwritten, only the updates are written. What is
-    computed inside of a fusion is not in memory. Calls and loops access what the computations access that they run. Of custom calls nothing
-    is known.
+    They are counted as in XLA's HloCostAnalysis. If the result is a part of an operand, only that
+    part is read. If an array is overwritten, only the updates are written. Values computed inside a
+    fusion are not in memory. Calls and loops access what the computations that they run access.
+    Nothing is known about custom calls, which count as 0.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[100] parameter(0) s = f32[3] slice(p), slice={[0:3]} ROOT n = f32[3] negate(s) }")
@@ -31,7 +32,7 @@ def bytes_accessed(x: Instruction) -> int:
     if x.op.name.endswith("-start"):
         return sum(bytes_of(operand.shape) for operand in x.operands)
     if x.op.name.endswith("-done"):
-        # What an async-done waits for is what its computation accesses.
+        # An async-done waits for accesses that are counted in its computation.
         return 0 if x.op.name.startswith("async-") else bytes_of(x.shape)
     return sum(_read(x, k) for k in range(len(x.operands))) + _written(x)
 
@@ -39,7 +40,7 @@ def bytes_accessed(x: Instruction) -> int:
 def _read(x: Instruction, position: int) -> int:
     operand = x.operands[position]
     if OVERWRITES in x.op.traits and position < _result_count(x):
-        # A scatter combines what is there with the updates.
+        # A scatter combines the existing values with the updates.
         return _written(x) if "to_apply" in x.attributes else 0
     size = bytes_of(operand.shape)
     return min(size, bytes_of(x.shape)) if REARRANGES in x.op.traits and position == 0 else size
@@ -58,7 +59,7 @@ def _result_count(x: Instruction) -> int:
 
 
 def _read_by_parameters(body: Computation) -> int:
-    """What the instructions of a fusion read of its operands."""
+    """Returns the number of bytes of a fusion's operands that its instructions read."""
     read = dict.fromkeys(body.parameters, 0)
     for user in body.instructions:
         for position, operand in enumerate(user.operands):

@@ -1,4 +1,4 @@
-"""Sends and receives between devices: their source-target pairs, which are text in a frontend attribute."""
+"""Sends and receives between devices: their source-target pairs, stored in a frontend attribute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from hlotool.ir.model import Instruction
 __all__ = ["PAIRS_ATTRIBUTE", "Pairs", "cycle_of", "is_between_devices", "pairs_of", "repeated"]
 
 PAIRS_ATTRIBUTE = "_xla_send_recv_source_target_pairs"
-"""The frontend attribute that holds the pairs of a collective-permute after compilers have split it into a send and a recv."""
+"""The frontend attribute that holds the pairs of a collective-permute.
+
+It exists after compilers have split the collective-permute into a send and a recv.
+"""
 
 _PIPELINED = "_xla_send_recv_pipeline"
 _PAIR = re.compile(r"\{\s*([0-9]+)\s*,\s*([0-9]+)\s*\}")
@@ -19,7 +22,9 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def pairs_of(x: Instruction) -> Pairs:
-    """The source and the target of every transfer that the instruction is part of; empty if the attribute is missing.
+    """Returns the source and target of each transfer that the instruction is part of.
+
+    The result is empty if the attribute is missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = 't = token[] after-all() ROOT r = (f32[], u32[], token[]) recv(t), frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}'
@@ -31,12 +36,15 @@ def pairs_of(x: Instruction) -> Pairs:
 
 
 def is_between_devices(x: Instruction) -> bool:
-    """Whether a send or recv is between devices and not pipelined, so that it ends in the same iteration of a loop."""
+    """Returns whether a send or recv is between devices and not pipelined.
+
+    Without pipelining, it ends in the same iteration of a loop.
+    """
     return not x.attributes.get("is_host_transfer", False) and _PIPELINED not in (x.attributes.get("frontend_attributes") or {})
 
 
 def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
-    """A text that names a device that sends or receives twice; None if there is none.
+    """Returns a text that names a device that sends or receives twice, or None.
 
     >>> repeated([(0, 1), (2, 1)])
     'device 1 receives twice'
@@ -51,7 +59,9 @@ def repeated(pairs: Sequence[tuple[int, int]]) -> str | None:
 
 
 def cycle_of(pairs: Sequence[tuple[int, int]]) -> list[int]:
-    """The devices of a cycle, ending with the first one again; empty if there is none. No device may be a source twice.
+    """Returns the devices of a cycle, ending with the first one again; empty if there is none.
+
+    No device may be a source twice.
 
     >>> cycle_of([(0, 1), (1, 2), (2, 0)]), cycle_of([(0, 1), (1, 2)])
     ([0, 1, 2, 0], [])

@@ -8,7 +8,7 @@ __all__ = ["users"]
 
 
 def users(computation: Computation) -> dict[Instruction, list[Instruction]]:
-    """The users of each instruction that has any: in textual order, without repetitions.
+    """Returns the users of each instruction that has any, in textual order without repetitions.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT c = f32[] add(p, p) }").entry

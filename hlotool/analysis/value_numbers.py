@@ -1,4 +1,4 @@
-"""Value numbering: which instructions, and which computations, compute the same value.
+"""Value numbering: finds instructions and computations that compute the same value.
 
 Equal instructions can only be merged if they have no effects (`analysis.effects`).
 """
@@ -18,7 +18,7 @@ Frozen = Callable[[AttributeSet], Any]
 
 
 class ComputationClasses:
-    """Groups computations by what they compute: those of a class are equal except for names and metadata.
+    """Equivalence classes of computations that are equal except for names and metadata.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) } g { ROOT y = f32[] parameter(0) } ENTRY e { ROOT p = f32[4] parameter(0) }")
@@ -36,7 +36,8 @@ class ComputationClasses:
         for computation in module.computations:
             outline = _outline(computation)
             if alike[outline] == 1:
-                # Numbering large computations takes long, and no other one can be equal.
+                # Numbering large computations takes long, and no other computation can be equal to
+                # this one.
                 self.first[computation] = computation
                 continue
             numbers = value_numbers(computation, self.frozen, parameters_by_number=True)
@@ -47,7 +48,9 @@ class ComputationClasses:
         return [_key(x, numbers, self.frozen, parameters_by_number=True) for x in computation.instructions]
 
     def frozen(self, attributes: AttributeSet) -> Any:
-        """Attributes as a hashable value in which each called computation is replaced by the first of its class.
+        """Returns attributes as a hashable value.
+
+        Each called computation is replaced by the first computation of its class.
 
         Control predecessors are omitted, since they are compared by their numbers.
         """
@@ -67,13 +70,15 @@ class ComputationClasses:
 
 
 def _outline(computation: Computation) -> Any:
-    """What equal computations have in common, and what takes no time to compute."""
+    """Returns properties that equal computations share and that are fast to compute."""
     root = computation.root
     return (computation.execution_thread, len(computation.instructions), root.op.name, root.shape)
 
 
 def value_numbers(computation: Computation, frozen: Frozen, *, parameters_by_number: bool = False) -> dict[Instruction, int]:
-    """A number for each instruction. Instructions with equal numbers have the same opcode, shape, attributes, configuration, literal and operands.
+    """Assigns a number to each instruction; equal instructions get equal numbers.
+
+    They have the same opcode, shape, attributes, configuration, literal and operands.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) b = f32[] abs(p) ROOT s = f32[] add(a, b) }")

@@ -1,4 +1,4 @@
-"""The interpreter: runs modules with NumPy.
+"""The interpreter, which runs modules with NumPy.
 
 NumPy and ml_dtypes are imported in this layer and above, but not below.
 """

@@ -1,7 +1,7 @@
-"""The memory of the process: keeping freed memory for reuse, and a limit.
+"""The memory of the process: reuse of freed memory, and a limit.
 
-Large arrays come straight from the operating system, which clears each page on first use. A run allocates and frees thousands of them,
-and would spend more time on this than on arithmetic.
+Large arrays come straight from the operating system, which clears each page on first use. A run
+allocates and frees thousands of them, and would spend more time on this than on arithmetic.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 __all__ = ["keep_freed_memory", "memory_limit", "reuse_large_blocks"]
 
-# For Python itself: a run near its limit still has to say so.
+# For Python itself: a run near its limit must still be able to report that.
 _SLACK = 32 << 20
-# The field of /proc/self/statm with the pages of data and stack.
+# The index of the field of /proc/self/statm that counts the pages of data and stack.
 _DATA = 5
 
 # Parameters of mallopt, from malloc.h.
@@ -27,13 +27,17 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 _NEVER = -1
 
 _LARGEST_REUSED = (32 << 20) - (64 << 10)
-"""Less than the largest block that glibc takes from its own heap, DEFAULT_MMAP_THRESHOLD_MAX, including what pages and headers add."""
+"""A size below DEFAULT_MMAP_THRESHOLD_MAX, the largest block that glibc takes from its own heap.
+
+The difference leaves space for headers and for rounding up to pages.
+"""
 
 
 def keep_freed_memory() -> bool:
-    """Makes the C library keep freed memory for later allocations; returns whether it can, as glibc does.
+    """Makes the C library keep freed memory for later allocations.
 
-    The setting is one of the whole process, so a command may call this, but not a library.
+    Returns whether it can, as glibc does. The setting affects the whole process, so a command may
+    call this function, but a library may not.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -43,26 +47,30 @@ def keep_freed_memory() -> bool:
 
 
 def reuse_large_blocks() -> None:
-    """Makes glibc take blocks of up to 32 MB from its heap, and keep 64 MB of it, as it does once a program has freed a block of this size.
+    """Makes glibc take blocks of up to 32 MB from its heap, and keep 64 MB of free memory there.
 
-    Unlike `keep_freed_memory`, this is nothing that other code would notice: any program that has freed such an array works this way.
+    glibc does the same once a program has freed a block of this size. So unlike
+    `keep_freed_memory`, this has no effect that other code would notice: any program that has freed
+    such an array works this way.
     """
-    # Within a limit, there may not be so much memory.
+    # A memory limit may not leave this much.
     with suppress(MemoryError):
         np.empty(_LARGEST_REUSED, np.uint8)
 
 
 @contextmanager
 def memory_limit(size: int | None) -> Iterator[None]:
-    """A context in which the process can allocate `size` more bytes; more raises MemoryError. None is no limit.
+    """Limits the process to `size` more bytes within a context; exceeding it raises MemoryError.
 
-    Counts everything, also what estimates do not foresee, where the system can: on Linux.
+    None means no limit. All memory counts, including memory that estimates do not foresee. Works on
+    Linux; other systems cannot count it.
     """
     used = _data_size()
     if size is None or used is None:
         yield
         return
-    # The library for matrix products ends the process if it cannot allocate its own memory, which it does on first use.
+    # The library for matrix products allocates its own memory on first use, and ends the process if
+    # it cannot.
     np.dot(np.ones((64, 64)), np.ones((64, 64)))
     resource = import_module("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -75,7 +83,7 @@ def memory_limit(size: int | None) -> Iterator[None]:
 
 
 def _data_size() -> int | None:
-    """The bytes that the process has allocated; None if the system does not say."""
+    """Returns the number of bytes that the process has allocated, or None if unknown."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[_DATA]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):

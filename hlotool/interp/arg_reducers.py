@@ -1,7 +1,8 @@
-"""Recognizes reducers of pairs that find the largest or smallest value and its index, such as the ones of argmax and argmin.
+"""Recognizes reducers of pairs that find the largest or smallest value and its index, as in argmax.
 
-A reducer that only compares and selects its parameters is known by what it selects in each of the few cases in which a comparison can
-turn out differently. These are computed from its graph, so that no spelling is preferred to another.
+A reducer that only compares and selects its parameters is characterized by its selection in each of
+the few possible outcomes of the comparisons. These selections are computed from its graph, so that
+the spelling does not matter.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from hlotool.record import Record
 
 __all__ = ["ArgReducer", "arg_reducer_of"]
 
-# How two parameters compare: less, equal, greater, or one or both of them NaN.
+# The ways in which two parameters can compare: less, equal, greater, or one or both of them NaN.
 _ORDERS = "<=>"
 _VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
 _CASES = tuple(product(_VALUE_CASES, _ORDERS))
-"""Every way in which the values and the indices of two pairs can compare."""
+"""All combinations of the ways in which the values and the indices of two pairs can compare."""
 
 Outcome = tuple[Any, ...]
-"""What an instruction gives in each case: a bool, or the number of a parameter."""
+"""The results of an instruction in each case: a bool, or the number of a parameter."""
 
 _HOLDS = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not}
@@ -39,8 +40,10 @@ _EXTREMES = {"maximum": "GE", "minimum": "LE"}
 class ArgReducer(Record):
     """A reducer of pairs that keeps the pair with the largest or smallest value.
 
-    `value` is the position of the values in the pair. Of equal values, the first index is kept, or the smallest one. `first_zero`
-    tells whether of two zeros the first is kept. If the reducer `keeps_nans`, the first NaN wins over everything.
+    `value` is the position of the values in the pair. Of equal values, the reducer keeps the first
+    one, or if `smallest_index` is set, the one with the smallest index. `first_zero` says whether
+    it keeps the first of two zeros. If `keeps_nans` is set, the first NaN takes precedence over all
+    other values.
     """
 
     value: int
@@ -50,7 +53,9 @@ class ArgReducer(Record):
     keeps_nans: bool
 
     def winners(self, pair: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> tuple[Array, ...] | None:
-        """The pairs that win along the axes, for the reducer to compare with `inits`; None if positions do not tell them.
+        """Returns the winning pairs along the axes, or None if positions do not determine them.
+
+        The reducer still has to compare the pairs with `inits`.
 
         >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
         >>> pair, inits = (np.array([1, 3, 3], np.float32), np.arange(3)), (np.float32(-np.inf), np.array(0))
@@ -71,7 +76,9 @@ class ArgReducer(Record):
         return winners if self.value == 0 else winners[::-1]
 
     def wins_over(self, inits: Sequence[Array], winners: Sequence[Array]) -> bool:
-        """Whether each of these pairs is what the reducer keeps of it and `inits`, whatever their indices are: no value is equal.
+        """Returns whether each pair of `winners` beats `inits`, whatever the indices are.
+
+        This is the case if no value equals the initial one.
 
         >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
         >>> inits = np.float32(-np.inf), np.array(0)
@@ -82,14 +89,17 @@ class ArgReducer(Record):
         return bool(better(winners[self.value], inits[self.value]).all())
 
     def _is_settled(self, rows: Array, values: Array) -> bool:
-        """Whether the first of equal values is the one to keep, and NaN does not get in the way."""
+        """Returns whether the first of equal values is the one to keep, and NaN does not matter."""
         if not self.keeps_nans and np.isnan(values).any():
             return False
         return self.first_zero or not (values == 0).any() or bool(sign_keys(rows).min() != sign_keys(-np.zeros((), rows.dtype)))
 
 
 def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
-    """The array with the kept dimensions before the axes, the axes as one, and the kept dimensions after them."""
+    """Returns the array with all axes merged into its middle dimension.
+
+    The kept dimensions before and after the axes are merged as well.
+    """
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         x = np.moveaxis(x, axes, range(len(axes)))
         axes = tuple(range(len(axes)))
@@ -97,21 +107,28 @@ def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _at(stack: Array, places: Array) -> Array:
-    """The elements at these places along the middle dimension."""
+    """Returns the elements at these positions along the middle dimension."""
     if all(stride == 0 for stride in (stack.strides[0], stack.strides[2])):
         return np.asarray(stack[0, :, 0][places])
     return np.take_along_axis(stack, np.expand_dims(places, 1), 1).squeeze(1)
 
 
 def _ascends(indices: Array) -> bool:
-    """Whether indices grow along the middle dimension; those that are the same everywhere else are compared once."""
+    """Returns whether indices increase along the middle dimension.
+
+    Indices that repeat along another dimension are compared only once.
+    """
     parts = tuple(slice(0, 1) if stride == 0 and k != 1 else slice(None) for k, stride in enumerate(indices.strides))
     column = indices[parts]
     return bool((column[:, 1:] > column[:, :-1]).all())
 
 
 def _places(search: Any, stack: Array) -> Array:
-    """argmax or argmin along the middle dimension. Blocks are converted and transposed one at a time, NumPy would copy the array for both."""
+    """Returns the result of argmax or argmin along the middle dimension.
+
+    Blocks are converted and transposed one at a time, since NumPy would copy the whole array for
+    both.
+    """
     count, rows, columns = stack.shape
     computed = number_type(stack).computed
     if columns == 1 and computed == stack.dtype:
@@ -133,7 +150,7 @@ def _places(search: Any, stack: Array) -> Array:
 
 
 def arg_reducer_of(computation: Computation) -> ArgReducer | None:
-    """What a reducer of pairs keeps if it is an ArgReducer; else None.
+    """Returns the ArgReducer that a reducer of pairs is equal to, or None.
 
     >>> import hlotool
     >>> text = '''
@@ -158,7 +175,7 @@ def arg_reducer_of(computation: Computation) -> ArgReducer | None:
 
 
 class _Step(NamedTuple):
-    """What recognition depends on of an instruction; operands are numbers of steps."""
+    """The parts of an instruction that matter for recognition; operands are numbers of steps."""
 
     opcode: str
     element_type: str
@@ -193,7 +210,10 @@ def _recognized(steps: tuple[_Step, ...], root: int) -> ArgReducer | None:
 
 
 def _outcomes(steps: Sequence[_Step], root: int, value: int, is_float: bool) -> tuple[Outcome, Outcome] | None:
-    """The parameters that are the value and the index of the result in each case; None if they are not found by comparing and selecting."""
+    """Returns the parameters that are the value and the index of the result in each case.
+
+    Returns None if the reducer does more than compare and select.
+    """
     outcomes: dict[int, Outcome] = {}
     for k, step in enumerate(steps):
         if k == root:
@@ -219,13 +239,16 @@ def _outcome(step: _Step, operands: list[Outcome], value: int, is_float: bool) -
         holds = [_holds(case, step.direction, a, b, value) for case, a, b in pairs]
         return None if None in holds else tuple(holds)
     if step.opcode in _EXTREMES and all(a % 2 != value and b % 2 != value for _, a, b in pairs):
-        # Of indices: for floats, it would matter that NaN and zeros are special.
+        # Only for indices: floats would require special treatment of NaN and zeros.
         return tuple(a if _holds(case, _EXTREMES[step.opcode], a, b, value) else b for case, a, b in pairs)
     return None
 
 
 def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) -> bool | None:
-    """Whether parameter a compares to parameter b like that; None for a value and an index, of which no case tells."""
+    """Returns whether a comparison of parameters a and b holds in a case.
+
+    Returns None for a value and an index, since no case covers their comparison.
+    """
     if a % 2 != b % 2:
         return None
     is_value, (of_values, of_indices) = a % 2 == value, case
@@ -243,7 +266,7 @@ def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) ->
 
 
 def _classified(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -> ArgReducer | None:
-    """The reducer that selects these values and indices in each case."""
+    """Returns the reducer that selects these values and indices in each case."""
     kept_first = {case: (values < 2, indices < 2) for case, values, indices in zip(_CASES, *outcomes, strict=True)}
     if any(values % 2 != value or indices % 2 == value for values, indices in zip(*outcomes, strict=True)):
         return None
@@ -257,7 +280,7 @@ def _classified(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -
     indices = [kept_first["=", order][1] for order in "<>"]
     zeros = {kept_first["=", order][0] for order in _ORDERS}
     if not indices[0]:
-        # The last of equal values, or the one with the largest index.
+        # This reducer keeps the last of equal values, or the one with the largest index.
         return None
     keeps_nans = not is_float or (always("first NaN", True) and always("second NaN", False) and always("both NaN", True))
     return ArgReducer(value, is_maximum, not indices[1], zeros == {True}, keeps_nans)

@@ -1,7 +1,8 @@
-"""Reductions of whole dimensions by a ufunc, in blocks that stay in the cache.
+"""Reduces whole dimensions with a ufunc, in blocks that stay in the cache.
 
-NumPy calls its inner loop once for each short row, sums rows of a matrix one after the other, and converts whole arrays. Here, short
-rows are combined column by column, sums along any dimension are sums of partial sums, and blocks are converted one at a time.
+NumPy calls its inner loop once for each short row, adds rows of a matrix one after the other, and
+converts whole arrays. Here, short rows are combined column by column, sums along any dimension
+consist of partial sums, and blocks are converted one at a time.
 """
 
 from __future__ import annotations
@@ -18,25 +19,33 @@ __all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "long_rows_reduced", 
 BLOCK = 1 << 16
 """The number of elements of a block: at four bytes, a quarter of a common second-level cache."""
 _SMALL = 1 << 13
-"""Up to this number of elements, a single call of NumPy takes less time than to choose better ones."""
+"""Up to this number of elements, a single NumPy call is faster than choosing better ones."""
 SHORT_ROW = 16
 """Up to this length, rows are combined column by column."""
 SHORT_ROW_TO_TRANSPOSE = 128
-"""Up to this length, maxima of rows are faster after a transposition; NumPy adds up rows from 16 elements on fast."""
+"""Up to this length, maxima of rows are faster after a transposition.
+
+Sums do not need it, since NumPy adds rows of 16 or more elements fast.
+"""
 _PARTIAL = 64
-"""How many rows are added up one after the other to a partial sum."""
+"""The number of rows that are added one after the other to a partial sum."""
 _LONGEST_SUM = 1024
-"""How many numbers `einsum` adds up at a time: into 4 partial sums or more, so that errors stay below those of 256 additions."""
+"""The number of elements that one call of `einsum` adds.
+
+It uses at least 4 partial sums, so that errors stay below those of 256 additions.
+"""
 _WIDE_ROW = 2048
-"""Narrow matrices are seen as matrices with rows of about this length, for the sake of long inner loops."""
+"""The approximate row length to which narrow matrices are reshaped, for long inner loops."""
 
 
 def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any], size: int | None = None) -> Array:
-    """All elements along the axes combined, of which there must be at least one for each result, in the type `dtype`.
+    """Combines all elements along the axes in the type `dtype`.
 
-    Elements are combined in an order that depends on that in memory, and on `size`, the number of elements of the array that this is a block of, by
-    default its own. Large sums are sums of partial sums, so that errors grow with the logarithm of their length; only arrays
-    with gaps between elements, or with elements that share memory, are left to NumPy.
+    There must be at least one element for each result. The order of combination depends on the
+    order in memory, and on `size`: the number of elements of the array that `x` is a block of, by
+    default its own. Large sums are sums of partial sums, so that errors grow with the logarithm of
+    their length. Only arrays with gaps between elements, or with elements that share memory, are
+    left to NumPy.
 
     >>> reduced_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
     array([3., 3., 3., 3., 3.], dtype=float32)
@@ -68,10 +77,10 @@ def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[A
 
 
 def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
-    """The reductions of the rows of a matrix."""
+    """Reduces each row of a matrix."""
     count, length = rows.shape
     if length > BLOCK and rows.dtype != dtype:
-        # Chunks of long rows, which are converted one at a time.
+        # Splits long rows into chunks, which are converted one at a time.
         chunks = [_rows_reduced(ufunc, rows[:, k : k + BLOCK], dtype) for k in range(0, length, BLOCK)]
         return _rows_reduced(ufunc, np.stack(chunks, axis=-1), dtype)
     in_columns = length <= SHORT_ROW
@@ -92,9 +101,9 @@ def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
-    """The reductions along the last dimension, row by row, so that the result for a row does not depend on the others.
+    """Reduces the last dimension row by row, so that the result of a row is independent of others.
 
-    Of f32 and f64, `einsum` takes half of the time of NumPy's own sums.
+    For sums of f32 and f64, `einsum` takes half the time of NumPy's own sums.
     """
     length = rows.shape[-1]
     is_sum = ufunc is np.add and rows.dtype.char in "fd" and rows.strides[-1] == rows.itemsize
@@ -107,7 +116,7 @@ def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
 
 
 def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
-    """All parts combined, neighbors first."""
+    """Combines all parts, neighbors first."""
     while len(parts) > 1:
         pairs = [ufunc(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = [*pairs, *parts[2 * len(pairs) :]]
@@ -115,13 +124,13 @@ def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
 
 
 def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
-    """The reductions of the columns of matrices."""
+    """Reduces the columns of matrices."""
     if stack.dtype != dtype:
         return _converted_columns_reduced(ufunc, stack, dtype)
     count, rows, columns = stack.shape
     merged = min(rows // _PARTIAL, _WIDE_ROW // columns)
     if merged > 1:
-        # A row of the new matrix is `merged` rows of the old one.
+        # A row of the new matrix consists of `merged` rows of the old one.
         whole = rows // merged * merged
         long_rows = _columns_reduced(ufunc, stack[:, :whole].reshape(count, -1, merged * columns), dtype)
         stack = np.concatenate([long_rows.reshape(count, merged, columns), stack[:, whole:]], axis=1)
@@ -137,7 +146,10 @@ def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _folded_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
-    """The reductions of the columns of many small matrices: the upper half is combined with the lower half until one row is left."""
+    """Reduces the columns of many small matrices.
+
+    Combines the upper half with the lower half until one row is left.
+    """
     count, rows, columns = stack.shape
     result = np.empty((count, columns), dtype)
     step = max(1, BLOCK // (rows * columns))
@@ -154,7 +166,10 @@ def _folded_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _converted_columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
-    """`_columns_reduced` of blocks that are converted first: of several matrices, or of parts of one that is large."""
+    """Applies `_columns_reduced` to blocks that are converted first.
+
+    A block consists of several matrices, or of a part of one large matrix.
+    """
     count, rows, columns = stack.shape
     result = np.empty((count, columns), dtype)
     if rows * columns <= BLOCK:

@@ -1,6 +1,7 @@
-"""Computations of scalars that are run for a whole batch of instances.
+"""Runs scalar computations for a whole batch of instances.
 
-All at once if every instruction has a kernel for batches, and otherwise one instance after the other.
+All instances run at once if every instruction has a kernel for batches, and otherwise one after the
+other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ __all__ = ["can_batch", "run_all_at_once", "run_one_by_one"]
 
 
 def can_batch(computation: Computation) -> bool:
-    """Whether every instruction of a computation is one of scalars that can be computed for many instances at once.
+    """Returns whether a computation can be run for many instances at once.
+
+    All of its instructions must be scalar and have kernels for batches.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) ROOT b = negate(a) } ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] map(x), to_apply=f }"
@@ -35,19 +38,22 @@ def _is_scalar(shape: Shape) -> bool:
 
 
 def run_all_at_once(module: Module, request: Invoke, batch: tuple[int, ...], run: Run) -> Run:
-    """The result of a run with arrays for scalars; what does not depend on the arguments is a scalar until here."""
+    """Returns the result of a run that uses arrays in place of scalars.
+
+    Values that do not depend on the arguments are still scalars, and are broadcast here.
+    """
     value = yield from run
     return with_leaves(request.root.shape, [_broadcast(module, request.computation, leaf, batch) for leaf in leaves(value)])
 
 
 def run_one_by_one(module: Module, request: Invoke, batch: tuple[int, ...]) -> Run:
-    """Each instance is a run of its own."""
+    """Runs each instance separately."""
     computation, root = request.computation, request.root
     parameters = computation.parameters
     columns = [[_broadcast(module, computation, leaf, batch).reshape(-1) for leaf in leaves(argument)] for argument in request.take_arguments()]
     if [len(column) for column in columns] != [sum(1 for _ in p.shape.leaves()) for p in parameters]:
-        message = f"'{computation.name}' is applied to other values than it takes"
-        raise failure(module, computation.root, "R004", message, "hlotool verify tells whether the module is valid")
+        message = f"'{computation.name}' is applied to values that do not match its parameters"
+        raise failure(module, computation.root, "R004", message, "check the module with hlotool verify")
     rows = []
     for k in range(prod(batch)):
         pairs = zip(parameters, columns, strict=True)
@@ -59,9 +65,12 @@ def run_one_by_one(module: Module, request: Invoke, batch: tuple[int, ...]) -> R
 
 
 def _broadcast(module: Module, computation: Computation, leaf: Value, batch: tuple[int, ...]) -> Value:
-    """The array with an element for each instance; other sizes are those of arguments in a module that is not valid."""
+    """Returns the array with one element per instance.
+
+    Reports an error if the sizes do not fit, which only happens in a module that is not valid.
+    """
     try:
         return np.broadcast_to(leaf, batch)
     except ValueError:
         message = f"'{computation.name}' is applied to arrays with the dimensions {list(leaf.shape)} instead of {list(batch)}"
-        raise failure(module, computation.root, "R004", message, "hlotool verify tells whether the module is valid") from None
+        raise failure(module, computation.root, "R004", message, "check the module with hlotool verify") from None

@@ -1,7 +1,8 @@
-"""An instruction bound to its kernel: the function, its keywords, and what its result must look like.
+"""An instruction bound to its kernel: the function, its keywords, and the expected result.
 
-Everything that an instruction says about itself is looked up once, here; what remains at run time are the operands and the facts that
-differ from call to call. Executors and plan compilers call kernels through bindings. The convention is that of `interp.kernels.base`.
+All facts about an instruction are looked up once, here. Only the operands, and the facts that
+differ from call to call, remain at run time. Executors and plan compilers call kernels through
+bindings. The convention is that of `interp.kernels.base`.
 """
 
 from __future__ import annotations
@@ -33,11 +34,13 @@ _FLOATS = frozenset(NUMPY_TYPES[name] for name in NUMPY_TYPES if kind_of(name) =
 
 
 class Binding:
-    """The kernel of one instruction with its keywords: `function(*operands, **keywords)` gives the value.
+    """The kernel of one instruction with its keywords.
 
-    If it `suspends`, the call gives a generator, a `Run`. `per_call` names the facts that `keywords` lacks because they may differ from
-    call to call; `all_keywords` adds them. Results must be of the NumPy type `dtype` and have `dimensions`; None if these are not
-    known before, as for tuples, dynamic shapes and batches. With `batch`, the function is the one for batches of scalars.
+    `function(*operands, **keywords)` returns the value, or if the binding `suspends`, a generator
+    (a `Run`). `per_call` names the facts that are missing from `keywords` because they may differ
+    from call to call; `all_keywords` adds them. Results must have the NumPy type `dtype` and the
+    given `dimensions`; these are None if not known in advance, as for tuples, dynamic shapes and
+    batches. With `batch`, the function is the one for batches of scalars.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) ROOT r = f32[2] slice(x), slice={[0:4:2]} }")
@@ -65,7 +68,8 @@ class Binding:
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
-        # After optimization, operands may be floats of other types than the result, which is rounded then.
+        # After optimization, operands may be floats of a different type than the result, which is
+        # rounded then.
         self.rounds = self.dtype in _FLOATS and any(
             operand.shape.element_type != shape.element_type and NUMPY_TYPES.get(operand.shape.element_type) in _FLOATS
             for operand in instruction.operands
@@ -73,7 +77,10 @@ class Binding:
         self.dimensions = shape.dimensions if self.dtype is not None and not batch and not shape.dynamic else None
 
     def all_keywords(self, operands: list[Value], device: Device, batch: tuple[int, ...] | None) -> dict[str, Any]:
-        """The keywords with the facts of this call; `operands` is the list that holds the operands' values."""
+        """Returns the keywords with the facts of this call.
+
+        `operands` must be the list that holds the values of the operands.
+        """
         keywords = dict(self.keywords)
         if "batch" in self.per_call:
             keywords["batch"] = batch
@@ -84,7 +91,10 @@ class Binding:
         return keywords
 
     def checked(self, value: Value) -> Value:
-        """The value as an array of the declared shape; raises Violation if it is another, since written shapes need not be true."""
+        """Returns the value as an array of the declared shape.
+
+        Raises Violation if it has a different shape, since written shapes may be wrong.
+        """
         value = np.asarray(value)
         if self.rounds:
             value = value.astype(self.dtype, copy=False)
@@ -97,7 +107,7 @@ class Binding:
         return value
 
     def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
-        """The exception for what the kernel has raised, with the place of the instruction in the source."""
+        """Returns the exception for an error of the kernel, located at the instruction."""
         x = self.instruction
         place = f"on device {device.number}" if device.grid.count > 1 else ""
         if isinstance(error, Violation):
@@ -106,23 +116,26 @@ class Binding:
         prefix = f"'{x.opcode}' cannot be computed{place and ' '}{place}: "
         if isinstance(error, MemoryError):
             return failure(module, x, "R004", f"{prefix}not enough memory")
-        # What NumPy says about invalid attributes is about its own arguments.
+        # NumPy's messages about invalid attributes refer to its own arguments.
         rule = broken_rule(x)
         if rule is not None:
             return failure(module, x, "R004", f"{prefix}{rule.message} ({rule.code})", rule.hint, rule.notes)
         reason = str(error).partition("\n")[0]
-        return failure(module, x, "R004", f"{prefix}{reason}", "hlotool verify tells whether the module is valid")
+        return failure(module, x, "R004", f"{prefix}{reason}", "check the module with hlotool verify")
 
 
 def _of_equal_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of arrays that refuses those of different sizes, which dynamic dimensions may have and which NumPy would broadcast."""
+    """Returns a function that rejects arrays of different sizes.
+
+    Dynamic dimensions may have them, and NumPy would broadcast the arrays.
+    """
 
     def checked(*operands: Value, **keywords: Any) -> Any:
         sizes = dict.fromkeys(np.shape(operand) for operand in operands)
         sizes.pop((), None)
         if len(sizes) > 1:
             first, second, *_ = map(list, sizes)
-            raise Violation("R004", "shape", f"operands have the different sizes {first} and {second} in this run")
+            raise Violation("R004", "shape", f"operands have different sizes in this run: {first} and {second}")
         return function(*operands, **keywords)
 
     return checked
@@ -142,7 +155,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "target": target_of,
     "shardings": _shardings,
 }
-"""The facts that an instruction tells about itself."""
+"""The facts that an instruction itself provides."""
 
 
 def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:

@@ -1,4 +1,4 @@
-"""Conversions between arrays and bit patterns in the width of their element type."""
+"""Converts arrays to and from bit patterns in the width of their element type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def _unsigned(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def patterns(array: Array) -> Array:
-    """The elements' bits as unsigned integers of the same memory size; the bits above the type's width are 0.
+    """Returns the bits of the elements as unsigned integers of the same memory size.
+
+    The bits above the type's width are 0.
 
     >>> patterns(np.array([1.0, -2.0], np.float32)).tolist() == [0x3F800000, 0xC0000000]
     True
@@ -31,7 +33,9 @@ def _low_bits(bits: Array, number: NumberType) -> Array:
 
 
 def from_patterns(bits: Array, number: NumberType) -> Array:
-    """The array of an element type with these bits, of which those above the type's width do not count; the inverse of `patterns`.
+    """Returns the array of an element type with these bits; the inverse of `patterns`.
+
+    Bits above the type's width are ignored.
 
     >>> from hlotool.interp.dtypes import NUMBERS
     >>> from_patterns(np.array([0xFF, 0x0F]), NUMBERS["s4"]).view(np.uint8).tolist()
@@ -44,10 +48,11 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 
 
 def total_order_keys(array: Array) -> Array:
-    """Integers that compare as floats do in total order, -NaN < -inf < ... < -0 < +0 < ... < inf < NaN; values of other types are
-    their own keys.
+    """Returns integers that compare as floats do in total order.
 
-    Types without a negative zero have one NaN, whose sign bit is set; it is below all numbers.
+    The order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Values of other types are their own
+    keys. Types without a negative zero have one NaN, whose sign bit is set; it is below all
+    numbers.
     """
     number = number_type(array)
     if number.element.float_format is None:
@@ -59,7 +64,7 @@ def total_order_keys(array: Array) -> Array:
     if number.bits < 8:
         top = np.int8(1 << (number.bits - 1))
         signed = (signed ^ top) - top
-    # A negative number is the smaller, the larger its magnitude is.
+    # A negative number is smaller if its magnitude is larger.
     magnitude = signed.dtype.type((1 << (number.bits - 1)) - 1)
     keys = np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
     if number.element.float_format.nonfinite != "fnuz":
@@ -69,10 +74,10 @@ def total_order_keys(array: Array) -> Array:
 
 
 def with_element_bits(array: Array, number: NumberType) -> Array:
-    """The bits of the array read as elements of another type.
+    """Returns the bits of the array, read as elements of a different type.
 
-    A wider element consists of all elements along the last dimension, which is removed; narrower ones are along a new last dimension.
-    The lowest bits come first.
+    A wider element consists of all elements along the last dimension, which is removed. Narrower
+    elements are placed along a new last dimension. The lowest bits come first.
 
     >>> from hlotool.interp.dtypes import NUMBERS
     >>> with_element_bits(np.array(0x01020304, np.int32), NUMBERS["s8"]).tolist()
@@ -86,7 +91,7 @@ def with_element_bits(array: Array, number: NumberType) -> Array:
     if old_bits == new_bits:
         return from_patterns(patterns(array), number)
     if source.kind == "complex" or number.kind == "complex":
-        raise ValueError(f"{source.element.name} has no bits that {number.element.name} could hold")
+        raise ValueError(f"{source.element.name} cannot be bitcast to {number.element.name}")
     bits = patterns(array).astype(np.uint64)
     if old_bits > new_bits:
         shifts = np.arange(0, old_bits, new_bits, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Comparison of results with expected ones: which elements differ, by how much, and whether that is more than rounding explains."""
+"""Compares results with expected ones, and judges whether rounding explains the differences."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ WORST = 5
 
 
 class Tolerance(Record):
-    """An element may differ by `absolute + relative * |expected|`."""
+    """The tolerance of a comparison: `absolute + relative * |expected|` for each element."""
 
     relative: float
     absolute: float
 
 
 class Difference(Record):
-    """One element that differs; `ulps` is their distance in units in the last place, None for types without."""
+    """One element that differs.
+
+    `ulps` is the distance in units in the last place, or None for types that have none.
+    """
 
     index: tuple[int, ...]
     ours: Any
@@ -40,15 +43,17 @@ class Difference(Record):
     ulps: int | None
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON."""
+        """Returns the fields for JSON."""
         return {name: list(v) if isinstance(v := getattr(self, name), tuple) else json_number(v) for name in type(self)._fields}
 
 
 class Comparison(Record):
-    """The result of comparing one array; `reason` says why its elements could not be compared, and is empty otherwise.
+    """The result of comparing one array.
 
-    `nans` and `infinities` count the elements of which only one is NaN, or whose infinities differ; both count as mismatches.
-    `common_nans` counts those that are NaN on both sides, which agree. The greatest differences are those of finite elements.
+    `reason` says why the elements could not be compared, and is empty if they could. `nans` counts
+    the elements that are NaN on one side only, and `infinities` those whose infinities differ; both
+    count as mismatches. `common_nans` counts elements that are NaN on both sides, which agree. The
+    greatest differences are those of finite elements.
     """
 
     name: str
@@ -70,7 +75,7 @@ class Comparison(Record):
         return not self.reason and not self.mismatches
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON."""
+        """Returns the fields for JSON."""
         record = {name: json_number(getattr(self, name)) for name in type(self)._fields if name not in ("worst", "tolerance")}
         limits = {"rtol": self.tolerance.relative, "atol": self.tolerance.absolute}
         return {**record, **limits, "agrees": self.agrees, "worst": [d.as_dict() for d in self.worst]}
@@ -82,7 +87,9 @@ _STEPS_OF_16_BITS, _STEPS_OF_8_BITS = 4, 2
 
 
 def tolerance_of(element_type: str, relative: float | None = None, absolute: float | None = None) -> Tolerance:
-    """The tolerance for an element type: the arguments, or by default a few steps of a narrow float, and 0 for integers and pred.
+    """Returns the tolerance for an element type: the arguments, or else the default of the type.
+
+    The default is a few steps for narrow floats, and 0 for integers and pred.
 
     >>> tolerance_of("bf16"), tolerance_of("s32", relative=0.1)
     (Tolerance(relative=0.03125, absolute=0.0078125), Tolerance(relative=0.0, absolute=0.0))
@@ -112,9 +119,9 @@ def compare(name: str, shape: Shape, ours: Array, theirs: Any, tolerance: Tolera
     if theirs.dtype.kind == "V" and theirs.dtype.itemsize == number.held.itemsize and theirs.dtype not in _HELD:
         theirs = theirs.view(number.held)
     if theirs.shape != ours.shape:
-        return Comparison(name, text, tolerance, reason=f"the other has the dimensions {list(theirs.shape)}")
+        return Comparison(name, text, tolerance, reason=f"the other array has dimensions {list(theirs.shape)}")
     if theirs.dtype not in _HELD:
-        return Comparison(name, text, tolerance, reason=f"the other is an array of {theirs.dtype}, which is no element type")
+        return Comparison(name, text, tolerance, reason=f"the other array has type {theirs.dtype}, which is not an element type")
     if number.kind in ("float", "complex"):
         return _floats(name, text, ours, theirs, number, tolerance)
     return _integers(name, text, ours, theirs, tolerance)
@@ -149,7 +156,7 @@ def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType
     beyond = distance > tolerance.absolute + tolerance.relative * scale
     bad = beyond | one_is_nan | infinities_differ
     ulps = _ulps(ours, theirs, finite, number)
-    # Elements beyond the tolerance by how far they are, those without a distance first.
+    # The excess of elements beyond the tolerance; those without a distance come first.
     excess = np.where(one_is_nan | infinities_differ, np.inf, distance / (tolerance.absolute + tolerance.relative * scale + 1e-300))
     flat = np.where(bad, excess, -1.0).reshape(-1)
     count = int(bad.sum())
@@ -180,11 +187,14 @@ def _index(k: int, array: Array) -> tuple[int, ...]:
 
 
 def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Array | None:
-    """The number of steps of the element type between the two, where -0 and 0 are one number; None for complex numbers."""
+    """Returns the distances in steps of the element type, where -0 equals 0.
+
+    Returns None for complex numbers.
+    """
     if number.kind != "float" or theirs.dtype.kind == "c":
         return None
     a, b = (total_order_keys(np.array(x.astype(number.held))).astype(np.int64) for x in (ours, theirs))
-    # In total order -0 comes right before 0.
+    # In total order, -0 comes right before 0.
     a, b = (x + (x < 0) for x in (a, b))
     # The distance of two 64-bit keys may not fit in 64 signed bits.
     distance = np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64))
@@ -195,9 +205,10 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 
 
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:
-    """The expected array of each leaf of a result, by the names of `output_names`; None for those that are missing.
+    """Returns the expected array of each leaf of a result, by the names of `output_names`.
 
-    In an archive of unnamed arrays, which NumPy calls `arr_0`, `arr_1`, they are in order. Raises HlotoolError.
+    Missing arrays are None. In an archive of unnamed arrays, which NumPy calls `arr_0`, `arr_1`,
+    they are in order. Raises HlotoolError if no array has the name of a result.
     """
     names = [name for name, leaf in output_names(shape, devices) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]
@@ -205,7 +216,7 @@ def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devi
         arrays = dict(zip(names, (arrays[name] for name in unnamed), strict=True))
     pairs = [(name, arrays.get(name)) for name in names]
     if names and all(array is None for _, array in pairs):
-        raise HlotoolError(f"'{source}' has no entry '{names[0]}'; results are called {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
+        raise HlotoolError(f"'{source}' has no entry '{names[0]}'; expected entries: {', '.join(names[:4])}{', ...' if len(names) > 4 else ''}")
     return pairs
 
 
@@ -219,7 +230,7 @@ def compare_values(
         if isinstance(leaf, np.ndarray):
             tolerance, other = tolerance_of(leaf_shape.element_type, relative, absolute), expected.get(name)
             if other is None:
-                comparisons.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason="the other has no such array"))
+                comparisons.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason="there is no such array to compare with"))
             else:
                 comparisons.append(compare(name, leaf_shape, leaf, other, tolerance))
     return comparisons

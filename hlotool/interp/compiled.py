@@ -1,4 +1,4 @@
-"""Modules compiled once to be run many times."""
+"""Modules that are compiled once to be run many times."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _DEFAULTS = RunOptions()
 
 
 class CompiledModule:
-    """A module with its plan: a function of the arguments of the entry computation, which returns what `hlotool.evaluate` does.
+    """A module with its plan, callable with the arguments of the entry computation.
 
-    The plan is made again when the module has been edited. `source` is the generated code with the names of instructions as comments. It is None if
-    there can be no code; then the reference executor runs the module, and `reason` says why.
+    A call returns the same as `hlotool.evaluate`. After edits of the module, the plan is made
+    again. `source` is the generated code, with the names of instructions as comments. It is None if
+    no code can be generated; then the reference executor runs the module, and `reason` says why.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:
@@ -50,10 +51,10 @@ class CompiledModule:
 
 
 def compile(module: Module, *, options: RunOptions = _DEFAULTS) -> CompiledModule:  # noqa: A001
-    """The module as a function that keeps its generated code, for modules that are run many times.
+    """Compiles a module, for many runs, to a function that keeps its generated code.
 
-    `options` are those of `hlotool.evaluate`, and so are arguments, results and errors of the function. Raises EvaluationError if something, such as
-    a constant without values, prevents every run.
+    Options, arguments, results and errors are those of `hlotool.evaluate`. Raises EvaluationError
+    if something prevents every run, such as a constant without values.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT r = f32[2] add(x, y) }")

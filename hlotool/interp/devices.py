@@ -1,6 +1,6 @@
-"""The devices of a run: their numbers, the values that they exchange, and the state that each keeps for itself.
+"""The devices of a run: their numbers, the values they exchange, and the state of each.
 
-The order in which devices run is decided in `interp.lockstep`.
+`interp.lockstep` decides the order in which devices run.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ __all__ = ["Device", "DeviceGrid", "Memory", "Wait", "exchange"]
 
 
 class Wait(Record):
-    """What a kernel yields when it cannot go on before other devices have.
+    """A request of a kernel to wait until other devices have made progress.
 
-    `ready` tells whether it can; `missing` gives the numbers of the devices that it waits for, none if any device may be the one.
+    `ready` returns whether the kernel can continue. `missing` returns the numbers of the devices
+    that it waits for, or none if any device may be the one.
     """
 
     ready: Callable[[], bool]
@@ -27,7 +28,7 @@ class Wait(Record):
 
 
 class Meeting:
-    """One execution of a collective by the devices of a group: the values of those that have arrived."""
+    """One execution of a collective by a group, with the values of devices that have arrived."""
 
     __slots__ = ("members", "values")
 
@@ -43,7 +44,10 @@ class Meeting:
 
 
 class Memory:
-    """The state of one instruction on one device between executions: a `counter`, and a `number` that is unique on the device."""
+    """The state of one instruction on one device between executions.
+
+    It is a `counter`, and a `number` that is unique on the device.
+    """
 
     __slots__ = ("counter", "number")
 
@@ -78,7 +82,11 @@ class DeviceGrid:
 
 
 class Device:
-    """One device: its `number`, its `replica` and `partition`, the `queues` to its host, and the state of its instructions."""
+    """One device of a run.
+
+    It has a `number`, a `replica` and a `partition`, the `queues` to its host, and the state of its
+    instructions.
+    """
 
     __slots__ = ("grid", "memories", "number", "partition", "queues", "replica")
 
@@ -90,18 +98,22 @@ class Device:
         self.memories: dict[Hashable, Memory] = {}
 
     def memory_of(self, site: Hashable, counter: int = 0) -> Memory:
-        """The memory of an instruction; a new one, whose counter starts at `counter`, if there is none yet."""
+        """Returns the memory of an instruction.
+
+        If there is none yet, creates one whose counter starts at `counter`.
+        """
         return self.memories.setdefault(site, Memory(len(self.memories), counter))
 
     def mailbox(self, channel: int, receiver: int) -> deque[Value]:
-        """The values sent over a channel to the device with the number `receiver`, oldest first."""
+        """Returns the values sent to device number `receiver` over a channel, oldest first."""
         return self.grid.mail.setdefault((channel, receiver), deque())
 
 
 def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Value) -> Generator[Wait, Any, list[Value]]:
-    """Gives `value` to all members of a group and returns what each of them gives, in the order of `members`.
+    """Exchanges values within a group; returns those of all members, in the order of `members`.
 
-    Suspends the device until all members have arrived at the same `site` with the same members; `members` names the device itself.
+    `value` is the value of this device. The device is suspended until all members have arrived at
+    the same `site` with the same members. `members` includes the device itself.
 
     >>> device = DeviceGrid().devices[0]
     >>> run = exchange(device, "here", (0,), 7)

@@ -1,6 +1,6 @@
-"""The values that are suitable as arguments of a module: limits and other properties that follow from the uses of each parameter.
+"""Finds suitable argument values: limits and other properties implied by the uses of parameters.
 
-Uses that are not recognized imply nothing. `interp.drawing` draws the values.
+Unrecognized uses imply nothing. `interp.drawing` draws the values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Leaf = tuple[int, ...]
 
 
 class _Use:
-    """A use of a value derived from a leaf x of a parameter, `factor * x + offset`, and the instruction that uses it."""
+    """A use of a value that is derived from a leaf x of a parameter as `factor * x + offset`."""
 
     __slots__ = ("factor", "leaf", "offset", "operand", "user")
 
@@ -44,13 +44,13 @@ _SAME_NUMBERS = (MOVES, CONVERTS, RETURNS, STRUCTURAL)
 
 
 def domains(module: Module) -> dict[tuple[int, int], Domain]:
-    """The domains of the entry computation's parameters, by the numbers of parameter and leaf.
+    """Returns the domains of the entry parameters, by the numbers of parameter and leaf.
 
     >>> import hlotool
     >>> module = hlotool.parse('''ENTRY e { x = f32[9] parameter(0) i = s32[] parameter(1) r = f32[9] log(x)
     ...   ROOT s = f32[2] dynamic-slice(r, i), dynamic_slice_sizes={2} }''')
     >>> [domain.text for domain in domains(module).values()]
-    ["positive: under 'log' r", "0 to 7: start index of 'dynamic-slice' s"]
+    ["positive: operand of 'log' r", "0 to 7: start index of 'dynamic-slice' s"]
     """
     walk = _Walk(module)
     by_leaf = {}
@@ -64,17 +64,18 @@ def _apply(rule: Rule, domain: Domain, use: _Use) -> None:
     try:
         rule(domain, use)
     except (LookupError, TypeError, ValueError):
-        # The module need not be verified. What breaks a rule of its op says nothing about its operands.
+        # The module may not be verified. An instruction that breaks a rule of its op implies
+        # nothing about its operands.
         if broken_rule(use.user) is None:
             raise
 
 
 class _Walk:
-    """Follows parameters through instructions that only move numbers, into called computations and out again."""
+    """A walk from parameters through instructions that only move numbers, and through calls."""
 
     def __init__(self, module: Module) -> None:
         self.users: dict[Instruction, list[tuple[int, Instruction, int]]] = {}
-        # The users that take one element, by its index; each leaf of a large tuple goes to few of them.
+        # The users that take one element, by its index; each leaf of a large tuple has few of them.
         self.takers: dict[tuple[Instruction, int], list[tuple[int, Instruction, int]]] = {}
         self.parameters: dict[Computation, list[Instruction]] = {}
         self.callers: dict[Computation, list[Instruction]] = {}
@@ -119,12 +120,12 @@ class _Walk:
         return domain
 
     def _users(self, value: Instruction, leaf: Leaf) -> Iterator[tuple[Instruction, int]]:
-        """The users of a leaf of the value, in textual order, and the operand that it is part of."""
+        """Returns the users of a leaf in textual order, and the operand that it is part of."""
         takers = self.takers.get((value, leaf[0]), ()) if leaf else ()
         return ((x, k) for _, x, k in merge(self.users.get(value, ()), takers))
 
     def _parameters_for(self, x: Instruction, operand: int) -> Iterator[Instruction]:
-        """The parameters of called computations that an operand goes to."""
+        """Yields the parameters of called computations that an operand is passed to."""
         if x.opcode == "conditional":
             branches = [called for name in ("true_computation", "false_computation") if (called := x.attributes.get(name)) is not None]
             branches = branches or list(x.attributes.get("branch_computations", ()))
@@ -139,7 +140,7 @@ class _Walk:
                 yield parameters[operand]
 
     def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
-        """The values that contain the numbers after this use."""
+        """Yields the values that contain the numbers after this use."""
         x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
         changed = _affine(use)
         if changed is not None:
@@ -166,13 +167,13 @@ def _is_data(x: Instruction, operand: int) -> bool:
 
 
 def _constant(x: Instruction) -> float | None:
-    """The number of which all elements of a constant consist."""
+    """Returns the number that all elements of a constant are equal to."""
     value = constant_value(x)
     return None if value is None else float(value)
 
 
 def _affine(use: _Use) -> tuple[float, float] | None:
-    """Factor and offset after a sum with a constant, a product with one, or a change of sign."""
+    """Returns factor and offset after a sum or product with a constant, or after a negation."""
     x, factor, offset = use.user, use.factor, use.offset
     if x.opcode == "negate":
         return -factor, -offset
@@ -196,7 +197,7 @@ _CLAMP_ROOM = 6
 
 
 def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | None, reason: str) -> None:
-    """Converts limits of the value that is used to limits of the parameter."""
+    """Converts limits of the used value to limits of the parameter."""
     low, high = (None if bound is None else (bound - use.offset) / use.factor for bound in (least, greatest))
     domain.narrow(*((low, high) if use.factor > 0 else (high, low)), reason)
 
@@ -208,13 +209,16 @@ def _says(use: _Use, what: str) -> str:
 def _within(least: float | None, greatest: float | None, operand: int = 0) -> Rule:
     def rule(domain: Domain, use: _Use) -> None:
         if use.operand == operand and NUMBERS[use.user.shape.element_type].kind == "float":
-            _limit(domain, use, least, greatest, _says(use, "under"))
+            _limit(domain, use, least, greatest, _says(use, "operand of"))
 
     return rule
 
 
 def _clamp(domain: Domain, use: _Use) -> None:
-    """Limits with a range between them: if they cross, all results are the upper limit, whatever the operand is."""
+    """Separates the limits of a clamp.
+
+    If they cross, all results are the upper limit, whatever the operand is.
+    """
     if use.operand == 1:
         return
     other = _constant(use.user.operands[2 - use.operand])
@@ -237,7 +241,7 @@ def _divisor(domain: Domain, use: _Use) -> None:
 
 def _shift(domain: Domain, use: _Use) -> None:
     if use.operand == 1:
-        _limit(domain, use, 0, NUMBERS[use.user.shape.element_type].bits - 1, _says(use, "distance of"))
+        _limit(domain, use, 0, NUMBERS[use.user.shape.element_type].bits - 1, _says(use, "shift amount of"))
 
 
 def _dynamic_slice(domain: Domain, use: _Use) -> None:
@@ -276,7 +280,7 @@ def _scatter(domain: Domain, use: _Use) -> None:
 
 
 def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
-    """Indices for dimensions with these limits; the least limit is used for all of them."""
+    """Limits indices for dimensions with these limits; the smallest one applies to all of them."""
     if not limits:
         return
     _limit(domain, use, 0, max(0, min(limits)), _says(use, "index of"))
@@ -286,7 +290,7 @@ def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
 
 
 def _compared(domain: Domain, use: _Use) -> None:
-    """Numbers that are compared with 0, 1, 2, ..., as in a one-hot encoding."""
+    """Limits numbers that are compared with 0, 1, 2, ..., as in a one-hot encoding."""
     other = use.user.operands[1 - use.operand]
     for _ in range(8):
         if REARRANGES not in other.op.traits and CONVERTS not in other.op.traits:
@@ -298,7 +302,7 @@ def _compared(domain: Domain, use: _Use) -> None:
 
 
 def _contracted(domain: Domain, use: _Use) -> None:
-    """Weights scaled so that sums of products are about as large as the values that they are multiplied with."""
+    """Scales weights so that sums of products are about as large as the other factors."""
     x = use.user
     weights = x.operands[1].shape
     if use.operand != 1 or not weights.is_array or NUMBERS[weights.element_type].kind != "float":

@@ -1,4 +1,4 @@
-"""Random arrays, the same for the same seed on every machine, and the properties that their numbers may have."""
+"""Random arrays, the same for a seed on every machine, and properties of their numbers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ __all__ = ["Domain", "random_array"]
 
 
 class Domain:
-    """The suitable numbers for an array of a parameter: from `least` to `greatest` (None means no limit), with `reasons`.
+    """The suitable numbers for an array of a parameter.
 
-    `scale` multiplies normally distributed floats. `is_sorted` and `is_unique` are about elements, or rows along the last dimension;
-    `nonzero` excludes 0.
+    They range from `least` to `greatest` (None means no limit); `reasons` say why. `scale`
+    multiplies normally distributed floats. `is_sorted` and `is_unique` apply to elements, or to
+    rows along the last dimension; `nonzero` excludes 0.
     """
 
     def __init__(self) -> None:
@@ -31,8 +32,11 @@ class Domain:
         self.reasons: list[str] = []
 
     def narrow(self, least: float | None, greatest: float | None, reason: str) -> None:
-        """Adds limits, unless they contradict the present ones, as those of `log(x)` and `sqrt(-x)` do: nearer uses take precedence."""
-        # Adding 0 makes 0 of -0: NumPy refuses a range from 0 to -0.
+        """Adds limits unless they contradict the existing ones, so nearer uses take precedence.
+
+        For example, the limits of `log(x)` and `sqrt(-x)` contradict each other.
+        """
+        # Adding 0 turns -0 into 0: NumPy rejects a range from 0 to -0.
         least, greatest = (None if bound is None else bound + 0.0 for bound in (least, greatest))
         low = least if self.least is None else self.least if least is None else max(least, self.least)
         high = greatest if self.greatest is None else self.greatest if greatest is None else min(greatest, self.greatest)
@@ -50,7 +54,7 @@ class Domain:
             self._because(reason)
 
     def shrink(self, scale: float, reason: str) -> None:
-        """Sets the scale, unless it is set."""
+        """Sets the scale unless it is already set."""
         if self.scale == 1 and scale < 1:
             self.scale = scale
             self._because(reason)
@@ -61,7 +65,7 @@ class Domain:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing restricts the numbers."""
+        """True if nothing restricts the numbers."""
         return not self.reasons
 
     @property
@@ -81,7 +85,10 @@ class Domain:
 
 
 _INTEGER_SPAN = 8
-"""Random integers are within -8 .. 8, so that indices are often in range and sums do not wrap around."""
+"""The largest magnitude of random integers.
+
+It is small, so that indices are often in range and sums do not wrap around.
+"""
 
 
 def _integers(generator: np.random.Generator, sizes: tuple[int, ...], element: ElementType) -> Array:
@@ -111,8 +118,9 @@ _BY_KIND: dict[str, Callable[[np.random.Generator, tuple[int, ...], ElementType]
 
 
 def random_array(shape: Shape, seed: int, *stream: int, domain: Domain | None = None) -> Array:
-    """Random numbers of the shape's type: floats normally distributed, integers small, unless a domain says otherwise.
+    """Returns random numbers of the shape's type.
 
+    Unless a domain says otherwise, floats are normally distributed and integers are small.
     Different `stream` numbers give different arrays for the same seed.
 
     >>> from hlotool.shapes.shape import array_shape
@@ -137,7 +145,7 @@ def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domai
     if least is not None and greatest is not None:
         drawn = generator.uniform(least, greatest, sizes)
     elif least is not None or greatest is not None:
-        # Away from the limit, near which functions are steep.
+        # Keeps a distance from the limit, near which functions are steep.
         distance = generator.uniform(_NEAREST, _FARTHEST, sizes)
         drawn = max(least, 0.0) + distance if least is not None else (greatest or 0.0) - distance
     else:
@@ -154,7 +162,7 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
     low = -_INTEGER_SPAN if domain.least is None else math.ceil(domain.least)
     high = max(low, _INTEGER_SPAN) if domain.greatest is None else math.floor(domain.greatest)
     low = -(2**63) if domain.least is None and domain.greatest is not None and high < low else low
-    # A limit is a float, which may be beyond the largest integer that it was made from.
+    # A limit is a float, which may exceed the largest integer that it was made from.
     low = min(max(low, number.element.minimum), number.element.maximum)
     high = max(low, min(high, number.element.maximum))
     if domain.is_unique:
@@ -166,12 +174,16 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
 
 
 def _integers_between(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int) -> Array:
-    # Only unsigned 64-bit numbers do not fit in int64.
+    # Only unsigned 64-bit numbers may not fit into int64.
     return generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
 
 
 def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, in_order: bool) -> Array:
-    """Distinct numbers; if the range has too few, distinct rows along the last dimension; if there are too few of them as well, any."""
+    """Returns distinct numbers, if the range has enough of them.
+
+    Otherwise, rows along the last dimension are distinct; if there are too few of them as well, any
+    numbers are returned.
+    """
     count, width = math.prod(sizes), high - low + 1
     length = 1 if count <= width or not sizes else sizes[-1]
     rows, choices = count // max(1, length), width**length
@@ -180,6 +192,6 @@ def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low
         return np.sort(drawn, axis=None).reshape(sizes) if in_order else drawn
     chosen = generator.choice(choices, rows, replace=False, shuffle=True)
     chosen = np.sort(chosen) if in_order else chosen
-    # The numbers of a row are the digits of its number.
+    # The numbers in a row are the digits of the row's number.
     digits = [chosen // width**k % width for k in range(length - 1, -1, -1)]
     return np.stack(digits, axis=-1).reshape(sizes) + low

@@ -1,4 +1,4 @@
-"""Element types as NumPy types: the type that values are held in, and the type that they are computed in.
+"""Element types as NumPy types: the type that stores values, and the type used for arithmetic.
 
 Conversions as HLO defines them are in `kernels.conversion`.
 """
@@ -19,10 +19,12 @@ Array = np.ndarray[Any, Any]
 
 
 class NumberType(Record):
-    """An element type: `held` is the NumPy type of its arrays, `computed` the one that arithmetic is done in.
+    """An element type with its NumPy types.
 
-    Narrow floats are computed in f32 and rounded once after every operation, as on XLA:CPU. Numbers of less than eight bits are the
-    low bits of a byte, whose other bits are 0 in every value, so that equal numbers have equal bytes.
+    `held` is the type of its arrays, and `computed` the type for arithmetic. Narrow floats are
+    computed in f32 and rounded once after every operation, as on XLA:CPU. Numbers of less than
+    eight bits are stored in the low bits of a byte. Its other bits are 0 in every value, so that
+    equal numbers have equal bytes.
     """
 
     element: ElementType
@@ -85,7 +87,7 @@ def _number_types() -> dict[str, NumberType]:
 
 
 NUMBERS: dict[str, NumberType] = _number_types()
-"""Every element type of arrays, by its name in text."""
+"""All element types of arrays, by name in text."""
 
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {name: row.held for name, row in NUMBERS.items()}
 
@@ -93,7 +95,7 @@ _BY_NUMPY_TYPE = {row.held: row for row in NUMBERS.values()}
 
 
 def number_type(array: Array) -> NumberType:
-    """The element type of an array that the interpreter holds.
+    """Returns the element type of an array that the interpreter holds.
 
     >>> number_type(np.zeros(2, ml_dtypes.bfloat16)).element.name
     'bf16'

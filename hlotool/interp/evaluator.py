@@ -1,4 +1,7 @@
-"""The functions that run modules and instructions: `evaluate`, `evaluate_replicas` and `compute` check arguments and start an executor."""
+"""Runs modules and instructions: `evaluate`, `evaluate_replicas` and `compute`.
+
+They check the arguments and start an executor.
+"""
 
 from __future__ import annotations
 
@@ -40,14 +43,19 @@ _DEFAULTS = RunOptions()
 def evaluate(
     module: Module, arguments: Sequence[Any], *, executor: str = "auto", options: RunOptions = _DEFAULTS, observers: Sequence[Observer] = ()
 ) -> Value:
-    """The value of the module's entry computation for these arguments, one for each parameter, or one for each leaf of tuple parameters.
+    """Returns the value of the module's entry computation for these arguments.
 
-    Arguments are anything that NumPy makes arrays of, and nested tuples of such; floats are converted to the parameter's float type
-    and integers to its integer type. The result's arrays have the exact element type (bf16 and its kin as ml_dtypes types) and belong
-    to the caller; tuples are tuples. Raises EvaluationError, and nothing else, whatever the module and the arguments are. `executor`
-    is "reference", which calls one kernel for each instruction; "plan", which compiles the module to Python code first; or "auto", which does
-    that when it pays. Both give the same results. `observers` are told of every instruction, by the reference executor only. Threads may evaluate
-    the same module at the same time.
+    There is one argument for each parameter, or one for each leaf of tuple parameters. Arguments
+    are anything that NumPy converts to arrays, and nested tuples of such values; floats are
+    converted to the parameter's float type and integers to its integer type. Arrays in the result
+    have the exact element type (bf16 and similar types as ml_dtypes types) and belong to the
+    caller; tuples are tuples. Raises EvaluationError, and no other exception, for any module and
+    any arguments.
+
+    `executor` is "reference", which calls one kernel per instruction; "plan", which compiles the
+    module to Python code first; or "auto", which compiles if that is worthwhile. Both give the same
+    results. `observers` are called for every instruction, by the reference executor only. Threads
+    may evaluate the same module at the same time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
@@ -66,11 +74,12 @@ def evaluate_replicas(
     options: RunOptions = _DEFAULTS,
     observers: Sequence[Observer] = (),
 ) -> list[Value]:
-    """The value that each device computes when all run the module together; `arguments` has an entry for each device.
+    """Returns the value that each device computes when all of them run the module together.
 
-    There are `len(arguments) / num_partitions` replicas of `num_partitions` devices each, listed replica by replica. One process runs
-    all devices, one at a time. Arguments, results and errors are those of `evaluate`; an EvaluationError also tells of devices that
-    wait for each other forever.
+    `arguments` has an entry for each device. There are `len(arguments) / num_partitions` replicas
+    of `num_partitions` devices each, listed replica by replica. One process runs all devices, one
+    at a time. Arguments, results and errors are those of `evaluate`; an EvaluationError also
+    reports devices that wait for each other forever.
 
     >>> import hlotool
     >>> text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
@@ -84,11 +93,13 @@ def evaluate_replicas(
 def compute(
     x: Instruction, values: Sequence[Any], *, options: RunOptions = _DEFAULTS, module: Module | None = None, observers: Sequence[Observer] = ()
 ) -> Value:
-    """The value of one instruction from the values of its operands, for tools that fold constants or execute in their own way.
+    """Returns the value of one instruction, given the values of its operands.
 
-    Values are what `evaluate` takes as arguments. Computations that the instruction calls are run; devices are a group of one. The
-    result may share memory with the values. Raises EvaluationError, at the instruction's place in the source of `module` if that is
-    passed. `observers` are told of the instruction, and of those that it calls.
+    Use it in tools that fold constants or have their own executor. Values are the same as arguments
+    of `evaluate`. Computations that the instruction calls are run; a group of devices has one
+    member. The result may share memory with the values. Raises EvaluationError, at the
+    instruction's location in the source of `module` if that is passed. `observers` are called for
+    the instruction, and for those that it calls.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] constant({1, 2}) y = f32[2] constant({3, 5}) ROOT z = f32[2] add(x, y) }")
@@ -102,7 +113,7 @@ def compute(
     if x.parameter_number is not None:
         raise failure(place, x, "R001", f"parameter '{x.name}' has no value before the computation is called")
     if len(values) != len(x.operands):
-        raise failure(place, x, "R002", f"'{x.name}' takes the values of {len(x.operands)} operands, got {len(values)}")
+        raise failure(place, x, "R002", f"wrong number of operand values for '{x.name}': expected {len(x.operands)}, got {len(values)}")
     checked = _checked(place, zip(x.operands, values, strict=True), x)
     with np.errstate(all="ignore"):
         if x.literal is not None:
@@ -117,9 +128,9 @@ def _evaluate(
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
-        raise failure(module, None, "R002", f"arguments for {count} devices do not make replicas of {num_partitions} partitions each")
+        raise failure(module, None, "R002", f"arguments for {count} devices cannot be divided into replicas of {num_partitions} partitions each")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # The module of a tolerant parse is not what a text with errors means.
+        # The module from a tolerant parse may not be what a text with errors means.
         raise EvaluationError(errors)
     known = known_module(module, options)
     if not (known.is_checked and count == 1):
@@ -133,20 +144,21 @@ def _evaluate(
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
     plan = known.plan(module, executor, is_watched=bool(observers)) if all(observer.is_optional for observer in observers) else None
-    # Once for all: entering it for each operation would triple the cost of small ones.
+    # Entered once, since entering it for each operation would triple the cost of small ones.
     with np.errstate(all="ignore"):
         results = _results(module, grid, options, observers, values, plan)
         try:
             return [owned(result, module.entry.root.shape, of_device) for result, of_device in zip(results, values, strict=True)]
         except MemoryError:
-            # A result may be a view that repeats few elements; as an array of its own, it may not fit in memory.
+            # A result may be a view that repeats a few elements; as a separate array, it may not
+            # fit into memory.
             raise failure(module, module.entry.root, "R004", "the result cannot be computed: not enough memory") from None
 
 
 def _results(
     module: Module, grid: DeviceGrid, options: RunOptions, observers: Sequence[Observer], values: Sequence[tuple[Value, ...]], plan: Plan | None
 ) -> list[Value]:
-    """What each device computes from its arguments."""
+    """Returns the result of each device for its arguments."""
     reference = ReferenceExecutor(module, options, grid.devices[0], () if plan is not None else observers)
     pairs = [(reference.on(device), of_device) for device, of_device in zip(grid.devices, values, strict=True)]
     if plan is not None:
@@ -155,9 +167,9 @@ def _results(
         except Mismatch as mismatch:
             reason = str(mismatch)
             if plan.has_effects:
-                message = reason or "a value that a kernel returned has another shape than the instruction says"
-                hint = "--executor reference runs the module without compiling it"
-                raise failure(module, None, "R004", message, f"{hint}; hlotool verify tells whether it is valid") from None
+                message = reason or "a kernel returned a value with a different shape than the instruction declares"
+                hint = "run the module without compiling it: --executor reference"
+                raise failure(module, None, "R004", message, f"{hint}; check it with hlotool verify") from None
             if reason:
                 warn_of_fault(module, reason)
     return in_lockstep([executor.run(Invoke(module.entry, of_device)) for executor, of_device in pairs])
@@ -166,17 +178,20 @@ def _results(
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
     parameters = module.entry.parameters
     if isinstance(arguments, Mapping):
-        raise failure(module, None, "R002", f"arguments are a list in the order of the parameters, got a {type(arguments).__name__}", PYTREE_HINT)
+        raise failure(module, None, "R002", f"arguments are a list in the order of the parameters, got an object of type {type(arguments).__name__}", PYTREE_HINT)
     arguments = _grouped(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
-        message = f"'{module.entry.name}' takes {count(len(parameters), 'argument')}, got {len(arguments)}"
+        message = f"wrong number of arguments for '{module.entry.name}': expected {len(parameters)}, got {len(arguments)}"
         hint = f"its parameters are {', '.join(p.name for p in parameters)}" if parameters else None
         raise failure(module, None, "R002", message, PYTREE_HINT if any(isinstance(x, Mapping) for x in arguments) else hint)
     return _checked(module, zip(parameters, arguments, strict=True))
 
 
 def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:
-    """The arguments as values of the instructions' shapes; errors are reported at `blamed`, or else at the instruction of the argument."""
+    """Returns the arguments as values of the instructions' shapes.
+
+    Errors are reported at `blamed`, or else at the instruction of the argument.
+    """
     values = []
     for x, argument in pairs:
         try:
@@ -189,7 +204,7 @@ def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: I
 
 
 def _grouped(arguments: Sequence[Any], shapes: list[Shape]) -> Sequence[Any]:
-    """The arguments as tuples where they are passed leaf by leaf, as compiled programs take them."""
+    """Groups arguments that are passed leaf by leaf, as for compiled programs, into tuples."""
     counts = [sum(1 for _ in shape.leaves()) for shape in shapes]
     if len(arguments) == len(shapes) or len(arguments) != sum(counts):
         return arguments

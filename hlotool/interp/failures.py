@@ -1,4 +1,4 @@
-"""Diagnostics of the interpreter, with the place in the source of the instruction to blame."""
+"""Diagnostics of the interpreter, with the source location of the instruction at fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ _MODES = VerifyModes(allow_mixed_precision=True)
 def diagnostic_at(
     module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None, notes: tuple[str, ...] = ()
 ) -> Diagnostic:
-    """The diagnostic at an instruction's name, or at the beginning of the module when there is no instruction to blame."""
+    """Returns a diagnostic at an instruction's name.
+
+    Without an instruction at fault, it is at the beginning of the module.
+    """
     source = module.source or Source("")
     name = None if instruction is None else instruction.name
     if instruction is None or instruction.start < 0 or module.source is None:
@@ -39,12 +42,14 @@ def diagnostic_at(
 def failure(
     module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None, notes: tuple[str, ...] = ()
 ) -> EvaluationError:
-    """The exception with one such diagnostic."""
+    """Returns an exception with one such diagnostic."""
     return EvaluationError([diagnostic_at(module, instruction, code, message, hint, notes)])
 
 
 def broken_rule(x: Instruction) -> Violation | None:
-    """The first rule of its op that an instruction breaks; modules need not be verified before they are run.
+    """Returns the first rule of its op that an instruction breaks, or None.
+
+    Modules need not be verified before they are run.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] reverse(x), dimensions={1} }")
@@ -59,7 +64,9 @@ def broken_rule(x: Instruction) -> Violation | None:
 
 
 def is_as_inferred(x: Instruction) -> bool:
-    """Whether an instruction keeps the rules of its op, and has the type and the dimensions that these infer.
+    """Returns whether an instruction follows the rules of its op.
+
+    It must also have the type and dimensions that these infer.
 
     >>> import hlotool
     >>> text = "ENTRY e { x = f32[2] parameter(0) y = f32[3] slice(x), slice={[0:2]} ROOT r = f32[2] negate(x) }"
@@ -74,7 +81,9 @@ def is_as_inferred(x: Instruction) -> bool:
 
 
 def may_fail(x: Instruction) -> bool:
-    """Whether an instruction that keeps the rules of its op may be refused when it runs: by its kernel, or because of sizes that are only known then.
+    """Returns whether an instruction that follows the rules of its op may still fail at run time.
+
+    Its kernel may reject it, or sizes that are only known then may not fit.
 
     >>> import hlotool
     >>> text = "ENTRY e { x = f32[2] parameter(0) n = s32[] parameter(1) ROOT r = f32[<=2] set-dimension-size(x, n), dimensions={0} }"

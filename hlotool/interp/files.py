@@ -1,4 +1,4 @@
-"""Arguments from files and command lines, and results in files.
+"""Reads arguments from files and command lines, and writes results to files.
 
 Arrays are stored in NumPy's .npy and .npz files, never as pickles. Types that NumPy lacks (bf16, f8*, s4, ...) are stored as raw bytes,
 which NumPy shows as |V1 and |V2; they regain their type from the parameter that they are passed to, or by `.view(ml_dtypes.bfloat16)`.
@@ -48,9 +48,10 @@ class ArgumentError(HlotoolError):
 
 
 def output_names(shape: Shape, devices: int = 1) -> Iterator[tuple[str, Shape]]:
-    """A name and the shape of each leaf: `output`, or `output.0`, `output.1.2` for elements of tuples.
+    """Yields the name and the shape of each leaf of a result.
 
-    The result of several devices is a tuple with an element for each; its leaves are `device0.output` and so on.
+    Names are `output`, or `output.0` and `output.1.2` for elements of tuples. The result of several
+    devices is a tuple with one element per device; its leaves are `device0.output` and so on.
 
     >>> from hlotool.shapes.shape import TOKEN, tuple_shape
     >>> [name for name, _ in output_names(tuple_shape([TOKEN, tuple_shape([TOKEN])]))]
@@ -66,7 +67,7 @@ def output_names(shape: Shape, devices: int = 1) -> Iterator[tuple[str, Shape]]:
 
 
 def on_device(name: str, device: int | None) -> str:
-    """The name of something on a device, if there are several.
+    """Returns the name of something on a device, with a prefix if there are several devices.
 
     >>> on_device("x", 3), on_device("x", None)
     ('device3.x', 'x')
@@ -75,31 +76,35 @@ def on_device(name: str, device: int | None) -> str:
 
 
 def is_array_file(text: str) -> bool:
-    """Whether an argument on a command line is the name of a file, and not a literal or a word."""
+    """Returns whether a command-line argument is the name of a file, not a literal or a word."""
     return text.endswith(".npy")
 
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
-    """A name and the shape of each leaf: the name itself, or followed by the indices of a tuple's element, as in `state.0`."""
+    """Yields the name and the shape of each leaf of `name`.
+
+    The name of a tuple's leaf is followed by its indices, as in `state.0`.
+    """
     for path, leaf in indexed_leaves(shape):
         yield ".".join([name, *map(str, path)]), leaf
 
 
 class Arguments:
-    """The arguments of a module, collected one by one; those that are missing are drawn at random.
+    """The arguments of a module, collected one by one; missing ones are drawn at random.
 
-    A parameter is referred to by its name or number, an element of a tuple by its index after a dot: `state.0`, `2.1.0`. JAX's names do as
-    well if only one parameter has them: `x` for `x.1`, and the one in the metadata.
+    A parameter is identified by its name or number, and an element of a tuple by its index after a
+    dot: `state.0`, `2.1.0`. JAX's names work as well if only one parameter has them: `x` for `x.1`,
+    and the name in the metadata.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.parameters = module.entry.parameters
-        # The shape of each leaf, and the meaning of each name: a parameter's number and the numbers of its leaves.
+        # The shape of each leaf. Names map to a parameter's number and the numbers of its leaves.
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
         self.places: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
-        # What `give` has set.
+        # The arguments that `give` has set.
         self._given: set[tuple[int, range]] = set()
         self._drawn: dict[tuple[int, int, int], Any] = {}
         self._known_domains: dict[tuple[int, int], Domain] | None = None
@@ -114,7 +119,11 @@ class Arguments:
             self.places.setdefault(name, (number, range(len(self.shapes[number]))))
 
     def _nicknames(self) -> dict[str, int]:
-        """What only one parameter may be called besides its name: without the number at its end, `x` for `x.1`, and as in JAX's metadata."""
+        """Returns other names of parameters, if they are unambiguous.
+
+        These are a name without the number at its end, `x` for `x.1`, and the name in JAX's
+        metadata.
+        """
         numbers: dict[str, list[int]] = {}
         for k, p in enumerate(self.parameters):
             of_program = p.metadata.op_name if p.metadata is not None else ""
@@ -123,7 +132,10 @@ class Arguments:
         return {name: of_name[0] for name, of_name in numbers.items() if len(of_name) == 1}
 
     def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
-        """Names of parameters take precedence over names of elements, since they may contain dots, too."""
+        """Registers a name of a whole parameter, or else the names of its elements.
+
+        Parameter names may contain dots, too, so they take precedence over names of elements.
+        """
         if whole:
             self.places[name] = (number, range(len(self.shapes[number])))
             return
@@ -131,9 +143,10 @@ class Arguments:
             self.places[path] = (number, range(leaf, leaf + 1))
 
     def give(self, name: str, text: str) -> None:
-        """Sets an argument as `name=text` on a command line does: to a .npy file, zeros, ones, iota, random, or a literal.
+        """Sets an argument as `name=text` on a command line does.
 
-        Raises HlotoolError.
+        The text is a .npy file, zeros, ones, iota, random, or a literal. Raises HlotoolError if
+        name or text are not valid.
         """
         number, numbers = place = self._place(name)
         if place in self._given:
@@ -153,9 +166,10 @@ class Arguments:
                 self._put(number, leaf, _read_literal(name, shape, text))
 
     def give_all(self, arrays: dict[str, Array], source: str) -> None:
-        """Sets arguments to the entries of an .npz file; those with the names of outputs are ignored.
+        """Sets arguments to the entries of an .npz file.
 
-        Unnamed arrays, which NumPy calls `arr_0`, `arr_1`, are the parameters in order, or their elements if there are as many.
+        Entries with the names of outputs are ignored. Unnamed arrays, which NumPy calls `arr_0`,
+        `arr_1`, are the parameters in order, or their elements if there are as many of them.
         """
         for name, array in self._named(arrays, source).items():
             if name not in self.places and _RESULT.fullmatch(name):
@@ -204,11 +218,11 @@ class Arguments:
             raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {hint}" if hint else "")) from None
 
     def missing(self) -> list[str]:
-        """The names of the parameters that have no value, or not for all their leaves."""
+        """Returns the names of parameters without a value for some of their leaves."""
         return [p.name for k, p in enumerate(self.parameters) if any((k, leaf) not in self.values for leaf in range(len(self.shapes[k])))]
 
     def assumed(self) -> list[tuple[str, Domain]]:
-        """The names of the missing arrays whose use implies a domain, with the domain."""
+        """Returns the names and domains of the missing arrays whose use implies a domain."""
         assumed_domains = []
         for (k, leaf), domain in self._domains().items():
             if (k, leaf) not in self.values and not domain.is_free:
@@ -230,12 +244,13 @@ class Arguments:
             return random_array(shape, seed, number, leaf, domain=self._domains()[number, leaf])
         except (MemoryError, ValueError) as error:
             name, reason = self.parameters[number].name, str(error) or "not enough memory"
-            raise ArgumentError(f"there is no room for random values of '{name}', {shape.text_without_layout[:80]}: {reason}") from None
+            raise ArgumentError(f"cannot make random values for '{name}', {shape.text_without_layout[:80]}: {reason}") from None
 
     def values_or_random(self, seed: int, device: int = 0, partitions: int = 1) -> tuple[Value, ...]:
-        """The arguments of a device, with random values for those that are missing.
+        """Returns the arguments of a device, with random values for the missing ones.
 
-        Each device has the seed `seed + device`, but what several hold by their shardings is that of the first of them.
+        Each device has the seed `seed + device`. If several devices hold the same value according
+        to its sharding, the first one determines it.
         """
         return tuple(
             with_leaves(p.shape, [self._value(k, leaf, seed, device, partitions) for leaf in range(len(self.shapes[k]))])
@@ -255,7 +270,7 @@ class Arguments:
 
 
 def _is_raw(array: Array, element: NumberType) -> bool:
-    """Whether an array holds the bytes of a type that NumPy does not know."""
+    """Returns whether an array holds the bytes of a type that NumPy does not know."""
     return array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == element.held.itemsize
 
 
@@ -268,7 +283,8 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
     if not shape.is_array:
         raise ArgumentError(f"'{name}' is {shape.text_without_layout}, which has no literals")
     try:
-        # Without braces, a number is that of every element; as a literal, XLA would fill up with zeros.
+        # A number without braces applies to every element; XLA would fill up such a literal with
+        # zeros.
         is_scalar = bool(shape.dimensions) and not text.lstrip().startswith("{")
         literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
@@ -276,7 +292,7 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
         message = f"'{name}' takes {shape.text_without_layout}, and '{text[:40]}' is not a literal of that shape: {violation.message}{hint}"
         raise ArgumentError(message) from None
     if literal.elided:
-        raise ArgumentError(f"the value of '{name}' is {{...}}, which leaves the numbers out")
+        raise ArgumentError(f"the value of '{name}' is {{...}}, which elides the numbers")
     array = literal_array(literal)
     return np.broadcast_to(array, shape.dimensions) if is_scalar else array
 
@@ -284,8 +300,9 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
 # ---- files ------------------------------------------------------------------------------------------------------------
 
 
-# Both open files themselves, since NumPy leaves files open that it cannot read. The exceptions of its readers for damaged files are not
-# documented: errors of zip archives, of zlib, of struct, and of Python's tokenizer, for headers are Python expressions.
+# Both functions open files themselves, since NumPy does not close files that it cannot read. Its
+# readers raise undocumented exceptions for damaged files: errors of zip archives, of zlib, of
+# struct, and of Python's tokenizer, since headers are Python expressions.
 
 
 def _read_npy(path: str) -> Array:
@@ -300,7 +317,7 @@ def _read_npy(path: str) -> Array:
 
 
 def read_npz(path: str) -> dict[str, Array]:
-    """The arrays of an .npz file by name; raises HlotoolError."""
+    """Returns the arrays of an .npz file by name. Raises HlotoolError if it cannot be read."""
     try:
         with Path(path).open("rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -316,10 +333,13 @@ def read_npz(path: str) -> dict[str, Array]:
 
 
 def _check_size(archive: ZipFile, path: str) -> None:
-    """Raises InputError if the arrays of an archive, which may be compressed a thousand times, do not fit into the memory."""
+    """Raises InputError if the arrays of an archive do not fit into memory.
+
+    An archive may be compressed by a factor of a thousand.
+    """
     size, limit = sum(member.file_size for member in archive.infolist()), default_limit()
     if limit is not None and size > limit:
-        raise InputError(f"cannot read '{path}': its arrays take {format_bytes(size)}, and {format_bytes(limit)} of memory are left")
+        raise InputError(f"cannot read '{path}': its arrays take {format_bytes(size)}, but only {format_bytes(limit)} of memory is available")
 
 
 def _reason(error: Exception) -> str:
@@ -331,18 +351,24 @@ def _reason(error: Exception) -> str:
 
 
 def npz_bytes(value: Value, shape: Shape, devices: int = 1) -> bytes:
-    """An .npz file with the arrays of a result under the names of `output_names`; tokens are left out."""
+    """Returns an .npz file with the arrays of a result, named as in `output_names`.
+
+    Tokens are left out.
+    """
     pairs: Iterable[tuple[tuple[str, Shape], Any]] = zip(output_names(shape, devices), leaves(value), strict=True)
     return npz_of({name: leaf for (name, _), leaf in pairs if isinstance(leaf, np.ndarray)})
 
 
 def npz_of(arrays: dict[str, Array]) -> bytes:
-    """An .npz file with these arrays."""
+    """Returns an .npz file with these arrays."""
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: _storable(array) for name, array in arrays.items()})
     return buffer.getvalue()
 
 
 def _storable(array: Array) -> Array:
-    """The array, or its raw bytes if the type is not NumPy's own: it writes f8e5m2 under a name that it cannot read."""
+    """Returns the array, or its raw bytes if the type is not one of NumPy's own.
+
+    NumPy writes f8e5m2 under a name that it cannot read.
+    """
     return array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")

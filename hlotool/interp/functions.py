@@ -1,7 +1,8 @@
-"""Functions of real, complex and integer arrays that NumPy lacks or defines otherwise than HLO.
+"""Functions of real, complex and integer arrays that NumPy lacks or defines differently than HLO.
 
-They work on arrays of any shape, in the type that is computed in. Each says how NumPy differs; the reference is XLA:CPU. Where there is an `out`, it
-is the array for the result, as in NumPy, but must not share memory with the operands.
+They work on arrays of any shape, in the type used for arithmetic. Each docstring says how NumPy
+differs; the reference is XLA:CPU. If a function has a parameter `out`, it is the array for the
+result, as in NumPy, but it must not share memory with the operands.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ __all__ = [
 
 
 def cast(x: Array, out: Array | None = None, *, dtype: np.dtype[Any]) -> Array:
-    """The numbers in another type, where NumPy's conversion is HLO's: of integers, and of floats to floats."""
+    """Converts numbers between integer types and between float types.
+
+    For these types, NumPy's conversion is the same as HLO's.
+    """
     if out is None:
         return x.astype(dtype)
     np.copyto(out, x, casting="unsafe")
@@ -60,9 +64,10 @@ def cast(x: Array, out: Array | None = None, *, dtype: np.dtype[Any]) -> Array:
 
 
 def select_by_mask(mask: Array, on_true: Any, on_false: Any, out: Array) -> None:
-    """Writes to `out` the elements of `on_true` where the integers of `mask` are -1, and those of `on_false` where they are 0.
+    """Writes to `out` elements of `on_true` where `mask` is -1, and of `on_false` where it is 0.
 
-    All have elements of the same size. NumPy's `where` has a branch for each element, which takes six times as long if it cannot be predicted.
+    All arrays have elements of the same size; those of `mask` are integers. NumPy's `where` has a
+    branch for each element, which takes six times as long if the branch cannot be predicted.
     """
     bits = mask.dtype
     selected, one, other = out.view(bits), on_true.view(bits), on_false.view(bits)
@@ -78,28 +83,31 @@ def select_by_mask(mask: Array, on_true: Any, on_false: Any, out: Array) -> None
 
 
 def maximum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """The larger, NaN if either is NaN, +0 above -0; NumPy takes either zero."""
+    """Returns the larger number: NaN if either is NaN, +0 above -0. NumPy takes either zero."""
     if any(_is_positive_zero(_one_if_uniform(x)) for x in (lhs, rhs)):
         larger = np.asarray(np.maximum(lhs, rhs, out=out))
-        # No zero of the result is negative; adding +0 makes it so in one pass.
+        # No zero of the result may be negative; adding +0 ensures that in one pass.
         return np.asarray(np.add(larger, larger.dtype.type(0), out=larger))
     return _with_zeros(np.maximum, lhs, rhs, np.bitwise_and, out)
 
 
 def minimum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """The smaller, NaN if either is NaN, -0 below +0."""
+    """Returns the smaller number: NaN if either is NaN, -0 below +0."""
     return _with_zeros(np.minimum, lhs, rhs, np.bitwise_or, out)
 
 
 def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, out: Array | None) -> Array:
-    """NumPy's choice, except that of two zeros it is the one whose sign `of_signs` computes from theirs."""
+    """Returns NumPy's choice with correct zeros.
+
+    For two zeros, `of_signs` computes the sign of the result from their signs.
+    """
     first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
     if any(not x.ndim and x != 0 for x in (first, second)):
         return np.asarray(choose(lhs, rhs, out=out))
     result = np.asarray(choose(lhs, rhs, out=out))
     both = np.asarray(result == 0)
     if both.any():
-        # Of two zeros, not of a zero and the number that it was preferred to.
+        # Only for two zeros, not for a zero and the number that it was preferred to.
         for x in (first, second):
             both &= x == 0
         bits = f"i{result.itemsize}"
@@ -108,7 +116,10 @@ def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, ou
 
 
 def _one_if_uniform(x: Array) -> Any:
-    """One element if the array was broadcast from a scalar, which saves passes over memory; else the array."""
+    """Returns one element if the array was broadcast from a scalar, else the array.
+
+    A single element saves passes over memory.
+    """
     return x if any(x.strides) or not x.size else x.flat[0]
 
 
@@ -117,14 +128,18 @@ def _is_positive_zero(x: Any) -> bool:
 
 
 def sign_floats(x: Array) -> Array:
-    """-1 or 1, and x itself where it is a zero of either sign or NaN; NumPy gives +0 for -0."""
+    """Returns -1 or 1, or x itself if it is a zero of either sign or NaN. NumPy gives +0 for -0."""
     sign = np.asarray(np.sign(x))
     return np.asarray(np.copysign(sign, x, out=sign))
 
 
 def round_half_away(x: Array) -> Array:
-    """The nearest integral value, halves away from zero; floor(x + 0.5) fails next to 0.5 and for large odd values."""
-    # The largest number below a half: the sum of it and a half is rounded up to 1, and no smaller sum is.
+    """Rounds to the nearest integral value, halves away from zero.
+
+    floor(x + 0.5) fails for numbers near 0.5 and for large odd values.
+    """
+    # The largest number below a half. Its sum with a half is rounded up to 1, and no smaller sum
+    # is.
     below_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
     moved = np.asarray(np.copysign(below_half, x))
     np.add(moved, x, out=moved)
@@ -132,7 +147,7 @@ def round_half_away(x: Array) -> Array:
 
 
 def logistic(x: Array, out: Array | None = None) -> Array:
-    """1 / (1 + exp(-x))."""
+    """Computes 1 / (1 + exp(-x))."""
     one, value = x.dtype.type(1), np.asarray(np.negative(x, out=out))
     np.exp(value, out=value)
     np.add(one, value, out=value)
@@ -140,14 +155,20 @@ def logistic(x: Array, out: Array | None = None) -> Array:
 
 
 def logistic_of_halves(x: Array) -> Array:
-    """The logistic of f16 numbers, rounded after every step: exp(-x) overflows below -11.09, where the value becomes 0."""
+    """Computes the logistic of f16 numbers, rounded after every step.
+
+    exp(-x) overflows below -11.09, where the value becomes 0.
+    """
     half = np.float16
     denominator = (x.dtype.type(1) + np.exp(-x).astype(half).astype(x.dtype)).astype(half)
     return np.asarray(x.dtype.type(1) / denominator.astype(x.dtype))
 
 
 def exponential_minus_one_of_halves(x: Array) -> Array:
-    """exp(x) - 1 of f16 numbers, rounded after every step: tanh(x / 2) * (exp(x) + 1) near 0, where the difference would lose digits."""
+    """Computes exp(x) - 1 of f16 numbers, rounded after every step.
+
+    Near 0, where the difference would lose digits, this is tanh(x / 2) * (exp(x) + 1).
+    """
 
     def half(values: Array) -> Array:
         return values.astype(np.float16).astype(x.dtype)
@@ -159,13 +180,13 @@ def exponential_minus_one_of_halves(x: Array) -> Array:
 
 
 def reciprocal_root(x: Array, out: Array | None = None) -> Array:
-    """1 / sqrt(x): -inf at -0."""
+    """Computes 1 / sqrt(x), which is -inf at -0."""
     root = np.asarray(np.sqrt(x, out=out))
     return np.asarray(np.divide(x.dtype.type(1), root, out=root))
 
 
 def imaginary_zero(x: Array) -> Array:
-    """The imaginary part of real numbers: 0, also for NaN."""
+    """Returns the imaginary part of real numbers: 0, also for NaN."""
     return np.zeros_like(x)
 
 
@@ -173,40 +194,47 @@ def imaginary_zero(x: Array) -> Array:
 
 
 def complex_abs(z: Array) -> Array:
-    """The magnitude; NaN where either part is NaN, also beside an infinity."""
+    """Computes the magnitude: NaN if either part is NaN, even if the other one is infinite."""
     return np.where(np.isnan(z), z.real.dtype.type(np.nan), np.abs(z))
 
 
 def complex_sign(z: Array) -> Array:
-    """z / |z| part by part, and 0 at 0."""
+    """Computes z / |z| part by part; 0 at 0."""
     size = np.abs(z)
     divisor = np.where(size == 0, size.dtype.type(1), size)
     return complex_pair(z.real / divisor, z.imag / divisor)
 
 
 def complex_root(z: Array) -> Array:
-    """The square root in the right half-plane; of negative real numbers the upper one, whatever the sign of their imaginary zero."""
+    """Computes the square root in the right half-plane.
+
+    For negative real numbers, it is the upper root, regardless of the sign of their imaginary zero.
+    """
     return np.asarray(np.sqrt(z + z.dtype.type(0)))
 
 
 def complex_reciprocal_root(z: Array) -> Array:
-    """1 / sqrt(z), which is 0 wherever either part of z is infinite, also beside a NaN."""
+    """Computes 1 / sqrt(z): 0 if either part of z is infinite, even if the other one is NaN."""
     zero = z.real.dtype.type(0)
     vanishing = complex_pair(np.copysign(zero, np.where(np.isinf(z.real), z.real, 1)), -np.copysign(zero, z.imag))
     return np.where(np.isinf(z), vanishing, reciprocal_root(z))
 
 
 def complex_exponential_minus_one(z: Array) -> Array:
-    """exp(z) - 1, which is real if z is; NumPy multiplies the imaginary 0 by what may be infinite."""
+    """Computes exp(z) - 1, which is real if z is.
+
+    NumPy multiplies the imaginary 0 by a number that may be infinite.
+    """
     result = np.expm1(z)
     return complex_pair(np.where(z.imag == 0, np.expm1(z.real), result.real), np.where(z.imag == 0, z.real.dtype.type(0), result.imag))
 
 
 def power_floats(base: Array, exponent: Array) -> Array:
-    """Powers of floats.
+    """Computes powers of floats.
 
-    NumPy computes squares, roots and reciprocals in another way, with other roundings, if all exponents are the same number in memory. The
-    result for two numbers must not depend on how they are stored.
+    If all exponents are the same number in memory, NumPy computes squares, roots and reciprocals
+    differently, and with different rounding. The result for two numbers must not depend on how they
+    are stored.
 
     >>> power_floats(np.float32([3.0, 4.0]), np.broadcast_to(np.float32(2), 2)).tolist()
     [9.0, 16.0]
@@ -219,7 +247,10 @@ def power_floats(base: Array, exponent: Array) -> Array:
 
 
 def complex_power(base: Array, exponent: Array) -> Array:
-    """Powers in polar coordinates as XLA:CPU computes them: NumPy's differ wherever something is infinite, and for most exponents of 0."""
+    """Computes powers in polar coordinates as XLA:CPU does.
+
+    NumPy's results differ whenever anything is infinite, and for most exponents of 0.
+    """
     size, angle = np.hypot(base.real, base.imag), np.arctan2(base.imag, base.real)
     growth = power_floats(size, exponent.real)
     scale = growth * np.exp(-exponent.imag * angle)
@@ -232,15 +263,16 @@ def complex_power(base: Array, exponent: Array) -> Array:
 
 
 def complex_logistic(z: Array) -> Array:
-    """1 / (1 + exp(-z))."""
+    """Computes 1 / (1 + exp(-z))."""
     one = np.ones_like(z)
     return complex_divide(one, one + np.exp(-z))
 
 
 def complex_log_plus_one(z: Array) -> Array:
-    """log(1 + z), which NumPy takes of the rounded sum, so that small numbers lose all digits."""
+    """Computes log(1 + z). NumPy rounds the sum first, so that small numbers lose all digits."""
     x, y = z.real.astype(np.float64), z.imag.astype(np.float64)
-    # |1 + z|^2 = 1 + x (2 + x) + y^2; large numbers, whose squares overflow, lose nothing in the sum.
+    # |1 + z|^2 = 1 + x (2 + x) + y^2. The squares of large numbers overflow, but these lose nothing
+    # in the sum.
     is_small = np.maximum(np.abs(x), np.abs(y)) < 1e10
     of_small = np.log1p(x * (2 + x) + y * y) / 2
     real = np.where(is_small, of_small, np.log(z + z.dtype.type(1)).real)
@@ -248,20 +280,26 @@ def complex_log_plus_one(z: Array) -> Array:
 
 
 def complex_pair(real: Array, imaginary: Array) -> Array:
-    """Complex numbers with these parts; arithmetic with 1j would lose infinities and signs of zeros."""
+    """Returns complex numbers with these parts.
+
+    Arithmetic with 1j would lose infinities and signs of zeros.
+    """
     pair = np.empty(np.broadcast_shapes(real.shape, imaginary.shape), np.result_type(real, np.complex64))
     pair.real, pair.imag = real, imaginary
     return pair
 
 
 def complex_atan2(y: Array, x: Array) -> Array:
-    """The angle of the point (x, y) for complex coordinates: -i log((x + iy) / sqrt(x^2 + y^2))."""
+    """Computes the angle of (x, y) for complex coordinates: -i log((x + iy) / sqrt(x^2 + y^2))."""
     i = y.dtype.type(1j)
     return np.asarray(-i * np.log((x + i * y) / np.sqrt(x * x + y * y)))
 
 
 def complex_divide(lhs: Array, rhs: Array) -> Array:
-    """The quotient as defined in annex G of the C standard, which keeps infinities where NumPy gives NaN."""
+    """Computes the quotient as defined in annex G of the C standard.
+
+    It keeps infinities for which NumPy gives NaN.
+    """
     quotient = np.asarray(lhs / rhs)
     lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
     lost |= rhs == 0
@@ -297,12 +335,15 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
 
 
 def divide_integers(lhs: Array, rhs: Array) -> Array:
-    """The quotient rounded toward zero, all bits one if rhs is 0, and wrapped if it does not fit; NumPy rounds down."""
+    """Computes the quotient rounded toward zero; NumPy rounds down.
+
+    All bits are one if rhs is 0, and the quotient wraps if it does not fit.
+    """
     is_zero = np.asarray(rhs == 0)
     if lhs.itemsize < 8:
         quotient = _quotient_by_doubles(lhs, rhs, is_zero)
         return np.where(is_zero, ~lhs.dtype.type(0), quotient) if is_zero.any() else quotient
-    # The least integer divided by -1 would trap.
+    # Dividing the smallest integer by -1 would trap.
     is_minus_one = rhs == -1 if lhs.dtype.kind == "i" else np.zeros_like(is_zero)
     divisor = np.where(is_zero | is_minus_one, lhs.dtype.type(1), rhs)
     floored = lhs // divisor
@@ -312,19 +353,20 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def remainder_integers(lhs: Array, rhs: Array) -> Array:
-    """The remainder with the sign of lhs, and lhs if rhs is 0, for which NumPy gives 0."""
+    """Computes the remainder with the sign of lhs; lhs if rhs is 0, for which NumPy gives 0."""
     is_zero = rhs == 0
     divisor = np.where(is_zero, lhs.dtype.type(1), rhs)
     if lhs.dtype.kind == "i":
-        # Any number is a multiple of -1, also the least, which would trap.
+        # Any number is a multiple of -1, even the smallest, for which the division would trap.
         divisor = np.where(divisor == -1, lhs.dtype.type(1), divisor)
     return np.where(is_zero, lhs, np.fmod(lhs, divisor))
 
 
 def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
-    """The quotient of integers of at most 32 bits rounded toward zero, and wrapped if it does not fit; any number if rhs is 0.
+    """Computes the quotient of integers of at most 32 bits, rounded toward zero.
 
-    Doubles hold these integers, and their quotients differ from the nearest integers by more than the error of rounding.
+    It wraps if it does not fit, and is arbitrary if rhs is 0. Doubles hold these integers, and
+    their quotients differ from the nearest integers by more than the rounding error.
     """
     divisor = np.where(is_zero, rhs.dtype.type(1), rhs) if is_zero.any() else rhs
     quotient: Array = np.asarray(np.divide(lhs, divisor, dtype=np.float64)).astype(np.int64)
@@ -332,10 +374,11 @@ def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
 
 
 def power_integers(base: Array, exponent: Array) -> Array:
-    """Powers modulo 2^n as XLA:CPU computes them: only the lowest six bits of an exponent count, although XLA's constant folding takes all.
+    """Computes powers modulo 2^n as XLA:CPU does.
 
-    Exponents are read as signed numbers, even those of unsigned types. With a negative one, the power of 1 is 1, that of -1 is 1 or -1,
-    and that of any other number, including 0, is 0.
+    Only the lowest six bits of an exponent count, although XLA's constant folding uses all of them.
+    Exponents are read as signed numbers, even those of unsigned types. With a negative exponent,
+    the power of 1 is 1, that of -1 is 1 or -1, and that of any other number, including 0, is 0.
     """
     one = base.dtype.type(1)
     base, exponent = np.broadcast_arrays(base, exponent)
@@ -354,46 +397,47 @@ def power_integers(base: Array, exponent: Array) -> Array:
 
 
 def _unsigned(x: Array, bits: int) -> Array:
-    """The bits of x as an unsigned number; those above the element type's width are 0."""
+    """Returns the bits of x as an unsigned number; those above the element type's width are 0."""
     plain = x.view(f"u{x.dtype.itemsize}")
     return plain if bits >= 8 else plain & plain.dtype.type((1 << bits) - 1)
 
 
 def _sign_extended(x: Array, bits: int) -> Array:
-    """The bits of x as a signed number, the highest bit of its width being the sign."""
+    """Returns the bits of x as a signed number, with the highest bit of its width as the sign."""
     if bits >= 8:
         return x.view(f"i{x.dtype.itemsize}")
     top = np.uint8(1 << (bits - 1))
     return np.asarray((_unsigned(x, bits) ^ top) - top).view(np.int8)
 
 
-# NumPy's shifts are defined for all amounts: one that is negative, or not less than the width, leaves nothing but the sign.
+# NumPy's shifts are defined for all amounts: a negative amount, or one not less than the width,
+# leaves nothing but the sign.
 
 
 def shift_left(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
-    """x with zeros moved in from the right."""
+    """Shifts x to the left and inserts zeros at the right."""
     return np.asarray(np.left_shift(x, amount, out=out))
 
 
 def shift_right_logical(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
-    """x with zeros moved in from the left."""
+    """Shifts x to the right and inserts zeros at the left."""
     plain = f"u{x.itemsize}"
     return np.asarray(np.right_shift(_unsigned(x, bits), amount.view(plain), out=None if out is None else out.view(plain))).view(x.dtype)
 
 
 def shift_right_arithmetic(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
-    """x with copies of its highest bit moved in from the left, for unsigned types too."""
+    """Shifts x right and inserts copies of its highest bit at the left, for unsigned types too."""
     signed = f"i{x.itemsize}"
     return np.asarray(np.right_shift(_sign_extended(x, bits), amount.view(signed), out=None if out is None else out.view(signed))).view(x.dtype)
 
 
 def population_count(x: Array, *, bits: int) -> Array:
-    """The number of one bits; NumPy counts those of the absolute value."""
+    """Counts the one bits; NumPy counts those of the absolute value."""
     return np.bitwise_count(_unsigned(x, bits)).astype(x.dtype)
 
 
 def count_leading_zeros(x: Array, *, bits: int) -> Array:
-    """The number of zero bits above the highest one."""
+    """Counts the zero bits above the highest one bit."""
     smeared = _unsigned(x, bits)
     step = 1
     while step < bits:
@@ -403,7 +447,7 @@ def count_leading_zeros(x: Array, *, bits: int) -> Array:
 
 
 def multiply_high(lhs: Array, rhs: Array, *, bits: int) -> Array:
-    """The upper half of the product in twice the width."""
+    """Computes the upper half of the product in twice the width."""
     if bits < 64:
         wide = np.int64 if lhs.dtype.kind == "i" else np.uint64
         return ((lhs.astype(wide) * rhs.astype(wide)) >> wide(bits)).astype(lhs.dtype)
@@ -412,6 +456,6 @@ def multiply_high(lhs: Array, rhs: Array, *, bits: int) -> Array:
     other = (a & low) * (b >> half) + (middle & low)
     high = (a >> half) * (b >> half) + (middle >> half) + (other >> half)
     if lhs.dtype.kind == "i":
-        # The unsigned reading of a negative number is 2^64 too large.
+        # Read as unsigned, a negative number is 2^64 too large.
         high = high - np.where(lhs < 0, b, 0).astype(np.uint64) - np.where(rhs < 0, a, 0).astype(np.uint64)
     return np.asarray(high).view(lhs.dtype)

@@ -1,4 +1,4 @@
-"""Random arguments: values for the parameters of a module that suit their uses."""
+"""Random arguments: values for the parameters of a module that fit their uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ __all__ = ["random_argument", "random_arguments"]
 
 
 def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[int, int], Domain]) -> Value:
-    """A random value for parameter `number`; each leaf of a tuple has its own stream, and the domain that is known for it."""
+    """Returns a random value for parameter `number`.
+
+    Each leaf of a tuple has its own stream, and its known domain.
+    """
     leaves = enumerate(shape.leaves())
     return with_leaves(
         shape, [random_array(leaf, seed, number, k, domain=known.get((number, k))) if leaf.is_array else Token() for k, leaf in leaves]
@@ -22,7 +25,9 @@ def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[i
 
 
 def random_arguments(module: Module, seed: int = 0) -> tuple[Value, ...]:
-    """Random values for all parameters of the entry computation that suit their uses: indices are in range, and so on.
+    """Returns random values for all parameters of the entry computation.
+
+    The values fit the uses of the parameters: for example, indices are in range.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { ROOT p = pred[3] parameter(0) }")

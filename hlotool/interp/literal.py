@@ -1,6 +1,6 @@
-"""Literals as arrays, and values for those that a text leaves out.
+"""Converts literals to arrays, and provides values for elided literals.
 
-The numbers are read in `literals.data`.
+`literals.data` reads the numbers.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ __all__ = ["filled", "literal_array", "literal_value"]
 
 
 def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Value:
-    """The value of a constant; tuple literals give tuples.
+    """Returns the value of a constant; tuple literals become tuples.
 
-    Arrays are read-only, but for those of elided constants, which are filled as the options say; `stream` gives random ones different
-    values. The caller has checked that the options name a fill if the literal is elided.
+    Arrays are read-only, except for those of elided constants, which are filled as the options say.
+    `stream` gives random ones different values. If the literal is elided, the caller has checked
+    that the options name a fill.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_value(Literal(array_shape("s32", (2,)), "{1, 2}"), RunOptions())
@@ -33,7 +34,7 @@ def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Val
 
 
 def literal_array(literal: Literal) -> Array:
-    """The values of an array literal, which are decoded once and kept with it."""
+    """Returns the values of an array literal, which are decoded once and cached in it."""
     known = literal.array
     if isinstance(known, np.ndarray):
         return known
@@ -51,12 +52,12 @@ def _array(literal: Literal, options: RunOptions, stream: int) -> Array:
     if not literal.elided:
         return literal_array(literal)
     if options.elided_fill is None:
-        raise ValueError("its values are left out of the text")
+        raise ValueError("its values are elided")
     return filled(literal.shape, options.elided_fill, options.seed, stream)
 
 
 def filled(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:
-    """An array of zeros, ones, 0 1 2 ... in row-major order, or random numbers.
+    """Returns an array of zeros, ones, 0 1 2 ... in row-major order, or random numbers.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> filled(array_shape("f32", (2, 2)), "iota").tolist()

@@ -1,6 +1,6 @@
-"""Runs several devices in one process: each runs until it has to wait for others, and then the next one does.
+"""Runs several devices in one process: each runs until it has to wait, then the next one runs.
 
-If no device can go on, that is an error.
+If no device can continue, that is an error.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ __all__ = ["in_lockstep"]
 
 
 def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
-    """The value that each run returns; raises EvaluationError, with each place where a run waits, if none can go on."""
+    """Returns the value of each run.
+
+    If no run can continue, raises EvaluationError with each location at which a run waits.
+    """
     results: list[Value] = [None] * len(runs)
     waiting: dict[int, Wait | None] = dict.fromkeys(range(len(runs)))
     while waiting:
@@ -35,11 +38,11 @@ def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
 
 
 def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wait]) -> list[Diagnostic]:
-    """A diagnostic for each instruction at which devices wait."""
+    """Returns a diagnostic for each instruction at which devices wait."""
     by_place: dict[tuple[int, int], Diagnostic] = {}
     for number, wait in waiting.items():
         try:
-            # The run knows at which instruction it waits.
+            # The run knows the instruction at which it waits.
             runs[number].throw(Violation("R007", "opcode", _reason(number, wait.missing(), waiting)))
         except EvaluationError as error:
             for diagnostic in error.diagnostics:
@@ -48,14 +51,17 @@ def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wai
 
 
 def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
-    """Why a device waits forever: `missing` have not arrived, those in `waiting` wait elsewhere."""
+    """Explains a deadlock.
+
+    The devices in `missing` never arrived; those in `waiting` are blocked elsewhere.
+    """
     if not missing:
-        return f"device {number} waits here for something that nobody sends"
+        return f"device {number} waits here for a value that no one sends"
     ended = [str(k) for k in missing if k not in waiting]
     elsewhere = [str(k) for k in missing if k in waiting]
     parts = []
     if ended:
         parts.append(f"device {', '.join(ended)}, which ended without coming here again")
     if elsewhere:
-        parts.append(f"device {', '.join(elsewhere)}, which waits at another instruction")
+        parts.append(f"device {', '.join(elsewhere)}, blocked at another instruction")
     return f"device {number} waits here for {' and for '.join(parts)}"

@@ -1,6 +1,7 @@
-"""Estimates the memory that a run will need from shapes, and finds out how much this machine has.
+"""Estimates from shapes how much memory a run will need, and determines how much is available.
 
-Temporary memory of kernels is counted roughly, and copies where views were expected are not foreseen.
+The temporary memory of kernels is only counted roughly. Copies in place of expected views are not
+foreseen.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ __all__ = ["Estimate", "default_limit", "estimate", "too_much_memory"]
 _AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB", re.MULTILINE)
 _INACTIVE = re.compile(r"^inactive_file (\d+)$", re.MULTILINE)
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
-"""Traits of opcodes whose values take no memory of their own, because they are views of an operand."""
+"""Traits of opcodes whose values take no memory of their own, since they are views of operands."""
 
 
 _MOST_LISTED = 5
 
 
 class LiveValue(Record):
-    """An array that is in use: the instruction that computes it, its bytes, and the last instruction that needs it, None if that is the caller.
+    """An array that is in use, and the instruction that computes it.
 
-    `is_copy` says that it is the caller's copy of the instruction's value.
+    `needed_by` is the last instruction that needs it, or None if the caller does. `is_copy` is true
+    for the caller's copy of the instruction's value.
     """
 
     instruction: Instruction
@@ -47,11 +49,14 @@ class LiveValue(Record):
 
 
 _COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
-"""Opcodes whose kernels work on copies, with the number of arrays of the size of the result that they take at most times."""
+"""Opcodes whose kernels work on copies.
+
+The value is the maximum number of arrays of the result's size that exist at any time.
+"""
 
 
 class Estimate:
-    """The most bytes that are in use at one time, the instruction at which they are, and the largest arrays among them."""
+    """The peak memory in bytes, the instruction at the peak, and the largest arrays in use then."""
 
     __slots__ = ("at", "bytes", "largest")
 
@@ -62,19 +67,20 @@ class Estimate:
 
 
 def default_limit() -> int | None:
-    """The bytes of memory that a run may take unless it is told otherwise: 80 % of what is available, so that the machine goes on working.
+    """Returns the default limit for the memory of a run in bytes; None if unknown.
 
-    What is available is that of the machine, or of the container if that is less; None if unknown.
+    It is 80 % of the available memory, so that the machine stays responsive. The available memory
+    is that of the machine, or of the container if that is less.
     """
     sizes = []
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    # Linux alone has these files; in a container without a limit, memory.max says "max".
+    # Only Linux has these files. In a container without a limit, memory.max contains "max".
     with contextlib.suppress(OSError, ValueError, AttributeError, TypeError):
         sizes.append(int(_AVAILABLE.search(Path("/proc/meminfo").read_text(encoding="ascii"))[1]) * 1024)  # type: ignore[index]
     with contextlib.suppress(OSError, ValueError):
         limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
-        # The system gives up cached files when a process needs the memory.
+        # The system drops cached files when a process needs the memory.
         cached = _INACTIVE.search(Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii"))
         sizes.append(max(1, limit - used + (int(cached[1]) if cached is not None else 0)))
     available = min((size for size in sizes if size > 0), default=None)
@@ -82,7 +88,7 @@ def default_limit() -> int | None:
 
 
 def estimate(module: Module) -> Estimate:
-    """The memory for arguments, constants and values at the peak of a run.
+    """Returns the memory for arguments, constants and values at the peak of a run.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) y = add(x, x) ROOT z = f32[1000] multiply(y, y) }")
@@ -105,9 +111,10 @@ def estimate(module: Module) -> Estimate:
 
 
 def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
-    """The diagnostic for a module that would need more than `limit` bytes on all devices; none if it does not, or `limit` is None.
+    """Returns a diagnostic if a module needs more than `limit` bytes on all devices.
 
-    `held` are the bytes that are in use besides, for another module.
+    The list is empty if it does not, or if `limit` is None. `held` is the number of bytes in use by
+    another module.
     """
     if limit is None:
         return []
@@ -116,8 +123,8 @@ def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held
         return []
     at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
     each = f" ({format_bytes(needed.bytes)} for each of {devices} devices)" if devices > 1 else ""
-    besides = f", besides {format_bytes(held)} for the other module" if held else ""
-    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}{besides}, and {format_bytes(limit)} are allowed"
+    besides = f", in addition to {format_bytes(held)} for the other module" if held else ""
+    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}{besides}, but only {format_bytes(limit)} are allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
     return [diagnostic_at(module, at, "R005", message, _HINT, tuple(map(_described, needed.largest)))]
 
@@ -126,7 +133,7 @@ _HINT = "allow more with --max-memory, or RunOptions(max_memory=...)"
 
 
 def _described(value: LiveValue) -> str:
-    """For example: 'x' f32[1024] takes 4 KiB and is needed by 'y'."""
+    """Describes an array: 'x' f32[1024], an argument, takes 4 KiB, needed until 'y'."""
     x, user = value.instruction, value.needed_by
     kind = "an argument" if x.parameter_number is not None else "a constant" if x.literal is not None else f"the result of '{x.opcode}'"
     need = "" if user is None or user is x else f", needed until '{user.name}'"
@@ -148,7 +155,7 @@ def _callees_first(entry: Computation) -> list[Computation]:
 
 
 def _size(shape: Shape) -> int:
-    """The bytes of all arrays of a shape as the interpreter holds them."""
+    """Returns the bytes of all arrays of a shape as the interpreter holds them."""
     total = 0
     for leaf in shape.leaves():
         number = NUMBERS.get(leaf.element_type)
@@ -161,9 +168,11 @@ def _size(shape: Shape) -> int:
 
 
 class _Peak:
-    """Walks one computation with its live values. Arrays are numbered, and every leaf of a value is, or views, one of them.
+    """A walk through one computation that tracks its live values.
 
-    `fresh` are the arrays that each instruction allocates. Number 0 stands for arrays that are counted elsewhere.
+    Arrays are numbered, and every leaf of a value is one of them, or a view of one. `fresh` holds
+    the arrays that each instruction allocates. Number 0 stands for arrays that are counted
+    elsewhere.
     """
 
     def __init__(self, peaks: dict[Computation, Estimate]) -> None:
@@ -173,7 +182,8 @@ class _Peak:
         self.ends: dict[Shape, list[int]] = {}
         self.result: list[int] = []
         self.live = 0
-        # The instruction that allocates each array, its place, and that of the last one that needs it.
+        # The instruction that allocates each array, its position, and the position of the last one
+        # that needs the array.
         self.makers: dict[int, tuple[Instruction, int]] = {}
         self.last: dict[int, int] = {}
 
@@ -184,22 +194,24 @@ class _Peak:
         for k, x in enumerate(order):
             inside = max((self.peaks[c] for c in x.called if c in self.peaks), key=lambda e: e.bytes, default=None)
             if inside is not None and inside.at is not None and self.live + inside.bytes > best:
-                # The result is part of what is called; until it is computed, the operands are needed.
+                # The result is part of the called computation; until it is computed, the operands
+                # are needed.
                 best, at, place, called = self.live + inside.bytes, inside.at, k, inside
             self.live += sum(self.sizes[array] for array in self.fresh[x])
             if self.live + (more := _temporary(x)) > best:
                 best, at, place, called = self.live + more, x, k, None
             for array in expiring.get(k, ()):
                 self.live -= self.sizes[array]
-        # What a call returns is not there yet while it runs.
+        # The result of a call does not exist while the call runs.
         latest = place if called is None else place - 1
         here = (self._live_value(array, order) for array, (_, k) in self.makers.items() if k <= latest and self.last[array] >= place)
         return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
     def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:
-        """The peak with the copies of results that are inputs, views of fewer elements, or occur twice.
+        """Returns the peak including copies of some results.
 
-        `largest` is the size of the largest input.
+        Results are copied if they are inputs or views of fewer elements, or occur twice. `largest`
+        is the size of the largest input.
         """
         copied, seen = 0, set[int]()
         for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
@@ -217,7 +229,7 @@ class _Peak:
         return LiveValue(self.makers[array][0], self.sizes[array], order[last] if last < len(order) else None)
 
     def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
-        """The arrays that die after each instruction, by its index; fills `fresh`."""
+        """Returns the arrays that die after each instruction, by its index, and fills `fresh`."""
         holders: dict[Instruction, list[int]] = {}
         last_uses: dict[Instruction, int] = {}
         last: dict[int, int] = {}
@@ -228,7 +240,7 @@ class _Peak:
             last_uses[x] = k
             last_uses.update(dict.fromkeys(x.operands, k))
             self.makers.update(dict.fromkeys(self.fresh[x], (x, k)))
-        # Value by value, and not use by use: a large tuple may have as many uses as elements.
+        # Goes through values, not uses: a large tuple may have as many uses as elements.
         for x, k in last_uses.items():
             for array in holders[x]:
                 last[array] = max(last[array], k)
@@ -252,7 +264,7 @@ class _Peak:
             index = x.attributes["index"]
             if 0 <= index < len(ends):
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
-            # Invalid, which the kernel will report.
+            # An invalid index, which the kernel will report.
             return [self._new(leaf) for leaf in x.shape.leaves()]
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
@@ -273,14 +285,20 @@ class _Peak:
         return number
 
     def _ends(self, shape: Shape) -> list[int]:
-        """The index after the last leaf of each element of a tuple; many instructions take elements of one large tuple."""
+        """Returns the index after the last leaf of each element of a tuple.
+
+        It is cached, since many instructions may take elements of one large tuple.
+        """
         known = self.ends.get(shape)
         if known is None:
             known = self.ends[shape] = list(accumulate(sum(1 for _ in element.leaves()) for element in shape.elements))
         return known
 
     def _state(self, x: Instruction, init: list[int]) -> list[int]:
-        """The final state of a loop: elements that the body returns unchanged take no memory of their own."""
+        """Returns the final state of a loop.
+
+        Elements that the body returns unchanged take no additional memory.
+        """
         body = x.attributes.get("body")
         root = body.root if isinstance(body, Computation) else None
         if root is None or root.opcode != "tuple" or not x.shape.is_tuple or len(root.operands) != len(x.shape.elements):
@@ -294,7 +312,10 @@ class _Peak:
 
 
 def _temporary(x: Instruction) -> int:
-    """The temporary memory of a kernel: narrow floats are computed in 32 bits, and some kernels work on copies."""
+    """Returns the temporary memory of a kernel.
+
+    Narrow floats are computed in 32 bits, and some kernels work on copies.
+    """
     shapes = [x.shape, *(operand.shape for operand in x.operands)]
     total = _size(x.shape) * _COPIES.get(x.opcode, 0)
     if x.op.kernel is not None and x.op.kernel.takes_in_layout(x):

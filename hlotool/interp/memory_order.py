@@ -1,8 +1,9 @@
-"""Memory order: operands where functions need them in memory whose results depend on it.
+"""Memory order: puts operands into the memory order that functions need.
 
-NumPy and its libraries add up in another order, or call other functions, if elements are elsewhere in memory. But equal operands must give equal
-results, whether they were computed, broadcast or transposed. So no value runs backwards in memory or is unaligned, and kernels that declare
-`in_layout` receive arrays as the layouts of the operands say, without gaps.
+The results of NumPy and its libraries depend on where elements are in memory: they may add in a
+different order, or call other functions. But equal operands must give equal results, whether they
+were computed, broadcast or transposed. So no value runs backwards in memory or is unaligned, and
+kernels that declare `in_layout` receive arrays as the operands' layouts say, without gaps.
 """
 
 from __future__ import annotations
@@ -31,11 +32,14 @@ __all__ = [
 ]
 
 Order: TypeAlias = "tuple[tuple[int, ...], tuple[int, ...]] | None"
-"""The dimensions from the slowest to the fastest in memory, and the inverse permutation; None for row-major arrays, and for other values."""
+"""The dimensions from slowest to fastest in memory, and the inverse permutation.
+
+It is None for row-major arrays, and for values other than arrays.
+"""
 
 
 def forward(x: Array) -> Array:
-    """Returns the array, or a copy if it runs backwards in memory along a dimension, or has elements that are not aligned.
+    """Returns the array, or a copy if it runs backwards in memory or is unaligned.
 
     >>> forward(np.arange(3)[::-1]).strides
     (8,)
@@ -45,7 +49,7 @@ def forward(x: Array) -> Array:
 
 
 def row_major(x: Array) -> Array:
-    """Returns the array if its elements are in row-major order without gaps, or such a copy.
+    """Returns the array if its elements are in row-major order without gaps, else such a copy.
 
     >>> x = np.arange(6.0).reshape(2, 3)
     >>> row_major(x) is x, row_major(x.T).strides
@@ -55,23 +59,28 @@ def row_major(x: Array) -> Array:
 
 
 def _filled(copy: Array, x: Array) -> Array:
-    """Returns a row-major array after copying the elements to it."""
+    """Copies the elements to a row-major array and returns it."""
     if x.size < _LARGE or x.strides[-1] == x.itemsize:
         copy[...] = x
         return copy
-    # NumPy goes along rows, and reads another part of memory for each element of a row.
+    # NumPy goes along rows, and would read a different part of memory for each element of a row.
     for start in range(0, x.shape[-1], _SLAB):
         copy[..., start : start + _SLAB] = x[..., start : start + _SLAB]
     return copy
 
 
 _LARGE, _SLAB = 1 << 14, 32
-"""The number of elements from which on an array is copied in slabs, and the length of their rows: that takes a third of the time, or less."""
+"""The number of elements from which arrays are copied in slabs, and the row length of a slab.
+
+Slabs take at most a third of the time.
+"""
 
 
 def apart(lhs: Array, rhs: Array) -> Array:
-    """Returns `rhs`, or a copy if it shares memory with `lhs`: NumPy computes the product of a matrix and its own transpose by a function for
-    symmetric matrices.
+    """Returns `rhs`, or a copy if it shares memory with `lhs`.
+
+    NumPy computes the product of a matrix and its own transpose with a function for symmetric
+    matrices.
     """
     is_from_one = (lhs if lhs.base is None else lhs.base) is (rhs if rhs.base is None else rhs.base)
     return rhs.copy(order="K") if is_from_one and np.may_share_memory(lhs, rhs) else rhs
@@ -81,18 +90,18 @@ def apart(lhs: Array, rhs: Array) -> Array:
 
 
 def memory_order(shape: Shape) -> list[int]:
-    """Returns the dimensions of an array from the slowest to the fastest in memory."""
+    """Returns the dimensions of an array from slowest to fastest in memory."""
     order = shape.layout.minor_to_major if shape.layout is not None else ()
     return list(reversed(order)) if len(order) == shape.rank else list(range(shape.rank))
 
 
 def is_row_major(shape: Shape) -> bool:
-    """Returns whether the elements are in memory in their own order."""
+    """Returns whether the order of elements in memory is row-major."""
     return memory_order(shape) == list(range(shape.rank))
 
 
 def orders_of(x: Instruction) -> tuple[Order, ...]:
-    """Returns the orders that the layouts of an instruction's operands say."""
+    """Returns the memory orders that the layouts of an instruction's operands specify."""
     return tuple([_order_of(operand.shape) for operand in x.operands])
 
 
@@ -105,7 +114,9 @@ def _order_of(shape: Shape) -> Order:
 
 @cache
 def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
-    """Returns the function that makes a list of operands in these orders, without gaps; the first two do not share memory.
+    """Returns a function that makes a list of operands in these orders, without gaps.
+
+    The first two operands in the list do not share memory.
 
     >>> x, y = operands_in_layout((((1, 0), (1, 0)), None))(np.ones((2, 3)), np.ones((3, 4)))
     >>> x.strides, y.strides
@@ -113,7 +124,7 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
     """
 
     def in_layout(*operands: Any) -> list[Any]:
-        # Most operands are dense, and this is called in each iteration of loops.
+        # A fast path: most operands are dense, and loops call this in each iteration.
         made = [
             x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order)
             for x, order in zip(operands, orders, strict=True)
@@ -127,7 +138,10 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
 
 @cache
 def function_in_layout(function: Callable[..., Any], orders: tuple[Order, ...]) -> Callable[..., Any]:
-    """Returns the function for operands anywhere in memory, which it takes in these orders."""
+    """Returns a version of the function that accepts operands in any memory order.
+
+    It passes them on in these orders.
+    """
     in_layout = operands_in_layout(orders)
 
     def of_any(*operands: Any, **keywords: Any) -> Any:
@@ -137,7 +151,7 @@ def function_in_layout(function: Callable[..., Any], orders: tuple[Order, ...]) 
 
 
 def in_order(operand: Any, order: Order) -> Any:
-    """Returns the array, or a copy, in this order without gaps; arrays in tuples in row-major order."""
+    """Returns the array, or a copy, in this order without gaps; in tuples, in row-major order."""
     if not isinstance(operand, np.ndarray):
         return tuple([in_order(element, None) for element in operand]) if isinstance(operand, tuple) else operand
     if order is None or operand.ndim != len(order[0]):
@@ -145,7 +159,7 @@ def in_order(operand: Any, order: Order) -> Any:
     view = operand.transpose(order[0])
     if view.flags.c_contiguous:
         return operand
-    # An array with memory of its own, which loops may overwrite.
+    # An array that owns its memory, which loops may overwrite.
     copy = np.empty_like(np.empty(view.shape, view.dtype).transpose(order[1]))
     _filled(copy.transpose(order[0]), view)
     return copy

@@ -1,6 +1,6 @@
 """Recognizes computations that only apply one associative operation to their two parameters.
 
-Other computations are run as they are written. Monoids are an optimization with the same results.
+Other computations are run as written. Monoids are an optimization with the same results.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ __all__ = ["Monoid", "monoid_of", "sign_keys"]
 class Monoid(Record):
     """An operation for which NumPy has a reduction: one ufunc for numbers, one for pred.
 
-    `opcode` is the operation, whose algebra is known to the op table.
-    `winning_zero` is the sign bit of the zero that is the result for zeros of both signs if the operation compares, else None.
+    `opcode` names the operation; the op table knows its algebra. If the operation compares,
+    `winning_zero` is the sign bit of its result for two zeros of different signs, else None.
     """
 
     opcode: str
@@ -42,19 +42,20 @@ class Monoid(Record):
         return self.winning_zero is not None
 
     def may_repeat(self, init: Array) -> bool:
-        """Whether it makes no difference how often init enters a reduction."""
+        """Returns whether the number of times that init enters a reduction makes no difference."""
         number, op = number_type(init), OPS[self.opcode]
         if number.kind == "pred" or IDEMPOTENT in op.traits:
             return True
-        # Of either part of a complex number.
+        # For a complex number, this is the identity of either part.
         identity = identity_of(op, ELEMENT_TYPES["f32"] if number.kind == "complex" else number.element)
         return identity is not None and bool(init.astype(number.computed) == identity)
 
     def reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
-        """init combined with all elements along the axes, in the type that both are held in.
+        """Combines init and all elements along the axes, in the type that stores both.
 
-        Narrow floats are combined in f32 and rounded once at the end. Sums are sums of partial sums, see `reduced_along`; a block of an array of
-        `size` elements gives the same as the whole array.
+        Narrow floats are combined in f32 and rounded once at the end. Sums consist of partial sums
+        (see `reduced_along`). A block of an array of `size` elements gives the same result as in
+        the whole array.
         """
         number = number_type(x)
         start = init.astype(number.computed, copy=False)
@@ -70,7 +71,10 @@ class Monoid(Record):
         return result.astype(number.held, copy=False)
 
     def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
-        """As `reduced`, for the last axis of a block of long rows in a type that is computed in, without looking for a better way."""
+        """Like `reduced`, for the last axis of a block of long rows, without choosing a method.
+
+        The type of the rows must be one that is used for arithmetic.
+        """
         ufunc = self.preds if x.dtype == np.bool_ else self.numbers
         result: Array = ufunc(long_rows_reduced(ufunc, x), init)
         return self.reduced(x, init, axes) if self.compares and np.count_nonzero(result) < result.size else result
@@ -79,28 +83,37 @@ class Monoid(Record):
         return self.preds if number.kind == "pred" else self.numbers
 
     def may_have_wrong_zeros(self, result: Array, *arguments: Array) -> bool:
-        """Whether NumPy's comparisons, which take any of two zeros, may have given a zero of the wrong sign: it takes a negative one for that."""
+        """Returns whether a result of NumPy's comparisons may be a zero of the wrong sign.
+
+        NumPy returns either of two zeros, so this requires a negative zero among the arguments.
+        """
         if self.winning_zero is None or number_type(arguments[0]).kind != "float":
             return False
         return bool((result == 0).any()) and any(_has_negative_zero(x) for x in arguments)
 
     def with_signs(self, result: Array, keys: Array) -> Array:
-        """Gives zeros the sign that the same reduction of `sign_keys` has. Other elements on which it depends are on one side of zero."""
+        """Gives zeros the sign of the same reduction of `sign_keys`.
+
+        For a result of zero, all other elements that matter are on one side of zero.
+        """
         zeros = np.where(keys < 0, result.dtype.type(-0.0), result.dtype.type(0.0))
         return np.where(result == 0, zeros, result)
 
     def works_in_place(self, target: Array) -> bool:
-        """Whether `combine_at` equals repeated application: no rounding between the steps is lost, and zeros have the right sign."""
+        """Returns whether `combine_at` equals repeated application.
+
+        There must be no rounding between the steps, and zeros must have the right sign.
+        """
         number = number_type(target)
         return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
 
     def combine_at(self, target: Array, places: Array, updates: Array) -> None:
-        """Combines updates, one after the other, into a flat array at indices that may be repeated."""
+        """Combines updates, one after another, into a flat array at indices that may repeat."""
         self.ufunc(number_type(target)).at(target, places, updates)
 
 
 def sign_keys(x: Array) -> Array:
-    """The bits of floats as integers: those of negative numbers and of -0 are negative, and -0 has the least.
+    """Returns the bits of floats as integers: negative for negative numbers, smallest for -0.
 
     >>> sign_keys(np.array([0.0, -1.0, -0.0], np.float32)).tolist()
     [0, -1082130432, -2147483648]
@@ -126,7 +139,7 @@ _MONOIDS = {
 
 
 def monoid_of(computation: Computation) -> Monoid | None:
-    """Returns the monoid of a computation that applies an operation to its two parameters; None for all others.
+    """Returns the monoid of a computation that applies an operation to its two parameters, or None.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] add(b, a) } ENTRY e { ROOT p = f32[] parameter(0) }"
@@ -137,16 +150,18 @@ def monoid_of(computation: Computation) -> Monoid | None:
     monoid = _MONOIDS.get(root.opcode)
     if monoid is None or {x.parameter_number for x in operands} != {0, 1} or len(computation.parameters) != 2:
         return None
-    # NumPy would convert operands of different types, and it orders complex numbers, which HLO does not.
+    # NumPy would convert operands of different types, and it orders complex numbers, unlike HLO.
     types = {x.shape.element_type for x in (root, *operands)}
     compares_complex = monoid.winning_zero is not None and NUMBERS[root.shape.element_type].kind == "complex"
     return monoid if len(types) == 1 and not compares_complex else None
 
 
 def _without_steps(computation: Computation) -> tuple[Instruction, list[Instruction]]:
-    """Returns the instruction that gives the result, also in a computation that is called with both parameters, and its operands.
+    """Returns the instruction that computes the result, and its operands.
 
-    Steps that change nothing are left out, as the optimizer does: sums are rounded in another order than other computations are.
+    It may be in a computation that is called with both parameters. Steps that change nothing are
+    skipped, as in the optimizer, since sums are rounded in a different order than other
+    computations.
     """
     seen = {computation}
     while True:
@@ -160,7 +175,7 @@ def _without_steps(computation: Computation) -> tuple[Instruction, list[Instruct
 
 
 def _source(x: Instruction) -> Instruction:
-    """Returns the first instruction that has the value of another one."""
+    """Returns the earliest instruction with the same value."""
     while (before := same_value(x)) is not None:
         x = before
     return x

@@ -1,4 +1,4 @@
-"""Observers of a run, which are called for each instruction with its place in nested calls and loops.
+"""Observers of a run, which are called for each instruction with its position in calls and loops.
 
 An observer may end a run by raising Violation, and must not change values.
 """
@@ -15,7 +15,7 @@ __all__ = ["Frame", "Observer", "Observers", "Whereabouts"]
 
 
 class Frame:
-    """An instruction that is being computed, and how often it has called each of its computations so far."""
+    """An instruction that is being computed, and its number of calls of each computation so far."""
 
     __slots__ = ("calls", "current", "instruction")
 
@@ -26,7 +26,7 @@ class Frame:
 
     @property
     def iteration(self) -> int | None:
-        """The current iteration of a loop (0-based); None for every other instruction."""
+        """The current iteration of a loop (0-based); None for other instructions."""
         body = self.instruction.attributes.get("body")
         if self.instruction.opcode != "while" or not isinstance(body, Computation):
             return None
@@ -36,9 +36,9 @@ class Frame:
 
 
 class Whereabouts:
-    """The current place of a device's run: the instructions that are being computed, the outermost first.
+    """The current position of a device's run: the instructions being computed, outermost first.
 
-    `device` is the number of the device, None if there is only one.
+    `device` is the number of the device, or None if there is only one.
     """
 
     def __init__(self, entry: Computation, device: int | None = None) -> None:
@@ -48,7 +48,7 @@ class Whereabouts:
 
     @property
     def computation(self) -> Computation:
-        """The computation that the innermost instruction belongs to, unless that instruction is calling one itself."""
+        """The computation of the innermost instruction, even while that calls another one."""
         for frame in reversed(self.frames[:-1]):
             if frame.current is not None:
                 return frame.current
@@ -56,11 +56,14 @@ class Whereabouts:
 
     @property
     def iterations(self) -> tuple[int, ...]:
-        """The iterations (0-based) of the loops that enclose the innermost instruction, the outermost first."""
+        """The 0-based iterations of the loops around the innermost instruction, outermost first."""
         return tuple([k for frame in self.frames[:-1] if (k := frame.iteration) is not None])
 
     def callers(self) -> list[str]:
-        """The instructions that enclose the innermost one, the nearest first: `'while.5', iteration 3`."""
+        """Returns the instructions around the innermost one, as in `'while.5', iteration 3`.
+
+        The nearest one comes first.
+        """
         callers = []
         for frame in reversed(self.frames[:-1]):
             k = frame.iteration
@@ -71,13 +74,17 @@ class Whereabouts:
 class Observer:
     """Base class of observers; each method does nothing unless a subclass overrides it.
 
-    `is_optional` tells whether `reached` is enough for it: compiled code calls nothing else, so other observers make a run slower.
+    `is_optional` is true if the observer only needs `reached`. Compiled code calls no other method,
+    so other observers make a run slower.
     """
 
     is_optional = False
 
     def reached(self, instruction: Instruction) -> None:
-        """Called by compiled code before an instruction of the entry computation is computed, and before each iteration of its loops."""
+        """Called by compiled code before it computes an instruction of the entry computation.
+
+        Also called before each iteration of its loops.
+        """
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
         """Called when a computation is called with these arguments."""
@@ -86,17 +93,20 @@ class Observer:
         """Called before an instruction is computed; it is the last of `where.frames`."""
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
-        """Called after an instruction has been computed. The value may have overwritten operand 0 if nothing else reads it."""
+        """Called after an instruction has been computed.
+
+        The value may have overwritten operand 0 if nothing else reads it.
+        """
 
     def suspended(self, where: Whereabouts) -> None:
-        """The device waits for others, which run meanwhile."""
+        """Called when the device waits for others, which run meanwhile."""
 
     def resumed(self, where: Whereabouts) -> None:
-        """The device goes on."""
+        """Called when the device continues."""
 
 
 class Observers:
-    """The observers of a device's run, which are called one after the other, and their common `where`.
+    """The observers of a device's run, called one after another, and their common `where`.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
@@ -113,11 +123,11 @@ class Observers:
         self.where = Whereabouts(entry, device.number if device.grid.count > 1 else None)
 
     def on(self, device: Device) -> Observers:
-        """The same observers with a place of their own for another device."""
+        """Returns the same observers with a separate position for another device."""
         return Observers(self.where.entry, self.members, device)
 
     def waiting(self, wanted: Wait) -> Generator[Wait, None, None]:
-        """Yields what the device waits for; the observers know when that begins and ends."""
+        """Yields the request to wait; the observers are called when waiting begins and ends."""
         self.suspended()
         yield wanted
         self.resumed()

@@ -11,21 +11,24 @@ from hlotool.record import Record
 __all__ = ["ELIDED_FILLS", "RunOptions"]
 
 ELIDED_FILLS = ("zeros", "ones", "iota", "random")
-"""How constants that a text leaves out may be filled."""
+"""Ways to fill constants that a text elides."""
 
 
 class RunOptions(Record):
-    """What a run may assume and how long it may take.
+    """Assumptions and limits of a run.
 
-    `elided_fill`, one of ELIDED_FILLS, is used for the values of constants written `{...}`; None makes them errors. `seed` starts
-    everything random. `max_iterations` limits the iterations of each while loop, `timeout_seconds` the whole run (checked between
-    instructions), and `max_memory` the bytes that a run is estimated to need; None means no limit.
+    `elided_fill`, one of ELIDED_FILLS, provides the values of constants written as `{...}`; with
+    None, they are errors. `seed` is the seed of everything random. `max_iterations` limits the
+    iterations of each while loop, `timeout_seconds` the whole run (checked between instructions),
+    and `max_memory` the estimated number of bytes that a run needs; None means no limit.
 
-    `custom_calls` maps targets of custom-calls to functions. Each takes the values of the operands and returns the result, an array or
-    a tuple; if it has a parameter named `call`, a CustomCall is passed, too. These functions take precedence over the targets that
-    hlotool knows. `queues` are the queues between the host and the device, or a sequence of them for several devices.
+    `custom_calls` maps targets of custom-calls to functions. Each takes the values of the operands
+    and returns the result, an array or a tuple. If it has a parameter named `call`, it also
+    receives a CustomCall. These functions take precedence over hlotool's own. `queues` are the
+    queues between the host and the device, or a sequence of them for several devices.
 
-    Plans compute blocks of large arrays in as many `threads`, with the same results. NumPy's library for matrix products has threads of its own.
+    Plans compute blocks of large arrays in this number of `threads`, with the same results. NumPy's
+    library for matrix products has its own threads.
 
     >>> RunOptions(elided_fill="zeros").seed
     0

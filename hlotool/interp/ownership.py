@@ -1,7 +1,8 @@
-"""Which values may be overwritten in place.
+"""Decides which values may be overwritten in place.
 
-Python's reference counts tell whether there are other references to an array. The executor drops its own reference to a value before the last
-kernel that reads it runs, so loops that update a large state, with dynamic-update-slice or scatter, need not copy it.
+Python's reference counts show whether there are other references to an array. The executor drops
+its own reference to a value before it runs the last kernel that reads the value. So loops that
+update a large state, with dynamic-update-slice or scatter, need not copy it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ __all__ = ["can_alias"]
 
 
 def can_alias(operands: list[Value]) -> bool:
-    """Whether the result may be written into operand 0, because only this list refers to it, and nothing refers to a view of it.
+    """Returns whether the result may be written into operand 0.
+
+    Only this list may refer to the operand, and nothing may refer to a view of it.
 
     >>> import numpy as np
     >>> operands = [np.zeros(2)]
@@ -24,5 +27,6 @@ def can_alias(operands: list[Value]) -> bool:
     >>> can_alias(operands)
     False
     """
-    # Two references: one of the list, one of the argument of getrefcount. A view holds its base.
+    # Two references: one from the list, one from the argument of getrefcount. A view holds its
+    # base.
     return sys.getrefcount(operands[0]) <= 2 and owns_memory(operands[0])

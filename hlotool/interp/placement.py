@@ -1,4 +1,4 @@
-"""What the devices of a run have in common: which of them hold equal arguments, and whether their results can differ at all."""
+"""The relation between devices of a run: equal arguments, and whether results can differ at all."""
 
 from __future__ import annotations
 
@@ -21,14 +21,19 @@ def _instructions(module: Module) -> Iterator[Instruction]:
 
 
 def part_hint(module: Module, parameter: Instruction) -> str | None:
-    """What to try if an argument does not fit a parameter that holds one device's part of an array; None for other parameters."""
+    """Returns a hint for an argument that does not fit a parameter for one device's part.
+
+    Returns None for other parameters.
+    """
     if module.num_partitions < 2 or is_whole(module) or not parameter.shape.is_array or "sharding" not in parameter.attributes:
         return None
-    return "the module is partitioned, and each device takes its part of the array; in Python, hlotool.evaluate_replicas takes those of each device"
+    return "the module is partitioned, so each device takes its part of the array; in Python, pass all parts to hlotool.evaluate_replicas"
 
 
 def is_whole(module: Module) -> bool:
-    """Whether a module for several partitions computes with whole arrays, as before a partitioner has divided them.
+    """Returns whether a module for several partitions computes with whole arrays.
+
+    This is the case before a partitioner has divided them.
 
     >>> import hlotool
     >>> text = "HloModule m, num_partitions=2 ENTRY e { x = f32[4] parameter(0), sharding={devices=[2]<=[2]} ROOT r = f32[4] negate(x) }"
@@ -46,14 +51,20 @@ def is_whole(module: Module) -> bool:
 
 
 def same_everywhere(module: Module) -> bool:
-    """Whether devices with equal arguments compute the same: nothing communicates, or asks for the number of its device."""
+    """Returns whether devices with equal arguments compute the same results.
+
+    The module must not communicate or use device numbers.
+    """
     return not any(
         not _OF_A_DEVICE.isdisjoint(x.op.traits) or x.attributes.get("custom_call_target") in JOINS_OR_SPLITS for x in _instructions(module)
     )
 
 
 def first_holder(parameter: Instruction, leaf: int, device: int, partitions: int, *, whole: bool) -> int:
-    """The first device of the same replica that holds the same value of a parameter's leaf: by its sharding, or all if the module is whole."""
+    """Returns the first device of the same replica with the same value of a parameter's leaf.
+
+    The sharding determines these devices; if the module is whole, all devices have the same value.
+    """
     replica, partition = divmod(device, partitions)
     sharding = parameter.attributes.get("sharding")
     if isinstance(sharding, Sharding) and sharding.is_tuple:

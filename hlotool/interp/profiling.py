@@ -1,4 +1,4 @@
-"""The time that a run spends, by instruction and by opcode."""
+"""Measures the time that a run spends, by instruction and by opcode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ __all__ = ["Cost", "Profile"]
 
 
 class Cost:
-    """How often an instruction or opcode was computed, the seconds that it took by itself, and the bytes that it read and wrote."""
+    """The cost of an instruction or opcode.
+
+    It consists of the number of executions, the seconds spent in the instruction itself, and the
+    bytes read and written.
+    """
 
     __slots__ = ("bytes", "calls", "computation", "name", "opcode", "seconds", "shape")
 
@@ -30,13 +34,15 @@ class Cost:
         self.bytes = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON; those that do not apply are left out."""
+        """Returns the fields for JSON, without those that do not apply."""
         record = {name: getattr(self, name) for name in ("name", "opcode", "computation", "shape", "calls", "seconds", "bytes")}
         return {name: value for name, value in record.items() if value != ""}
 
 
 class Profile(Observer):
-    """Measures every instruction. The time of instructions in called computations, and of other devices, counts as theirs.
+    """An observer that measures every instruction.
+
+    Instructions in called computations, and other devices, are charged for their own time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) y = add(x, x) ROOT z = f32[4] add(y, x) }")
@@ -48,7 +54,8 @@ class Profile(Observer):
 
     def __init__(self) -> None:
         self.costs: dict[Instruction, Cost] = {}
-        # For each instruction that a device is computing, its start and the time that instructions inside, or other devices, have taken since.
+        # For each instruction that a device is computing: its start, and the time that inner
+        # instructions or other devices have taken since.
         self._open: dict[Whereabouts, list[list[float]]] = {}
         self._suspended: dict[Whereabouts, float] = {}
 
@@ -75,20 +82,20 @@ class Profile(Observer):
         cost.seconds += now - began - of_others
         cost.bytes += _bytes(value) + sum(map(_bytes, operands))
         if still_open:
-            # The time of this observer itself is not counted.
+            # The time of this observer itself does not count.
             still_open[-1][1] += time.perf_counter() - began
 
     @property
     def seconds(self) -> float:
-        """The time of all instructions."""
+        """Returns the time of all instructions."""
         return sum(cost.seconds for cost in self.costs.values())
 
     def by_instruction(self) -> list[Cost]:
-        """The costs of instructions, the most expensive first."""
+        """Returns the costs by instruction, most expensive first."""
         return sorted(self.costs.values(), key=lambda cost: -cost.seconds)
 
     def by_opcode(self) -> list[Cost]:
-        """The costs of all instructions of an opcode, the most expensive first."""
+        """Returns the costs by opcode, most expensive first."""
         totals: dict[str, Cost] = {}
         for cost in self.costs.values():
             total = totals.setdefault(cost.opcode, Cost(cost.opcode, cost.opcode))

@@ -1,6 +1,7 @@
-"""Computations prepared for the reference executor: the kernels to run, the slots of their operands and results, and what can be freed.
+"""Prepares computations for the reference executor.
 
-`obstacles` finds, before a run, what prevents it.
+A program holds the kernels to run, the slots of their operands and results, and the values that can
+be freed. `obstacles` finds everything that prevents a run.
 """
 
 from __future__ import annotations
@@ -37,9 +38,10 @@ __all__ = [
 
 
 class Step(Binding):
-    """A bound instruction with its place in a program: operands are in slots `operands`, the value goes to slot `target`.
+    """A bound instruction in a program.
 
-    Nobody reads the slots `dead` after this step. Nobody reads the value either unless it `is_used`.
+    Its operands are in the slots `operands`, and its value goes to the slot `target`. The slots
+    `dead` are not read after this step. The value is not read either unless it `is_used`.
     """
 
     __slots__ = ("dead", "is_used", "operands", "target")
@@ -54,8 +56,10 @@ class Step(Binding):
 
 
 class Program:
-    """Steps over numbered slots. `initial` has the constants in their slots, and None in all others; `parameters` are the slots of the
-    arguments, and `result` is the slot of the result.
+    """Steps over numbered slots.
+
+    `initial` holds the constants in their slots and None in all other slots, `parameters` the slots
+    of the arguments, and `result` the slot of the result.
     """
 
     __slots__ = ("initial", "parameters", "result", "steps")
@@ -68,7 +72,10 @@ class Program:
         self._mark_last_uses()
 
     def _mark_last_uses(self) -> None:
-        """Sets `dead` and `is_used` of all steps; constants, which belong to the program, stay in their slots."""
+        """Sets `dead` and `is_used` of all steps.
+
+        Constants belong to the program and stay in their slots.
+        """
         read_later = {self.result}
         for step in reversed(self.steps):
             step.is_used = step.target in read_later
@@ -78,7 +85,9 @@ class Program:
 
 
 def computation_program(computation: Computation, root: Instruction, options: RunOptions, *, batch: bool = False) -> Program:
-    """The program of a computation, up to `root` if that is not the computation's own; with `batch`, for a batch of scalars.
+    """Returns the program of a computation, up to `root` if that is not the computation's own root.
+
+    With `batch`, the program is for a batch of scalars.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) c = f32[] constant(2) y = f32[] add(x, c) ROOT z = f32[] negate(y) }")
@@ -102,13 +111,15 @@ def computation_program(computation: Computation, root: Instruction, options: Ru
 
 
 def instruction_program(x: Instruction, options: RunOptions) -> Program:
-    """The program that computes one instruction from its operands, which are the parameters."""
+    """Returns the program that computes one instruction from its operands, as parameters."""
     count = len(x.operands)
     return Program([None] * (count + 1), list(range(count)), [Step(x, count, tuple(range(count)), options, batch=False)], count)
 
 
 def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
-    """The custom calls that hlotool cannot compute and that are not needed, with what is computed from them: they have no effect and no use.
+    """Returns the custom calls without effect or use that hlotool cannot compute.
+
+    Instructions that are computed from them are included.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
@@ -118,12 +129,12 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
     unknown = {x for x in computation.instructions if _is_unknown(x, options)}
     if not unknown:
         return unknown
-    # What runs computations may do anything.
+    # An instruction that runs computations may have any effect.
     needed = _needed(
         computation.root,
         *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or CONTROL_FLOW in x.op.traits),
     )
-    # What depends on them, found in one pass, since operands come before their users.
+    # Finds everything that depends on them in one pass, since operands come before their users.
     dependent: set[Instruction] = set()
     for x in in_order(computation):
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
@@ -136,7 +147,7 @@ def _is_unknown(x: Instruction, options: RunOptions) -> bool:
 
 
 def _needed(*roots: Instruction) -> set[Instruction]:
-    """The instructions that values are computed from, and themselves."""
+    """Returns these instructions and all that they are computed from."""
     needed, stack = set(roots), list(roots)
     while stack:
         fresh = [operand for operand in stack.pop().operands if operand not in needed]
@@ -148,8 +159,8 @@ def _needed(*roots: Instruction) -> set[Instruction]:
 class ProgramCache:
     """The programs of one run of a module, prepared when they are first needed.
 
-    Keys are the computation, the instruction that is computed, and whether the program is for batches; so there are no more programs
-    than these, however often they run.
+    Keys are the computation, the instruction to compute, and whether the program is for batches. So
+    the number of programs does not depend on how often they run.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:
@@ -159,7 +170,10 @@ class ProgramCache:
         self._can_batch: dict[Computation, bool] = {}
 
     def of(self, request: Invoke) -> Program:
-        """The program that computes what is requested; raises EvaluationError if its constants cannot be read."""
+        """Returns the program for a request.
+
+        Raises EvaluationError if its constants cannot be read.
+        """
         computation, root, batch = request.computation, request.root, request.batch is not None
         program = self.programs.get((computation, root, batch))
         if program is None:
@@ -172,7 +186,7 @@ class ProgramCache:
         return program
 
     def can_batch(self, computation: Computation) -> bool:
-        """Whether the computation can be run for all instances of a batch at once."""
+        """Returns whether the computation can be run for all instances of a batch at once."""
         known = self._can_batch.get(computation)
         if known is None:
             known = self._can_batch[computation] = can_batch(computation)
@@ -180,9 +194,10 @@ class ProgramCache:
 
 
 def in_order(computation: Computation) -> list[Instruction]:
-    """The instructions with operands and control predecessors before their users: the text's own order, unless it refers forward.
+    """Returns the instructions, with operands and control predecessors before their users.
 
-    Raises ValueError if they depend on each other in a cycle, as only modules with errors can have.
+    It is the order of the text unless that refers forward. Raises ValueError for a cycle, which
+    only modules with errors can have.
     """
     seen: set[Instruction] = set()
     for x in computation.instructions:
@@ -196,14 +211,14 @@ def in_order(computation: Computation) -> list[Instruction]:
 
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:
-    """The instructions of computations, and of all that they call, that a run computes."""
+    """Yields the instructions of computations, and of all that they call, that a run computes."""
     for computation in reachable(*starts):
         unknown = left_out(computation, options)
         yield from (x for x in computation.instructions if x not in unknown)
 
 
 def reachable(*starts: Computation) -> Iterator[Computation]:
-    """The computations and all that they call, each once."""
+    """Yields the computations and all that they call, each once."""
     seen, stack = set(starts), list(starts)
     while stack:
         computation = stack.pop()
@@ -215,7 +230,7 @@ def reachable(*starts: Computation) -> Iterator[Computation]:
 
 
 _MISSING_HINT = "the opcode is not in hlotool's table"
-_TARGET_HINT = "say which function computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
+_TARGET_HINT = "name the function that computes it: --custom-call target=module:function, or RunOptions(custom_calls={target: function})"
 _ELIDED_HINT = (
     f"dump with XLA_FLAGS=--xla_dump_large_constants, or choose values with --elided {', '.join(ELIDED_FILLS[:-1])} or {ELIDED_FILLS[-1]} "
     "(in Python, RunOptions(elided_fill=...))"
@@ -223,13 +238,16 @@ _ELIDED_HINT = (
 
 
 def obstacles(module: Module, instructions: Iterable[Instruction], options: RunOptions) -> list[Diagnostic]:
-    """Everything that prevents instructions from being computed, in textual order: opcodes without a kernel, elided constants and so on."""
+    """Returns everything that prevents instructions from being computed, in textual order.
+
+    Examples are opcodes without a kernel, and elided constants.
+    """
     pairs = [(x, obstacle) for x in instructions if (obstacle := _obstacle(x, options)) is not None]
     return sorted([diagnostic_at(module, x, *obstacle) for x, obstacle in pairs], key=lambda d: (d.line, d.column))
 
 
 def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None] | None:
-    """The code, message and hint of what prevents an instruction from being computed."""
+    """Returns the code, message and hint for an instruction that cannot be computed, or None."""
     if x.literal is not None:
         if x.literal.elided and options.elided_fill is None:
             return "R003", f"the values of constant '{x.name}' of shape {x.shape.text_without_layout} are left out of the text", _ELIDED_HINT
@@ -241,18 +259,24 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
         return "R001", f"hlotool does not know what the custom-call target '{x.attributes['custom_call_target']}' computes", _TARGET_HINT
     leaf = next((leaf for leaf in x.shape.leaves() if leaf.element_type in ("opaque", "buffer")), None)
     if leaf is not None:
-        return "R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which cannot be computed with", None
+        return "R001", f"'{x.name}' holds a value of type {leaf.text_without_layout}, which hlotool cannot compute with", None
     rule = _doubtful_rule(x)
     return None if rule is None else ("R004", f"'{x.opcode}' cannot be computed: {rule.message} ({rule.code})", None)
 
 
 def _doubtful_rule(x: Instruction) -> Violation | None:
-    """The rule that an instruction breaks if numbers in its attributes may mean something to NumPy, but nothing in HLO."""
+    """Returns the rule that an instruction breaks if NumPy might accept it nonetheless.
+
+    Some numbers in attributes mean something to NumPy, but nothing in HLO.
+    """
     return broken_rule(x) if any(_is_doubtful(value, x) for value in x.attributes.values()) else None
 
 
 def _is_doubtful(value: object, x: Instruction) -> bool:
-    """Whether a number is negative, which NumPy counts from the end, or a slice ends beyond the array, where NumPy cuts it off."""
+    """Returns whether a number is negative, or a slice ends beyond the array.
+
+    NumPy counts negative numbers from the end, and cuts off the slice.
+    """
     if not isinstance(value, tuple):
         return isinstance(value, int) and value < 0
     if value and isinstance(value[0], SliceRange):

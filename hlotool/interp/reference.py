@@ -1,6 +1,7 @@
-"""The reference executor: one kernel call for each instruction, values freed after their last use.
+"""The reference executor: one kernel call per instruction; values are freed after their last use.
 
-There are no cases for opcodes. Computations that call others are generators on an explicit stack, so nesting is only limited by memory.
+There are no special cases for opcodes. Computations that call others are generators on an explicit
+stack, so only memory limits the nesting.
 """
 
 from __future__ import annotations
@@ -48,18 +49,21 @@ class ReferenceExecutor:
         self.programs = ProgramCache(module, options)
 
     def on(self, device: Device) -> ReferenceExecutor:
-        """The same run on another device; programs and limits are shared."""
+        """Returns the same run for another device; programs and limits are shared."""
         other = copy(self)
         other.device = device
         other.observers = None if self.observers is None else self.observers.on(device)
         return other
 
     def run(self, request: Invoke) -> Generator[Wait, None, Value]:
-        """Computes the value of a computation and returns it; yields when the device has to wait. Raises EvaluationError."""
+        """Computes and returns the value of a computation; yields when the device has to wait.
+
+        Raises EvaluationError if the computation fails.
+        """
         return self._drive(self._start(request))
 
     def compute(self, x: Instruction, values: Sequence[Value]) -> Generator[Wait, None, Value]:
-        """As `run`, for the value of one instruction from the values of its operands."""
+        """Like `run`, for the value of one instruction, given the values of its operands."""
         return self._drive(self._execute(instruction_program(x, self.options), [*values, None]))
 
     def _drive(self, run: Run) -> Generator[Wait, None, Value]:
@@ -83,12 +87,12 @@ class ReferenceExecutor:
                 else:
                     yield from self.observers.waiting(wanted)
             except Violation as violation:
-                # It will never be ready; the computation knows which instruction waits.
+                # It will never be ready. The computation knows the instruction that waits.
                 stack[-1].throw(violation)
         return value
 
     def _start(self, request: Invoke) -> Run:
-        # Here and not only after each instruction: a loop may have none.
+        # Checked here as well as after each instruction, since a loop may have none.
         if self._is_late():
             raise failure(self.module, request.computation.root, "R005", self._too_late())
         if request.batch is not None and not self.programs.can_batch(request.computation):
@@ -107,7 +111,7 @@ class ReferenceExecutor:
         observers, deadline = self.observers, self.deadline
         for step in program.steps:
             operands = [slots[k] for k in step.operands]
-            # From here on, only the list refers to values that are not read any more.
+            # From here on, only the list refers to values that are not read again.
             for k in step.dead:
                 slots[k] = None
             try:
@@ -119,7 +123,8 @@ class ReferenceExecutor:
                     if observers is None:
                         operands.clear()
                     value = yield from value
-                # Most values are as declared, and the call would cost as much as a small operation.
+                # Most values are as declared, and calling `checked` would cost as much as a small
+                # operation.
                 if step.dtype is not None and (type(value) is not np.ndarray or value.dtype is not step.dtype or value.shape != step.dimensions):
                     value = step.checked(value)
                 if deadline is not None and self._is_late():
@@ -137,10 +142,10 @@ class ReferenceExecutor:
         return slots[program.result]
 
     def _initial_slots(self, program: Program, request: Invoke) -> list[Value]:
-        """Constants and arguments in their slots; the request gives up its arguments."""
+        """Returns constants and arguments in their slots; the request gives up its arguments."""
         computation, arguments = request.computation, request.take_arguments()
         if len(arguments) != len(program.parameters):
-            message = f"'{computation.name}' takes {len(program.parameters)} arguments, got {len(arguments)}"
+            message = f"wrong number of arguments for '{computation.name}': expected {len(program.parameters)}, got {len(arguments)}"
             raise failure(self.module, computation.root, "R004", message)
         if self.observers is not None:
             self.observers.entered(computation, arguments)

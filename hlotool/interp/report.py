@@ -1,4 +1,4 @@
-"""Results as text, for people and as JSON."""
+"""Formats results as text and as JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from hlotool.shapes.shape import Shape
 __all__ = ["as_json", "as_rows", "as_text"]
 
 _SHOWN_IN_FULL = 64
-"""Arrays with more elements are abbreviated as NumPy does, with their statistics."""
+"""Arrays with more elements are abbreviated as in NumPy, and shown with their statistics."""
 
 
 def as_text(value: Value, shape: Shape, width: int, devices: int = 1) -> Iterator[str]:
-    """Lines for each array of a result: name, type, and the values; of large arrays the corners and their range.
+    """Yields lines for each array of a result: its name, its type and its values.
+
+    For large arrays, only the corners and the range are shown.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> print(*as_text(np.array([1, 2], np.int32), array_shape("s32", (2,)), 80), sep="\\n")
@@ -62,9 +64,10 @@ def _range(array: Array) -> str:
 
 
 def as_rows(value: Value, shape: Shape, devices: int = 1) -> list[dict[str, Any]]:
-    """The arrays of a result, as JSON can write them: name, type, dimensions, and values as nested lists.
+    """Returns the arrays of a result in a form that JSON can represent.
 
-    Complex numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
+    The fields are the name, the type, the dimensions, and the values as nested lists. Complex
+    numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
 
     >>> from hlotool.shapes.shape import array_shape
     >>> as_rows(np.array([1, np.inf], np.float32), array_shape("f32", (2,)))
@@ -80,7 +83,7 @@ def as_rows(value: Value, shape: Shape, devices: int = 1) -> list[dict[str, Any]
 
 
 def as_json(rows: Iterable[dict[str, Any]]) -> str:
-    """A JSON array with one row on each line."""
+    """Returns a JSON array with one row per line."""
     return "[\n" + ",\n".join(f"  {json.dumps(row)}" for row in rows) + "\n]\n"
 
 

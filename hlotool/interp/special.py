@@ -28,7 +28,7 @@ _FAR = (
     (1.0, 2.56852019228982242e0, 1.87295284992346047e0, 5.27905102951428412e-1, 6.05183413124413191e-2, 2.33520497626869185e-3),
 )
 _ONE_OVER_ROOT_PI = 5.6418958354775628695e-1
-# Where erf rounds to 1 in double precision.
+# From this magnitude on, erf rounds to 1 in double precision.
 _SATURATED = 6.0
 
 
@@ -63,11 +63,11 @@ def _far(x: Array) -> Array:
 
 
 _RANGES = ((-1.0, 0.46875, _near), (0.46875, 4.0, _middle), (4.0, _SATURATED, _far))
-"""Magnitudes, above the first number up to the second one, and the function that computes them."""
+"""Ranges of magnitudes (excluding the first number, including the second), with their functions."""
 
 
 def erf(x: Array) -> Array:
-    """The Gauss error function of real numbers, in their own precision.
+    """Computes the Gauss error function of real numbers, in their own precision.
 
     >>> float(erf(np.array(0.5)))
     0.5204998778130465

@@ -1,4 +1,4 @@
-"""Summaries of arrays in a few numbers."""
+"""Summarizes arrays in a few numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ __all__ = ["Statistics", "has_nan", "has_nonfinite", "json_number", "nan_counts"
 
 
 class Statistics(Record):
-    """Least, greatest and mean of the finite elements, None if there are none or they have no order; how many are NaN or infinite."""
+    """Statistics of an array.
+
+    `least`, `greatest` and `mean` are those of the finite elements, or None if there are none or if
+    they have no order. `nans` and `infinities` count the other elements.
+    """
 
     least: float | None
     greatest: float | None
@@ -26,7 +30,7 @@ class Statistics(Record):
 
     @property
     def text(self) -> str:
-        """For example: min 0  max 99  mean 49.5  nan 1."""
+        """A text such as: min 0  max 99  mean 49.5  nan 1."""
         parts = []
         if self.least is not None:
             parts = [f"min {self.least:.6g}", f"max {self.greatest:.6g}", f"mean {self.mean:.6g}"]
@@ -36,12 +40,12 @@ class Statistics(Record):
 
 
 def plain(array: Array) -> Array:
-    """The array in a type that NumPy computes with and prints well."""
+    """Returns the array in a type that NumPy computes with and prints well."""
     return array.astype(number_type(array).computed, copy=False)
 
 
 def has_nonfinite(array: Array) -> bool:
-    """Whether any element is NaN or infinite; cheap when none is.
+    """Returns whether any element is NaN or infinite; fast if none is.
 
     >>> has_nonfinite(np.array([1.0, np.inf])), has_nonfinite(np.array([1, 2]))
     (True, False)
@@ -52,7 +56,7 @@ def has_nonfinite(array: Array) -> bool:
 
 
 def has_nan(value: Value) -> bool:
-    """Whether any element of any array of a value is NaN.
+    """Returns whether any element of any array of a value is NaN.
 
     >>> has_nan((np.array([1.0, np.nan]), np.array([1])))
     True
@@ -61,12 +65,12 @@ def has_nan(value: Value) -> bool:
 
 
 def nan_counts(named: Iterable[tuple[tuple[str, Shape], Any]]) -> list[tuple[str, int, int]]:
-    """The names of arrays with NaN, how many elements are NaN, and how many elements there are."""
+    """Returns the name, the number of NaNs and the number of elements of each array with NaNs."""
     return [(name, int(np.isnan(plain(leaf)).sum()), leaf.size) for (name, _), leaf in named if has_nan(leaf)]
 
 
 def statistics(array: Array) -> Statistics:
-    """The statistics of an array; pred elements count as 0 and 1.
+    """Returns the statistics of an array; pred elements count as 0 and 1.
 
     >>> statistics(np.array([1.0, 2.0, np.nan])).text
     'min 1  max 2  mean 1.5  nan 1'
@@ -82,7 +86,7 @@ def statistics(array: Array) -> Statistics:
 
 
 def json_number(number: Any) -> Any:
-    """A number for JSON: NaN and infinities become strings, NumPy's numbers become Python's.
+    """Returns a number for JSON: NaN and infinities as strings, NumPy's numbers as Python's.
 
     >>> json_number(np.float32("nan")), json_number(np.int8(3))
     ('nan', 3)

@@ -1,4 +1,4 @@
-"""Observers of values: the tracer, which shows those of chosen instructions, and the watch for NaN and infinities."""
+"""Observers of values: a tracer that shows chosen ones, and a watch for NaN and infinities."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ __all__ = ["NonfiniteWatch", "TraceRow", "Tracer", "origin_of"]
 
 
 class TraceRow(Record):
-    """One array that an instruction has computed: its place, the iterations of the enclosing loops, and its statistics.
+    """One array that an instruction has computed.
 
-    `device` is the number of the device, None if there is only one.
+    The row has its position, the iterations of the enclosing loops, and its statistics. `device` is
+    the number of the device, or None if there is only one.
     """
 
     name: str
@@ -38,7 +39,10 @@ class TraceRow(Record):
 
     @property
     def key(self) -> str:
-        """The name, followed by the iterations: `x[3]`, or `x.0[3]` for an element of a tuple; with several devices, `device1.x[3]`."""
+        """The name, followed by the iterations of the enclosing loops.
+
+        It is `x[3]`, `x.0[3]` for an element of a tuple, and `device1.x[3]` with several devices.
+        """
         return on_device(self.key_on_device, self.device)
 
     @property
@@ -48,9 +52,11 @@ class TraceRow(Record):
 
 
 class Tracer(Observer):
-    """Calls `show` for every array computed by instructions whose name, or whose computation's name, matches the pattern.
+    """An observer that calls `show` for each array that a matching instruction computes.
 
-    With `keep`, `arrays` has copies of the arrays by key; further arrays in the same iterations have `~2`, `~3`, ... appended.
+    An instruction matches if the pattern matches its name, or the name of its computation. With
+    `keep`, `arrays` holds copies of the arrays by key; `~2`, `~3`, ... is appended to the keys of
+    further arrays in the same iterations.
     """
 
     def __init__(self, pattern: re.Pattern[str], show: Callable[[TraceRow], None], *, keep: bool = False) -> None:
@@ -98,9 +104,10 @@ _MOST_OPERANDS = 6
 
 
 class NonfiniteWatch(Observer):
-    """Stops a run at the first instruction that computes a NaN from operands without one, or an infinity from finite operands.
+    """An observer that stops a run at the first instruction that computes a NaN or an infinity.
 
-    `nans` and `infinities` say which of them it looks for.
+    For a NaN, its operands must be free of NaN; for an infinity, they must be finite. `nans` and
+    `infinities` select what it looks for.
     """
 
     def __init__(self, module: Module, *, nans: bool = True, infinities: bool = True) -> None:
@@ -110,7 +117,7 @@ class NonfiniteWatch(Observer):
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if FORWARDS in instruction.op.traits:
-            # Its values were checked where they were computed.
+            # Its values were checked when they were computed.
             return
         for leaf in leaves(value):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):
@@ -128,7 +135,7 @@ class NonfiniteWatch(Observer):
         index = tuple(int(k) for k in np.argwhere(places)[0])
         count = int(places.sum())
         place = f" at [{','.join(map(str, index))}]" if index else ""
-        many = f"; so are {count - 1} more of {result.size} elements" if count > 1 else ""
+        many = f"; the same holds for {count - 1} more of {result.size} elements" if count > 1 else ""
         finite = "operands without NaN" if nonfinite else "finite operands"
         message = f"'{x.opcode}' computes {_number(values[index])} from {finite}{place}{many}"
         notes = (*_shown_operands(x, operands, result, index), *self._notes(where, x))
@@ -146,7 +153,10 @@ class NonfiniteWatch(Observer):
 
 
 def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, index: tuple[int, ...]) -> Iterator[str]:
-    """The operands at the index of the number if they have the result's dimensions, and otherwise their statistics."""
+    """Yields the operands at the index of the number if they have the result's dimensions.
+
+    Otherwise, yields their statistics.
+    """
     for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MOST_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"
         if not isinstance(value, np.ndarray):
@@ -165,7 +175,7 @@ def _number(number: Any) -> str:
 
 
 def origin_of(x: Instruction, module: Module) -> Iterator[str]:
-    """The line of the program that an instruction comes from, by its metadata or the module's stack frames."""
+    """Yields the source line of an instruction, from its metadata or the module's stack frames."""
     metadata = x.metadata
     if metadata is None:
         return

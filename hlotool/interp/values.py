@@ -1,4 +1,4 @@
-"""Values of a run - arrays, tuples of values, tokens - and the conversion of arguments to values."""
+"""Values of a run (arrays, tuples of values, tokens), and the conversion of arguments to values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Value: TypeAlias = Any
 
 
 class Token:
-    """The value of a `token[]`, which orders operations and has no content, so that all tokens are equal.
+    """The value of a `token[]`; tokens order operations and have no content, so all are equal.
 
     >>> Token() == Token()
     True
@@ -39,8 +39,8 @@ class Token:
 
 
 def leaves(value: Value) -> Iterator[Any]:
-    """The arrays and tokens of a value, in order."""
-    # Tuples nest deeper than Python recurses.
+    """Yields the arrays and tokens of a value, in order."""
+    # Uses a stack, since tuples may nest deeper than Python's recursion limit.
     stack = [value]
     while stack:
         item = stack.pop()
@@ -51,7 +51,7 @@ def leaves(value: Value) -> Iterator[Any]:
 
 
 def with_leaves(shape: Shape, items: Iterable[Any]) -> Value:
-    """A value nested like `shape`, with the items as its leaves.
+    """Returns a value nested like `shape`, with the items as its leaves.
 
     >>> from hlotool.shapes.shape import TOKEN, tuple_shape
     >>> with_leaves(tuple_shape([TOKEN, tuple_shape([TOKEN])]), iter("ab"))
@@ -76,12 +76,14 @@ def with_leaves(shape: Shape, items: Iterable[Any]) -> Value:
 
 
 def zeros(shape: Shape) -> Value:
-    """A value of a shape with all numbers 0."""
+    """Returns a value of a shape in which all numbers are 0."""
     return with_leaves(shape, (np.zeros(leaf.dimensions, NUMPY_TYPES[leaf.element_type]) if leaf.is_array else Token() for leaf in shape.leaves()))
 
 
 def owns_memory(value: Value) -> bool:
-    """Whether a value is a writable array with memory of its own; there may be other references to it, or views of it.
+    """Returns whether a value is a writable array that owns its memory.
+
+    There may be other references to it, or views of it.
 
     >>> owns_memory(np.zeros(2)), owns_memory(np.zeros(2)[1:])
     (True, False)
@@ -90,9 +92,10 @@ def owns_memory(value: Value) -> bool:
 
 
 def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
-    """The value with every array in memory of its own, so that the caller may write into it.
+    """Returns the value with every array in separate memory, so that the caller may write to it.
 
-    Arrays that belong to the run are returned as they are; those of the arguments, and those that occur twice, are copied.
+    Arrays that belong to the run are returned as they are. Arrays that belong to the arguments, or
+    that occur twice, are copied.
     """
     taken = {id(leaf) for argument in arguments for leaf in leaves(argument)}
 
@@ -112,16 +115,19 @@ def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
 
 @np.errstate(all="ignore")
 def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
-    """The argument as a value of the shape; raises Violation, which names the parameter and its shape.
+    """Returns the argument as a value of the shape.
 
-    Floats are converted to any float type, and integers to any integer or float type that holds them exactly; nothing else is converted.
+    Floats are converted to any float type, and integers to any integer or float type that holds
+    them exactly; nothing else is converted. Raises Violation, which names the parameter and its
+    shape, if the argument does not fit.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> checked_argument([1, 2], array_shape("s8", (2,)), "x")
     array([1, 2], dtype=int8)
     """
     checked: list[Any] = []
-    # A path is that of the tuple and the number of the element: copies at each level would take quadratic time in deep tuples.
+    # A path is a pair of the tuple's path and the element's number: copies at each level would take
+    # quadratic time in deep tuples.
     stack: list[tuple[Any, Shape, Any]] = [(argument, shape, None)]
     while stack:
         item, part, path = stack.pop()
@@ -129,8 +135,8 @@ def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
             checked.append(_checked_leaf(item, part, _place_of(name, path)))
             continue
         if not isinstance(item, tuple | list) or len(item) != len(part.elements):
-            got = f"{len(item)}" if isinstance(item, tuple | list) else f"a {type(item).__name__}"
-            raise Violation("R002", name, f"{_place_of(name, path)} takes a tuple of {len(part.elements)} values, got {got}")
+            got = f"length {len(item)}" if isinstance(item, tuple | list) else f"an object of type {type(item).__name__}"
+            raise Violation("R002", name, f"{_place_of(name, path)} takes a tuple of length {len(part.elements)}, got {got}")
         stack.extend((item[k], part.elements[k], (path, k)) for k in range(len(item) - 1, -1, -1))
     return with_leaves(shape, checked)
 
@@ -148,24 +154,24 @@ def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
     if shape.element_type == "token":
         if isinstance(argument, Token):
             return argument
-        raise Violation("R002", place, f"{place} takes a token, got a {type(argument).__name__}", "pass hlotool.Token()")
+        raise Violation("R002", place, f"{place} takes a token, got an object of type {type(argument).__name__}", "pass hlotool.Token()")
     if not shape.is_array:
         raise Violation("R002", place, f"{place} is {wanted}, which has no values to pass")
     if isinstance(argument, Mapping):
-        raise Violation("R002", place, f"{place} takes {wanted}, got a {type(argument).__name__}", PYTREE_HINT)
+        raise Violation("R002", place, f"{place} takes {wanted}, got an object of type {type(argument).__name__}", PYTREE_HINT)
     try:
         array = np.asarray(argument)
     except (ValueError, TypeError, OverflowError) as error:
-        raise Violation("R002", place, f"{place} takes {wanted}, got a value that is no array: {error}") from None
+        raise Violation("R002", place, f"{place} takes {wanted}, got a value that is not an array: {error}") from None
     if array.dtype == object:
-        raise Violation("R002", place, f"{place} takes {wanted}, got a {type(argument).__name__} of other objects than numbers", PYTREE_HINT)
+        raise Violation("R002", place, f"{place} takes {wanted}, got an object of type {type(argument).__name__} without numbers", PYTREE_HINT)
     if not _sizes_fit(array.shape, shape):
         raise Violation("R002", place, f"{place} takes {wanted}, got an array with the dimensions {list(array.shape)}", _shape_hint(array, shape))
     return _converted(array, NUMBERS[shape.element_type], wanted, place)
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
-    """Whether the sizes are those of the shape, or smaller where it is dynamic."""
+    """Returns whether the sizes are those of the shape, or smaller in dynamic dimensions."""
     if len(sizes) != shape.rank:
         return False
     dynamic = shape.dynamic or (False,) * shape.rank
@@ -175,8 +181,8 @@ def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
 
 def _shape_hint(array: Array, shape: Shape) -> str | None:
     if sorted(array.shape) == sorted(shape.dimensions):
-        return "its dimensions seem to be in another order"
-    return "reshape it: it has as many elements" if array.size == int(np.prod(shape.dimensions)) else None
+        return "its dimensions seem to be in a different order"
+    return "reshape it: it has the same number of elements" if array.size == int(np.prod(shape.dimensions)) else None
 
 
 _FLOAT_NAMES = {"bfloat16", *(row.held.name for row in NUMBERS.values() if row.kind == "float")}
@@ -184,7 +190,7 @@ _INTEGER_NAMES = {row.held.name for row in NUMBERS.values() if row.element.is_in
 
 
 def _kind(array: Array) -> str:
-    """Which of HLO's kinds of numbers an array holds: "pred", "integer", "float", "complex" or none."""
+    """Returns the kind of numbers in an array: pred, integer, float, complex, or an empty text."""
     name = array.dtype.name
     if name in _INTEGER_NAMES or array.dtype.kind in "iu":
         return "integer"
@@ -210,7 +216,7 @@ def _integers_as_floats(array: Array, number: NumberType, wanted: str, place: st
     if not is_exact.all():
         odd = int(array.flat[np.flatnonzero(~is_exact)[0]])
         hint = f"round it: .astype('{number.held.name}')"
-        raise Violation("R002", place, f"{place} takes {wanted}, which does not hold {odd} exactly", hint)
+        raise Violation("R002", place, f"{place} takes {wanted}, which cannot hold {odd} exactly", hint)
     return converted
 
 
@@ -218,9 +224,9 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
     if array.dtype == number.held:
         return forward(array if number.bits >= 8 or number.kind == "pred" else from_patterns(patterns(array), number))
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
-    # NumPy makes an array of floats of an empty list, whatever it was meant to be.
     if kind == "integer" and wanted_kind == "float":
         return _integers_as_floats(array, number, wanted, place)
+    # An empty list becomes an array of floats in NumPy, whatever type it was meant to have.
     if kind != wanted_kind and array.size:
         raise Violation("R002", place, f"{place} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
     if wanted_kind == "integer" and array.size:
@@ -228,8 +234,8 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
         if least < number.element.minimum or most > number.element.maximum:
             odd = least if least < number.element.minimum else most
             limits = f"{number.element.minimum} to {number.element.maximum}"
-            raise Violation("R002", place, f"{place} takes {wanted}, which does not hold {odd}", f"{number.element.name} holds {limits}")
-    # Doubles go to 16 bits by way of f32, as HLO's own conversion does.
+            raise Violation("R002", place, f"{place} takes {wanted}, which cannot hold {odd}", f"{number.element.name} holds {limits}")
+    # Doubles are converted to 16 bits via f32, as in HLO's own conversion.
     if number.computed == np.float32 and array.dtype == np.float64 and number.bits == 16:
         array = array.astype(np.float32)
     return array.astype(number.held)

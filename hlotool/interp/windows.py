@@ -1,4 +1,7 @@
-"""Windows that slide over an array, one dimension at a time: which results read which elements through which taps of the window."""
+"""Windows that slide over an array: the elements that results read through each tap.
+
+All functions work on one dimension.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,10 @@ __all__ = ["phases", "positions", "taps", "transposed"]
 
 
 def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
-    """Along one dimension: the results whose windows have an element at `tap`, and these elements.
+    """Returns the results whose windows have an element at `tap`, and these elements.
 
-    Result o reads place o * stride + offset. Elements are at the multiples of base_dilation, so a congruence tells which o hit one.
+    Result o reads position o * stride + offset. Elements are at the multiples of base_dilation, so
+    a congruence determines the results o that hit an element.
 
     >>> positions(WindowDimension(3, stride=2, padding_low=1), 0, 4, 8)
     (slice(1, 4, 1), slice(1, 6, 2))
@@ -35,9 +39,9 @@ def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[
 
 
 def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
-    """Along one dimension: the taps at which any of `size` results reads one of `base` elements, each with its `positions`.
+    """Returns the taps at which any of `size` results reads one of `base` elements.
 
-    A window may be much larger than the array.
+    Each comes with its `positions`. A window may be much larger than the array.
 
     >>> [tap for tap, _, _ in taps(WindowDimension(10**9), 3, 2)]
     [0, 1]
@@ -55,7 +59,9 @@ def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice
 
 
 def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
-    """For places that hit elements through the same taps: these places, the taps, and the window of the convolution between them.
+    """Groups positions that hit elements through the same taps.
+
+    Returns these positions, the taps, and the window of the convolution between them.
 
     >>> [(places, taps) for places, taps, _ in phases(WindowDimension(3, base_dilation=2), 8)]
     [(slice(0, None, 2), slice(0, None, 2)), (slice(1, None, 2), slice(1, None, 2))]
@@ -64,7 +70,8 @@ def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDime
     place_step, tap_step = base // gcd(w.stride, base), base // gcd(w.window_dilation, base)
     parts = []
     for place in range(min(place_step, size)):
-        # Through tap t this place reads first + t * window_dilation; elements are at the multiples of base.
+        # Through tap t, this position reads first + t * window_dilation; elements are at the
+        # multiples of base.
         first = place * w.stride - w.padding_low
         tap = next((t for t in range(min(tap_step, w.size)) if (first + t * w.window_dilation) % base == 0), w.size)
         padding = -(first + tap * w.window_dilation) // base if tap < w.size else 0
@@ -75,7 +82,7 @@ def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDime
 
 
 def transposed(w: WindowDimension, size: int) -> WindowDimension:
-    """The window dimension in which places and taps, of which there are `size` and w.size, change roles.
+    """Returns the window dimension in which the `size` positions and the w.size taps change roles.
 
     >>> transposed(WindowDimension(3, stride=2, window_dilation=5), 7).stride
     5

@@ -1,1 +1,4 @@
-"""The intermediate representation: modules, computations and instructions, how they are made, edited, copied, compared and walked."""
+"""The intermediate representation: modules, computations and instructions.
+
+Its modules make, edit, copy, compare and walk them.
+"""

@@ -1,4 +1,4 @@
-"""The chain of an asynchronous operation, followed backwards: from an update or done to the instruction that it continues."""
+"""Follows asynchronous operations backwards, from an update or done to its start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MARKER_TARGETS", "UNBOUND", "bind_continuations", "complete_wrapped"
 MARKER_TARGETS = frozenset(
     ("Sharding LocalToGlobalShape GlobalToLocalShape xla.sdy.LocalToGlobalShape xla.sdy.GlobalToLocalShape xla.sdy.FuncResultSharding").split()
 )
-"""The targets of custom calls that pass the value of an asynchronous operation on."""
+"""The targets of custom calls that pass on the value of an asynchronous operation."""
 
 Loops = Mapping[Instruction, Instruction]
 _Path = tuple[int, ...]
@@ -23,7 +23,7 @@ _Source = tuple[Instruction, _Path]
 
 
 def continues(x: Instruction) -> bool:
-    """Whether an instruction takes over the value of an async-start or async-update.
+    """Returns whether an instruction takes over the value of an async-start or async-update.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT d = f32[4] abs-done(s) }"
@@ -34,7 +34,10 @@ def continues(x: Instruction) -> bool:
 
 
 def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
-    """The while instruction of each body, by the body's parameter; bodies of several loops are left out."""
+    """Returns the while instruction of each loop body, by the body's parameter.
+
+    Omits bodies that several loops share.
+    """
     loops: dict[Computation, list[Instruction]] = {}
     for x in module.all_instructions():
         if x.op.name == "while":
@@ -43,9 +46,10 @@ def loops_by_parameter(module: Module) -> dict[Instruction, Instruction]:
 
 
 def producer(value: Instruction, loops: Loops, start: str = "async-start") -> Instruction | None:
-    """Returns the start, or the update, that gives a value, followed backwards through tuples, barriers, copies, markers and loops.
+    """Returns the start or update that a value comes from, or None if it comes from neither.
 
-    None if the value does not come from either. Without `loops`, the search ends at parameters. `start` is the opcode of the start.
+    The search goes backwards through tuples, barriers, copies, markers and loops. Without `loops`,
+    it ends at parameters. `start` is the opcode of the start.
 
     >>> from hlotool.text.parse.parser import parse
     >>> start = "p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p)"
@@ -57,7 +61,7 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
     seen: set[_Source] = set()
     while pending:
         source, path = pending.pop()
-        # In a module with wrong types, a loop may put its state into deeper and deeper tuples.
+        # In a module with wrong types, a loop may nest its state in ever deeper tuples.
         if (source, path) in seen or subshape(source.shape, path) is None:
             continue
         seen.add((source, path))
@@ -70,7 +74,10 @@ def producer(value: Instruction, loops: Loops, start: str = "async-start") -> In
 
 
 def passes_on(x: Instruction) -> bool:
-    """Whether an instruction may pass the whole value of a start, which is its operand, on to the done."""
+    """Returns whether an instruction may pass the whole value of a start on to the done.
+
+    The value is its operand.
+    """
     if x.op.name == "custom-call":
         return x.attributes["custom_call_target"] in MARKER_TARGETS
     return x.op.name in _STEPS and x.op.name != "get-tuple-element"
@@ -115,11 +122,17 @@ _STEPS: dict[str, Callable[[Instruction, _Path, Loops], Sequence[_Source]]] = {
 # ---- modules that are being read --------------------------------------------------------------------------------------
 
 UNBOUND = array_shape("f32", (1,))
-"""Holds the place of an operand, by identity, in the hidden computation of an operation that will get it from an update."""
+"""A placeholder shape, recognized by identity, for an operand that an update will provide later.
+
+It is the shape of a parameter of the operation's hidden computation.
+"""
 
 
 def complete_wrapped(module: Module, x: Instruction) -> None:
-    """Gives the hidden computation of an operation the operands and the result that an update or done binds."""
+    """Completes an operation's hidden computation with the operands and result that `x` binds.
+
+    `x` is an update or a done.
+    """
     called = x.called[0]
     if called not in module.hidden:
         return
@@ -140,9 +153,11 @@ def complete_wrapped(module: Module, x: Instruction) -> None:
 
 
 def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterator[tuple[Instruction, Computation]]:
-    """Gives updates and dones in loops the computation of their start, which a text may define after them, or may have a copy of.
+    """Gives updates and dones in loops the computation of their start.
 
-    Yields those that name a different computation, with that of the start. Sorts the computations of the module again if callers would come first.
+    The text may define that computation after them, or may contain a copy of it. Yields each
+    instruction that names a different computation, with the computation of its start. Sorts the
+    computations of the module again if callers would come before callees.
     """
     loops = loops_by_parameter(module)
     bound: list[tuple[Instruction, AttributeSet]] = []
@@ -163,7 +178,8 @@ def bind_continuations(module: Module, unbound: Iterable[Instruction]) -> Iterat
     try:
         module.computations = sorted_by_dependencies(module.computations, calls.__getitem__)
     except ValueError:
-        # The operation runs the loop that continues it, which the verifier reports as an operation without a start.
+        # A cycle: the operation runs the loop that continues it. The verifier reports it as an
+        # operation without a start.
         for x, attributes in bound:
             set_field(x, "attributes", attributes)
 

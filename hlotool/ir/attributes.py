@@ -9,7 +9,9 @@ __all__ = ["NO_ATTRIBUTES", "AttributeSet"]
 
 
 class AttributeSet(dict[str, Any]):
-    """The attributes of an instruction by text name: an immutable dictionary, which instructions with equal attributes can share.
+    """The attributes of an instruction by text name, as an immutable dictionary.
+
+    Instructions with equal attributes can share it.
 
     >>> attributes = AttributeSet({"index": 1})
     >>> attributes["index"], attributes.get("dimensions", ())
@@ -34,7 +36,7 @@ class AttributeSet(dict[str, Any]):
         return self
 
     def changed(self, changes: Mapping[str, Any]) -> AttributeSet:
-        """A set with these values changed; None removes an attribute.
+        """Returns a set with these values changed; None removes an attribute.
 
         >>> AttributeSet({"index": 1}).changed({"index": 2, "sharding": None})
         {'index': 2}

@@ -1,4 +1,4 @@
-"""Copies modules, computations and instructions, and converts modules to and from the state that pickle stores.
+"""Copies modules, computations and instructions, and converts modules to and from pickle's state.
 
 Copies share shapes, literals and op definitions; instructions and computations are new. Nothing here recurses, since chains of operands
 can be deeper than Python's stack. `ir.model` imports this module, so classes are taken from the objects to copy.
@@ -26,12 +26,14 @@ set_field = object.__setattr__
 
 
 def clone_instruction(x: Instruction) -> Instruction:
-    """A copy of an instruction, with the same operands, that belongs to no computation."""
+    """Returns a copy of an instruction, with the same operands, that belongs to no computation."""
     return type(x)(x.name, x.op, x.shape, x.operands, x.attributes, x.immediate, x.metadata_text, x.backend_config, x.start, x.end)
 
 
 def clone_computation(computation: Computation, name: str | None = None) -> Computation:
-    """A copy of a computation and its instructions that belongs to no module; it calls the same computations as the original.
+    """Returns a copy of a computation and its instructions that belongs to no module.
+
+    The copy calls the same computations as the original.
 
     >>> from hlotool.text.parse.parser import parse
     >>> clone_computation(parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry, "e.clone")
@@ -43,7 +45,7 @@ def clone_computation(computation: Computation, name: str | None = None) -> Comp
 
 
 def clone_module(module: Module) -> Module:
-    """A copy of a module with all its computations and instructions.
+    """Returns a copy of a module with all its computations and instructions.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
@@ -73,7 +75,10 @@ def _empty_copy(computation: Computation, name: str) -> Computation:
 
 
 class _Copies:
-    """Copies of some computations: computations and instructions by original, attribute sets by the identity of the original."""
+    """Copies of some computations and their instructions.
+
+    Computations and instructions are keyed by the original, attribute sets by its identity.
+    """
 
     def __init__(self, computations: dict[Computation, Computation]) -> None:
         self.computations = computations
@@ -81,7 +86,7 @@ class _Copies:
         self.attributes: dict[int, AttributeSet] = {}
 
     def fill(self) -> None:
-        """Copies the instructions; references to anything outside these computations stay."""
+        """Copies the instructions; references to anything outside these computations are kept."""
         instructions = self.instructions
         for computation, copy in self.computations.items():
             copy.instructions = [clone_instruction(x) for x in computation.instructions]
@@ -107,18 +112,19 @@ class _Copies:
 
 
 class _NodeReference(NamedTuple):
-    """Replaces a computation or an instruction in attribute values: its number in textual order."""
+    """The number of a node in textual order, which replaces the node in attribute values."""
 
     is_computation: bool
     number: int
 
 
 class ModuleState(NamedTuple):
-    """What pickle stores for a module: flat tables, so that pickling does not recurse.
+    """The state that pickle stores for a module: flat tables, so that pickling does not recurse.
 
-    A row of `computations` holds name, thread, start, end, the numbers of the first instruction, of the one after the last and of the
-    root. A row of `instructions` holds the arguments of Instruction, with the opcode in place of its definition, and numbers in place of
-    operands and attributes.
+    A row of `computations` holds the name, thread, start and end, the number of the first
+    instruction, the number after the last one, and the number of the root. A row of `instructions`
+    holds the arguments of Instruction, with the opcode in place of its definition, and numbers in
+    place of operands and attributes.
     """
 
     types: tuple[type[Module], type[Computation], type[Instruction], type[AttributeSet]]
@@ -135,7 +141,7 @@ _HEADER = ("name", "source", "attributes", "attribute_starts", "stack_tables_tex
 
 
 def state_of_module(module: Module) -> ModuleState:
-    """The state of a module, from which `module_from_state` makes an equal one."""
+    """Returns the state of a module; `module_from_state` makes an equal module from it."""
     computations = {computation: k for k, computation in enumerate(module.computations)}
     instructions = {x: k for k, x in enumerate(module.all_instructions())}
     references: dict[Any, Any] = {node: _NodeReference(True, k) for node, k in computations.items()} | {
@@ -152,7 +158,7 @@ def state_of_module(module: Module) -> ModuleState:
         return number
 
     def number_in_notes(values: AttributeSet) -> int | None:
-        # The text of a call whose computation has been erased has no number.
+        # The spelling of a call whose computation has been erased gets no number.
         with suppress(KeyError):
             return number_of(values)
         return None
@@ -174,7 +180,7 @@ def state_of_module(module: Module) -> ModuleState:
 
 
 def module_from_state(state: ModuleState) -> Module:
-    """A new module with this state."""
+    """Makes a new module from a state."""
     make_module, make_computation, make_instruction, make_attributes = state.types
     module = make_module(state.header["name"])
     for name, value in state.header.items():
@@ -205,7 +211,10 @@ _LINKED_FIELDS = ("operands", "attributes", "immediate", "metadata_text", "backe
 
 
 def with_nodes_replaced(value: Any, kind: type, replacement: Callable[[Any], Any]) -> Any:
-    """An attribute's value in which every object of the class `kind` (nodes, or references to them) is replaced."""
+    """Replaces every object of the class `kind` in an attribute's value.
+
+    `kind` is the class of nodes, or that of references to them.
+    """
     if isinstance(value, kind):
         return replacement(value)
     if isinstance(value, tuple) and value and isinstance(value[0], kind):

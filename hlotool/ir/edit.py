@@ -1,8 +1,9 @@
 """The Rewriter, which edits modules.
 
 It updates everything that depends on a change: users, control edges, the root, callers, names, order, the header of the module, and notes
-about the source. Inserting, moving and erasing an instruction takes the same time anywhere in a computation. `flush`
-writes these changes to `Computation.instructions`; after `finish`, the module is consistent.
+about the source. Inserting, moving or erasing an instruction takes constant time, anywhere in a
+computation. `flush` writes these changes to `Computation.instructions`; after `finish`, the module
+is consistent.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ __all__ = ["Rewriter"]
 
 
 class Rewriter(InstructionEdits):
-    """Edits a module in place. As a context manager, it calls `finish` at the end of the block.
+    """An editor that changes a module in place.
 
-    Until then, only the Rewriter may change the module. `remarks` lists changes that it made itself to keep the module valid, such as an
-    alias that it dropped. Methods raise EditError for an edit that is not possible.
+    As a context manager, it calls `finish` at the end of the block. Until then, only the Rewriter
+    may change the module. `remarks` lists the changes that it made on its own to keep the module
+    valid, such as dropping an alias. Methods raise EditError if an edit is not possible.
 
     >>> from hlotool.text.parse.parser import parse
     >>> from hlotool.text.print.printer import to_text
@@ -47,13 +49,15 @@ class Rewriter(InstructionEdits):
         if error is None:
             self.finish()
         else:
-            # Not all edits have been made, but the module can be printed.
+            # Some edits are missing, but the module can still be printed.
             self.flush()
 
     def add_computation(self, computation: Computation | str) -> Computation:
-        """Adds a computation that belongs to no module, or a new empty one of this name, and returns it.
+        """Adds a computation to the module and returns it.
 
-        Computations that it calls must be in the module already. Names that are in use get a number: `f.1`.
+        It is a computation that belongs to no module, or a new empty one with the given name. The
+        computations that it calls must already be in the module. Names already in use get a number:
+        `f.1`.
         """
         if isinstance(computation, str):
             computation = Computation(computation)
@@ -71,7 +75,10 @@ class Rewriter(InstructionEdits):
         return computation
 
     def clone_computation(self, computation: Computation, suffix: str = "clone") -> Computation:
-        """Adds a copy of a computation and returns it; `.suffix` is appended to its name and to the names of its instructions."""
+        """Adds a copy of a computation to the module and returns it.
+
+        Appends `.suffix` to its name and to the names of its instructions.
+        """
         self.flush()
         copy = clone_computation(computation, f"{computation.name}.{suffix}")
         origins = self.module.notes.origin_of
@@ -81,12 +88,15 @@ class Rewriter(InstructionEdits):
         return self.add_computation(copy)
 
     def set_entry(self, computation: Computation) -> None:
-        """Makes a computation the entry of the module. `finish` adapts the header to its parameters and its result."""
+        """Makes a computation the entry of the module. `finish` updates the header to match it."""
         self.module.entry = computation
         self._mark_changed(computation)
 
     def erase_computation(self, computation: Computation) -> None:
-        """Removes a computation from the module. Raises EditError when it is the entry, or when an instruction calls it."""
+        """Removes a computation from the module.
+
+        Raises EditError if it is the entry, or if an instruction calls it.
+        """
         callers = self.callers(computation)
         if callers:
             raise EditError(f"computation '{computation.name}' cannot be erased: '{callers[0].name}' calls it")
@@ -96,9 +106,10 @@ class Rewriter(InstructionEdits):
         self._remove_computation(computation)
 
     def move_body(self, body: Computation, operands: Sequence[Instruction], before: Instruction) -> None:
-        """Moves the instructions of a computation to the place before an instruction of another one; `operands` replace its parameters.
+        """Moves the instructions of a computation in front of an instruction of another one.
 
-        The computation has only its parameters then, and must be erased next: its root is in the other computation.
+        `operands` replace its parameters. Afterwards, the computation has only its parameters, and
+        must be erased next, since its root is in the other computation.
         """
         owner = self.owner(before)
         if owner is body:
@@ -121,14 +132,18 @@ class Rewriter(InstructionEdits):
         self._set_order(body, parameters)
 
     def erase_parameter(self, parameter: Instruction) -> None:
-        """Removes an unused parameter, its operand in every caller, and its entries in the module's header.
+        """Removes an unused parameter, its operand in every caller, and its entries in the header.
 
-        Raises EditError when the parameter is used, or when a caller is neither a call nor a fusion (a loop needs its parameter).
+        Raises EditError if the parameter is used, or if a caller is neither a call nor a fusion (a
+        loop needs its parameter).
         """
         self.erase_parameters([parameter])
 
     def erase_parameters(self, parameters: Sequence[Instruction]) -> None:
-        """As `erase_parameter`, for several parameters of one computation; takes as long as for one."""
+        """Removes several parameters of one computation, like `erase_parameter`.
+
+        Takes no longer than for a single parameter.
+        """
         if not parameters:
             return
         owner = self.owner(parameters[0])

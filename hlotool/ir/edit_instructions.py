@@ -16,12 +16,13 @@ from hlotool.shapes.shape import Shape, compatible
 __all__ = ["InstructionEdits"]
 
 _UNCHANGED: Any = object()
-# Instructions with so many operands are often tuples whose operands are replaced one after the other.
+# An instruction with at least this many operands is often a tuple whose operands are replaced one
+# by one.
 _WIDE = 100
 
 
 class InstructionEdits(EditState):
-    """The methods of a Rewriter that edit instructions; `ir.edit` adds those that edit computations."""
+    """The methods of a Rewriter that edit instructions; `ir.edit` adds those for computations."""
 
     # ---- new instructions ---------------------------------------------------------------------------------------------
 
@@ -41,11 +42,13 @@ class InstructionEdits(EditState):
         backend_config: str | None = None,
         origin: Instruction | None = None,
     ) -> Instruction:
-        """Inserts a new instruction before or after another one, or at the end of a computation, and returns it.
+        """Inserts a new instruction and returns it.
 
-        `shape` is a shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is `name`, or the opcode, with a
-        number if it is in use. `origin` is the instruction that the new one is derived from: it copies its metadata, and messages about it
-        point there. Raises EditError if operands, attributes or shape do not fit the opcode.
+        It goes before or after another instruction, or to the end of a computation. `shape`
+        is a shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is
+        `name`, or else the opcode, with a number if that name is in use. `origin` is the instruction that the new one is derived from: its
+        metadata is copied, and messages about the new instruction point to it. Raises EditError if
+        the operands, attributes or shape do not fit the opcode.
         """
         owner = self._owner_at(before, after, into)
         self._check_owners(operands, owner)
@@ -79,7 +82,10 @@ class InstructionEdits(EditState):
         into: Computation | None = None,
         name: str | None = None,
     ) -> Instruction:
-        """Inserts a copy of an instruction into its own or another computation, and returns it; `operands` replace those of the original."""
+        """Inserts a copy of an instruction into its own or another computation, and returns it.
+
+        `operands`, if given, replace the operands of the original.
+        """
         return self.insert(
             x.op,
             x.operands if operands is None else operands,
@@ -129,10 +135,12 @@ class InstructionEdits(EditState):
         metadata_text: str | None = _UNCHANGED,
         backend_config: str | None = _UNCHANGED,
     ) -> None:
-        """Changes fields of an instruction. `attributes` replaces only the attributes that it names; the value None removes one.
+        """Changes fields of an instruction.
 
-        The shape is not inferred again. Raises EditError for an attribute that the opcode does not have, for a missing one, for an operand of
-        another computation, for a wrong number of operands, and for a literal of another shape.
+        `attributes` replaces only the attributes that it names; the value None removes one. The
+        shape is not inferred again. Raises EditError if an attribute is missing or unknown to the
+        opcode, if an operand belongs to another computation, if the number of operands is wrong, or
+        if a literal has a different shape.
         """
         owner = self.owner(x)
         op = x.op if op is _UNCHANGED else definition(op)
@@ -149,7 +157,7 @@ class InstructionEdits(EditState):
             x.immediate if immediate is _UNCHANGED else immediate,
         )
         self._mark_changed(owner)
-        # An instruction that calls nothing any more may leave a computation without callers.
+        # An instruction that no longer calls anything may leave a computation without callers.
         self._calls_changed = self._calls_changed or bool(x.op.calls or op.calls)
         self._uses.remove_uses(x)
         fields = {
@@ -178,9 +186,9 @@ class InstructionEdits(EditState):
         self.update(x, operands=(*x.operands[:number], operand, *x.operands[number + 1 :]))
 
     def replace_all_uses(self, old: Instruction, new: Instruction) -> None:
-        """Replaces `old` by `new` as an operand, as a control predecessor and as the root. Uses in `new` itself stay.
+        """Replaces `old` by `new` as an operand, as a control predecessor and as the root.
 
-        Raises EditError when the shapes differ in more than layouts.
+        Uses in `new` itself stay. Raises EditError if the shapes differ in more than their layouts.
         """
         if not compatible(old.shape, new.shape):
             shapes = f"{new.shape.text_without_layout}, not {old.shape.text_without_layout}"
@@ -208,7 +216,10 @@ class InstructionEdits(EditState):
                 self._replace_control_predecessor(successor, old, (new,))
 
     def replace(self, old: Instruction, new: Instruction) -> None:
-        """Replaces all uses of `old` by `new` and erases `old`; `new` inherits its control predecessors."""
+        """Replaces all uses of `old` by `new` and erases `old`.
+
+        `new` inherits the control predecessors of `old`.
+        """
         self.replace_all_uses(old, new)
         inherited = [y for y in old.control_predecessors if y is not new]
         if inherited:
@@ -219,15 +230,17 @@ class InstructionEdits(EditState):
     def _replace_control_predecessor(self, x: Instruction, old: Instruction, new: tuple[Instruction, ...]) -> None:
         before = x.control_predecessors
         at = before.index(old)
-        # An instruction that waits for thousands of others may lose them one by one, so the uses of the rest are not counted again.
+        # An instruction with thousands of control predecessors may lose them one by one, so its
+        # other uses are not counted again.
         added = self._uses.replace_predecessor(x, old, new)
         after = (*before[:at], *added, *[y for y in before[at:] if y is not old])
         set_field(x, "attributes", x.attributes.changed({"control-predecessors": after or None}))
 
     def erase(self, x: Instruction) -> None:
-        """Removes an instruction from the module. Its control successors inherit its control predecessors.
+        """Removes an instruction from the module.
 
-        Raises EditError when it has users or is the root, and for a parameter, which `erase_parameter` removes.
+        Its control successors inherit its control predecessors. Raises EditError if it has users,
+        is the root, or is a parameter (see `erase_parameter`).
         """
         owner = self.owner(x)
         users = self._uses.users.get(x)
@@ -265,14 +278,17 @@ class InstructionEdits(EditState):
             order.insert_after(x, after)
 
     def set_root(self, x: Instruction) -> None:
-        """Makes an instruction the root of its computation. The shapes of callers are not updated."""
+        """Makes an instruction the root of its computation, without updating shapes of callers."""
         owner = self.owner(x)
         self._mark_changed(owner)
         self._uses.changes += (owner.root, x)
         owner.root = x
 
     def rename(self, node: Instruction | Computation, name: str) -> None:
-        """Renames an instruction or a computation. Raises EditError when the name is in use or not valid."""
+        """Renames an instruction or a computation.
+
+        Raises EditError if the name is in use or not valid.
+        """
         if node.name == name:
             return
         if not is_legal_name(name):
@@ -287,12 +303,12 @@ class InstructionEdits(EditState):
         set_field(node, "name", name)
 
     def is_name_used(self, name: str) -> bool:
-        """Whether an instruction of the module has this name."""
+        """Returns whether an instruction of the module has this name."""
         return name in self._instruction_names
 
     def take_name(self, x: Instruction, erased: Instruction) -> None:
         """Gives an instruction the name of one that has just been erased from its computation."""
-        # Instructions of other computations may have the name, too.
+        # Instructions of other computations may have the same name.
         self._instruction_names.release(x.name)
         self._instruction_names.add(erased.name)
         set_field(x, "name", erased.name)

@@ -1,6 +1,7 @@
-"""The state of a Rewriter: uses, the order of instructions, names, changed computations; and the methods that query them.
+"""The state of a Rewriter: uses, the order of instructions, names and changed computations.
 
-Insertions and moves go to linked lists. `flush` writes them to the computations, `finish` makes the module consistent.
+Methods query this state. Insertions and moves go to linked lists; `flush` writes them to the
+computations, and `finish` makes the module consistent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ __all__ = ["EditState"]
 
 
 class EditState:
-    """The module that is being edited, and tables about its instructions."""
+    """The module being edited, with tables about its instructions."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -29,7 +30,7 @@ class EditState:
         self._places: Places[Instruction] = Places()
         self._orders: dict[Computation, LinkedOrder[Instruction]] = {}
         self._changed: dict[Computation, None] = {}
-        # Computations that are still in the module's list, from which `flush` removes all of them at once.
+        # Erased computations that are still in the module's list; `flush` removes them all at once.
         self._erased: set[Computation] = set()
         self._calls_changed = False
         self._names: NameTable | None = None
@@ -38,84 +39,89 @@ class EditState:
     # ---- queries ------------------------------------------------------------------------------------------------------
 
     def users(self, x: Instruction) -> tuple[Instruction, ...]:
-        """The instructions that take `x` as an operand, each once."""
+        """Returns the instructions that have `x` as an operand, each once."""
         return tuple(self._uses.users.get(x, ()))
 
     def user_count(self, x: Instruction) -> int:
-        """The number of `users`, which are not listed for it."""
+        """Returns the number of `users` without listing them."""
         return len(self._uses.users.get(x, ()))
 
     def use_count(self, x: Instruction) -> int:
-        """The number of operands that are `x`; a user that takes it twice counts twice."""
+        """Returns how many operands are `x`; a user that has it twice counts twice."""
         return sum(self._uses.users.get(x, {}).values())
 
     def control_successors(self, x: Instruction) -> tuple[Instruction, ...]:
-        """The instructions that name `x` as a control predecessor."""
+        """Returns the instructions that name `x` as a control predecessor."""
         return tuple(self._uses.successors.get(x, ()))
 
     def has_control_edges(self, x: Instruction) -> bool:
-        """Whether `x` has control predecessors or successors."""
+        """Returns whether `x` has control predecessors or successors."""
         return "control-predecessors" in x.attributes or x in self._uses.successors
 
     @property
     def has_control_dependencies(self) -> bool:
-        """Whether any instruction of the module has control predecessors."""
+        """Returns whether any instruction of the module has control predecessors."""
         return bool(self._uses.successors)
 
     def callers(self, computation: Computation) -> tuple[Instruction, ...]:
-        """The instructions that call a computation, each once."""
+        """Returns the instructions that call a computation, each once."""
         return tuple(self._uses.callers.get(computation, ()))
 
     def caller_count(self, computation: Computation) -> int:
-        """The number of `callers`, which are not listed for it."""
+        """Returns the number of `callers` without listing them."""
         return len(self._uses.callers.get(computation, ()))
 
     def is_only_caller(self, x: Instruction, computation: Computation) -> bool:
-        """Whether nothing but `x` calls a computation."""
+        """Returns whether only `x` calls a computation."""
         callers = self._uses.callers.get(computation, {})
         return len(callers) == 1 and x in callers
 
     def computations(self) -> list[Computation]:
-        """The computations of the module in order, without those that have been erased and not flushed."""
+        """Returns the computations of the module in order, without erased ones."""
         return [computation for computation in self.module.computations if computation not in self._erased]
 
     def __contains__(self, x: object) -> bool:
-        """Whether an instruction is in the module, and has not been erased."""
+        """Returns whether an instruction is in the module and has not been erased."""
         return x in self._uses.owners
 
     def owner(self, x: Instruction) -> Computation:
-        """The computation of an instruction. Raises EditError when it is not in the module."""
+        """Returns the computation of an instruction.
+
+        Raises EditError if the instruction is not in the module.
+        """
         owner = self._uses.owners.get(x)
         if owner is None:
             raise EditError(f"'{x.name}' is not in the module")
         return owner
 
     def is_root(self, x: Instruction) -> bool:
-        """Whether `x` is the root of its computation."""
+        """Returns whether `x` is the root of its computation."""
         return self.owner(x).root is x
 
     def is_used(self, x: Instruction) -> bool:
-        """Whether `x` has users or control successors, or is the root."""
+        """Returns whether `x` has users or control successors, or is the root."""
         uses = self._uses
         return x in uses.users or x in uses.successors or self.owner(x).root is x
 
     def instructions(self, computation: Computation) -> list[Instruction]:
-        """The instructions of a computation in order, including changes that have not been flushed."""
+        """Returns the instructions of a computation in order, including changes not yet flushed."""
         order = self._orders.get(computation)
         return list(computation.instructions if order is None else order)
 
     @property
     def change_count(self) -> int:
-        """The number of changes so far, to pass to `changed_since`."""
+        """Returns the number of changes so far, to pass to `changed_since`."""
         return len(self._uses.changes)
 
     def changed_since(self, count: int) -> dict[Instruction, int]:
-        """The instructions in the module that have been inserted, or whose fields, users or control edges have changed, since `count` changes.
+        """Returns the instructions that are new or have changed since change number `count`.
 
-        With each comes the number of its last change, which is at least `count`.
+        Only instructions in the module are included. A change of fields, users or control edges
+        counts. Each instruction is mapped to the number of its last change, which is at least
+        `count`.
         """
         owners, changes = self._uses.owners, self._uses.changes
-        # Most instructions change several times, so that looking at each of them once takes less time.
+        # Most instructions change several times, so checking each of them only once saves time.
         last = dict(zip(changes[count:], range(count, len(changes)), strict=True))
         return {x: number for x, number in last.items() if x in owners}
 
@@ -133,10 +139,12 @@ class EditState:
         self._orders.clear()
 
     def finish(self) -> None:
-        """Makes the module consistent: definitions come before uses, callees before callers, and the header fits the entry.
+        """Makes the module consistent.
 
-        The order of a scheduled module is not changed. Raises EditError when such a module has an instruction before one that it depends
-        on, when instructions or computations form a cycle, and when a computation is empty.
+        Afterwards, definitions come before uses and callees before callers, and the header fits the
+        entry. The order of a scheduled module is not changed. Raises EditError if such a module has
+        an instruction before one that it depends on, if instructions or computations form a cycle,
+        or if a computation is empty.
         """
         self.flush()
         for computation in self._changed:
@@ -153,7 +161,10 @@ class EditState:
         self._calls_changed = False
 
     def check(self) -> None:
-        """Compares the use tables with newly computed ones. Raises InternalError when they differ, which is a bug in hlotool."""
+        """Compares the use tables with newly computed ones.
+
+        Raises InternalError if they differ, which is a bug in hlotool.
+        """
         self.flush()
         difference = next(self._uses.differences(Uses.of_module(self.module)), None)
         if difference is not None:
@@ -199,7 +210,7 @@ class EditState:
         return order
 
     def _set_order(self, computation: Computation, instructions: Iterable[Instruction]) -> None:
-        """Replaces the instructions of a computation, whose uses and names are not updated."""
+        """Replaces the instructions of a computation without updating uses and names."""
         self._orders[computation] = LinkedOrder(instructions)
 
     @property
@@ -215,7 +226,7 @@ class EditState:
         return self._computation_names
 
     def _remove_uncalled_wrappers(self) -> None:
-        """Removes hidden computations whose async start is gone, since they are not printed."""
+        """Removes hidden computations whose async-start is gone, since they are not printed."""
         for computation in [c for c in self.module.computations if c in self.module.hidden and c not in self._uses.callers]:
             self._remove_computation(computation)
         self.flush()

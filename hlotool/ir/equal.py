@@ -1,4 +1,7 @@
-"""Compares modules: names, shapes, operands, attributes and order, but not offsets in the source. Does not recurse."""
+"""Compares modules without recursion.
+
+Names, shapes, operands, attributes and order must be equal, but not offsets in the source.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ __all__ = ["differences", "same_computation"]
 
 
 def differences(first: Module, second: Module) -> Iterator[str]:
-    """Describes each difference between two modules; yields nothing when they are equal.
+    """Describes each difference between two modules; yields nothing if they are equal.
 
     >>> from hlotool.text.parse.parser import parse
     >>> list(differences(parse("ENTRY e { ROOT p = f32[2] parameter(0) }"), parse("ENTRY e { ROOT p = f32[3] parameter(0) }")))
@@ -23,7 +26,9 @@ def differences(first: Module, second: Module) -> Iterator[str]:
 
 
 def same_computation(first: Computation, second: Computation) -> bool:
-    """Whether two computations have the same instructions in the same order, whatever the names and the metadata, also in what they call.
+    """Returns whether two computations have the same instructions in the same order.
+
+    Ignores names and metadata. Compares the computations that they call in the same way.
 
     >>> from hlotool.text.parse.parser import parse
     >>> a, b = parse("a { ROOT p = f32[] parameter(0) } b { ROOT q = f32[] parameter(0) }").computations
@@ -55,7 +60,7 @@ def same_computation(first: Computation, second: Computation) -> bool:
 
 
 def _same_plain_attributes(x: Instruction, y: Instruction, numbers: dict[Any, int]) -> bool:
-    """Compares the attributes other than called computations, and backend configurations."""
+    """Compares backend configurations and all attributes except for called computations."""
     if x.backend_config != y.backend_config or x.attributes.keys() != y.attributes.keys():
         return False
     if [numbers.get(z) for z in x.control_predecessors] != [numbers.get(z) for z in y.control_predecessors]:
@@ -65,7 +70,7 @@ def _same_plain_attributes(x: Instruction, y: Instruction, numbers: dict[Any, in
 
 
 class _Comparison:
-    """A comparison of two modules. References to computations are compared by their number in the module."""
+    """A comparison of two modules. Computations are identified by their number in the module."""
 
     def __init__(self, first: Module, second: Module) -> None:
         self.first = first
@@ -73,14 +78,15 @@ class _Comparison:
         self.numbers: dict[Computation, int] = {}
         for module in (first, second):
             self.numbers.update({computation: number for number, computation in enumerate(module.computations)})
-        # Pairs of attribute sets known to be equal, by identity, since instructions of a source share sets.
+        # Pairs of attribute sets known to be equal, by identity, since parsed instructions share
+        # sets.
         self.equal_sets: set[tuple[int, int]] = set()
 
     def all(self) -> Iterator[str]:
         a, b = self.first, self.second
         if a.name != b.name:
             yield f"the module's names {a.name} and {b.name}"
-        # The decoded tables, since row numbers in the text have no meaning.
+        # Compares the decoded tables, since the row numbers in the text have no meaning.
         if a.stack_tables_text != b.stack_tables_text and a.stack_tables != b.stack_tables:
             yield "stack frames"
         yield from self._values("header", dict(a.attributes), dict(b.attributes))
@@ -106,7 +112,10 @@ class _Comparison:
                 yield from self._instructions(f"{a.name}: {x.name}", x, y)
 
     def _same(self, a: Instruction, b: Instruction) -> bool:
-        """A fast test for equality. Operands are compared by name, since names are unique in a computation."""
+        """Returns whether two instructions are equal, by a fast test.
+
+        Operands are compared by name, since names are unique in a computation.
+        """
         return (
             a.name == b.name
             and a.op is b.op
@@ -167,6 +176,7 @@ class _Comparison:
                     yield f"{at}: {a!r} and {b!r}"
                 else:
                     stack.extend((at, x, y) for x, y in zip(a, b, strict=True))
-            # Values that hold a NaN are not equal to themselves, but are written alike. Literals are, and their `repr` is short.
+            # A value that holds a NaN is not equal to itself, so its text decides. Literals compare
+            # correctly, and their `repr` is abbreviated.
             elif a != b and (isinstance(a, Literal) or repr(a) != repr(b)):
                 yield f"{at}: {a!r} and {b!r}"

@@ -1,4 +1,4 @@
-"""Updates the attributes of a module's header that describe the entry computation, after its parameters or its result have changed."""
+"""Updates the header attributes that describe the entry after a change of its signature."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlotool.shapes.shape import ProgramShape, Shape, compatible, subshape
 
 __all__ = ["fitted_header", "header_without_parameter"]
 
-# A list with an entry for each parameter, or a single entry for all.
+# A list with one entry per parameter, or with a single entry for all of them.
 _BY_PARAMETER = "allow_spmd_sharding_propagation_to_parameters"
 _ALIASES = "input_output_alias"
 _DONORS = "buffer_donor"
@@ -19,7 +19,9 @@ _LAYOUT = "entry_computation_layout"
 
 
 def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict[str, Any]:
-    """The attributes of the header after a parameter of the entry has been erased, and the numbers of later parameters are one less.
+    """Returns the header attributes after removing an entry parameter.
+
+    Later parameters are renumbered.
 
     >>> from hlotool.shapes.values import AliasPair
     >>> header_without_parameter({"input_output_alias": (AliasPair((), 0, ()), AliasPair((), 2, ()))}, 0)
@@ -42,7 +44,7 @@ def header_without_parameter(attributes: Mapping[str, Any], number: int) -> dict
 
 
 def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[dict[str, Any], list[str]]:
-    """The attributes of the header, changed so that they fit the entry, and a remark about each change.
+    """Returns the header attributes, changed to fit the entry, and a remark about each change.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> f32, s32 = array_shape("f32"), array_shape("s32")
@@ -69,7 +71,7 @@ def fitted_header(attributes: Mapping[str, Any], entry: ProgramShape) -> tuple[d
 def _fitted_layout(layout: ProgramShape, entry: ProgramShape) -> tuple[ProgramShape, list[str]]:
     remarks: list[str] = []
     if len(layout.parameters) != len(entry.parameters):
-        remarks.append(f"updated the entry computation layout: {len(entry.parameters)} parameters instead of {len(layout.parameters)}")
+        remarks.append(f"updated the entry computation layout: the number of parameters is now {len(entry.parameters)}, not {len(layout.parameters)}")
         layout = replace(layout, parameters=entry.parameters)
     parameters = list(layout.parameters)
     for k, (old, new) in enumerate(zip(layout.parameters, entry.parameters, strict=True)):

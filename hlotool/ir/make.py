@@ -21,7 +21,9 @@ _program_shape: Callable[[Computation], ProgramShape] = attrgetter("program_shap
 
 
 def definition(opcode: str | OpDef) -> OpDef:
-    """The definition of an opcode, given by name or itself. Raises EditError for an unknown opcode.
+    """Returns the definition of an opcode, which is given by name or as the definition itself.
+
+    Raises EditError for an unknown opcode.
 
     >>> definition("add").operands
     ('lhs', 'rhs')
@@ -53,9 +55,10 @@ def as_shape(shape: Shape | str) -> Shape:
 
 
 def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str, Any]) -> Shape:
-    """The result shape that XLA's parser infers from operand shapes and attributes.
+    """Returns the result shape that XLA's parser infers from operand shapes and attributes.
 
-    Raises Violation when operands or attributes do not fit, or when the shape of this opcode cannot be inferred.
+    Raises Violation if the operands or attributes do not fit, or if the shape cannot be inferred
+    for this opcode.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> inferred_shape(definition("transpose"), [array_shape("f32", (2, 3))], {"dimensions": (1, 0)}).text_without_layout
@@ -68,7 +71,9 @@ def inferred_shape(op: OpDef, operands: Sequence[Shape], attributes: Mapping[str
 
 
 def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
-    """An attribute set for an opcode, from values by text name. Raises EditError for an unknown or missing attribute.
+    """Returns an attribute set for an opcode, from values by text name.
+
+    Raises EditError for an unknown or missing attribute.
 
     >>> attribute_set(definition("get-tuple-element"), {"index": 0})
     {'index': 0}
@@ -84,7 +89,9 @@ def attribute_set(op: OpDef, values: Mapping[str, Any]) -> AttributeSet:
 
 
 def check_parts(op: OpDef, operands: Sequence[Instruction], shape: Shape | None, immediate: Any) -> None:
-    """Raises EditError for a wrong number of operands, and for a literal of another shape than that of the instruction.
+    """Checks the number of operands, and that a literal has the shape of the instruction.
+
+    Raises EditError if either is wrong.
 
     >>> check_parts(definition("negate"), [], None, None)
     Traceback (most recent call last):
@@ -95,7 +102,7 @@ def check_parts(op: OpDef, operands: Sequence[Instruction], shape: Shape | None,
     except Violation as violation:
         raise EditError(violation.message) from violation
     if shape is not None and isinstance(immediate, Literal) and not compatible(shape, immediate.shape):
-        raise EditError(f"a literal of shape {immediate.shape.text_without_layout} is not one of shape {shape.text_without_layout}")
+        raise EditError(f"the literal has shape {immediate.shape.text_without_layout}, not {shape.text_without_layout}")
 
 
 def make_instruction(
@@ -109,10 +116,11 @@ def make_instruction(
     metadata_text: str | None = None,
     backend_config: str | None = None,
 ) -> Instruction:
-    """Makes an instruction that belongs to no computation yet. Without `shape`, the shape is inferred.
+    """Makes an instruction that does not belong to a computation yet.
 
-    `immediate` is the Literal of a constant, or the number of a parameter, which also needs a shape. Raises EditError when operands,
-    attributes or shape do not fit the opcode.
+    Without `shape`, the shape is inferred. `immediate` is the Literal of a constant or the number
+    of a parameter; a parameter also needs a shape. Raises EditError if the operands, attributes or
+    shape do not fit the opcode.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> p = make_instruction("p", "parameter", shape=array_shape("f32", (2,)), immediate=0)

@@ -1,4 +1,4 @@
-"""Module, Computation and Instruction: plain objects that refer to one another.
+"""Module, Computation and Instruction: plain objects that refer to each other.
 
 The parser and `ir.make` create them; `ir.edit.Rewriter` edits them and keeps uses, names and order consistent.
 """
@@ -38,8 +38,9 @@ _decoded = lru_cache(maxsize=1024)(decode_metadata)
 class InstructionFields(Node):
     """The fields of an instruction.
 
-    Assigning a field of an Instruction runs Python code (`__setattr__`), which would make construction slow. So instructions are created
-    as objects of this class, whose class is then changed to Instruction.
+    Assigning a field of an Instruction runs Python code (`__setattr__`), which would make
+    construction slow. So instructions are created as objects of this class, and their class is then
+    changed to Instruction.
     """
 
     __slots__ = ("attributes", "backend_config", "end", "immediate", "metadata_text", "name", "op", "operands", "shape", "start")
@@ -72,11 +73,13 @@ class InstructionFields(Node):
 class Instruction(InstructionFields):
     """An instruction.
 
-    `immediate` is the Literal of a constant or the number of a parameter, otherwise None. `metadata_text` and `backend_config` are the
-    canonical texts of these two, None if absent. `start` and `end` are offsets into the module's source, -1 for an instruction that is
-    not in the source or has changed; `start` may include the spaces before the instruction.
+    `immediate` is the Literal of a constant or the number of a parameter; otherwise it is None.
+    `metadata_text` and `backend_config` are the canonical texts of these two, or None if absent.
+    `start` and `end` are offsets into the module's source, or -1 for an instruction that is not in
+    the source or has changed; `start` may include the spaces before the instruction.
 
-    Fields can be assigned, and `to_text` prints the new values, but nothing else is updated; edit with a Rewriter.
+    Fields can be assigned, and `to_text` prints the new values, but nothing else is updated. To
+    edit a module, use a Rewriter.
     """
 
     __slots__ = ()
@@ -87,10 +90,10 @@ class Instruction(InstructionFields):
         return fields  # type: ignore[return-value]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """The fields are set by __new__."""
+        """Does nothing: `__new__` sets the fields."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        # The printer must not copy the source of an instruction that has changed.
+        # The printer must not copy the source text of an instruction that has changed.
         Assignments.last = object()
         set_field(self, name, value)
         set_field(self, "start", -1)
@@ -150,17 +153,18 @@ class Instruction(InstructionFields):
 
     @property
     def metadata(self) -> Metadata | None:
-        """The decoded `metadata={...}`, None if there is none.
+        """The decoded `metadata={...}`, or None if absent.
 
-        Modules hold its text (`metadata_text`); decoding one takes about 10 microseconds. The metadata decoded last are kept, so that reading
-        one field after the other costs it once, but a loop over all instructions pays it for each different text.
+        Decoding takes about 10 microseconds. The results for the last 1024 texts are cached, so
+        that reading one field after another decodes the metadata once.
         """
         return None if self.metadata_text is None else _decoded(self.metadata_text)
 
     def users(self, computation: Computation) -> tuple[Instruction, ...]:
-        """The instructions of the computation that have this one as an operand, in textual order.
+        """Returns the instructions of the computation that have this one as an operand.
 
-        Searches the whole computation. For many instructions, use `analysis.users.users`, or `Rewriter.users` while editing.
+        They are in textual order. Searches the whole computation. For many instructions, use
+        `analysis.users.users`, or `Rewriter.users` during edits.
         """
         return tuple([x for x in computation.instructions if self in x.operands])
 
@@ -169,9 +173,10 @@ class Instruction(InstructionFields):
 
 
 class Computation(Node):
-    """A computation: a list of instructions in textual order, which is the schedule if the module is scheduled.
+    """A computation: instructions in textual order, which is the schedule in a scheduled module.
 
-    Called computations belong to the module; an instruction's `called` refers to them.
+    Called computations belong to the module; the `called` property of an instruction refers to
+    them.
     """
 
     __slots__ = ("end", "execution_thread", "instructions", "name", "root", "start")
@@ -185,7 +190,7 @@ class Computation(Node):
         self.end = -1
 
     def __getitem__(self, name: str) -> Instruction:
-        """The instruction of that name. Raises KeyError when there is none.
+        """Returns the instruction with this name. Raises KeyError if there is none.
 
         >>> from hlotool.text.parse.parser import parse
         >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry["p"]
@@ -197,7 +202,7 @@ class Computation(Node):
         raise KeyError(f"no instruction named '{name}' in computation '{self.name}'")
 
     def __contains__(self, x: object) -> bool:
-        """Whether an instruction, or one of that name, is in the computation."""
+        """Returns whether an instruction, or one with this name, is in the computation."""
         return any(other is x or other.name == x for other in self.instructions)
 
     def __iter__(self) -> Iterator[Instruction]:
@@ -207,7 +212,7 @@ class Computation(Node):
         return len(self.instructions)
 
     def __bool__(self) -> bool:
-        """True, even for a computation without instructions."""
+        """Returns True, even for a computation without instructions."""
         return True
 
     def __copy__(self) -> Computation:
@@ -236,7 +241,10 @@ class Computation(Node):
 
 
 def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramShape]) -> Any:
-    """An attribute's value as an argument of an op definition, where called computations are replaced by their program shapes."""
+    """Converts an attribute's value to an argument of an op definition.
+
+    Replaces called computations by their program shapes.
+    """
     if isinstance(value, Computation):
         return program_shape(value)
     if isinstance(value, tuple) and value and isinstance(value[0], Computation):
@@ -247,8 +255,9 @@ def as_op_argument(value: Any, program_shape: Callable[[Computation], ProgramSha
 class Module:
     """An HLO module.
 
-    `attributes` are those of the header, by text name; each can also be read as a field, as in `module.replica_count`. `hidden` are the
-    computations that async sugar (`negate-start`) stands for, which are not printed.
+    `attributes` holds the header attributes by text name; each can also be read as a field, as in
+    `module.replica_count`. `hidden` holds the computations that async syntactic sugar
+    (`negate-start`) stands for, which are not printed.
     """
 
     def __init__(self, name: str, source: Source | None = None) -> None:
@@ -257,7 +266,7 @@ class Module:
         self.computations: list[Computation] = []
         self.entry: Computation = None  # type: ignore[assignment]  # set when the module is closed
         self.attributes: dict[str, Any] = {}
-        # Offsets of the header's attributes in the source, for messages.
+        # Offsets of the header attributes in the source, for messages.
         self.attribute_starts: dict[str, int] = {}
         self.stack_tables_text: str | None = None
         self.diagnostics: list[Diagnostic] = []
@@ -277,23 +286,23 @@ class Module:
 
     @property
     def is_scheduled(self) -> bool:
-        """Whether the textual order of instructions is their schedule."""
+        """True if the textual order of instructions is their schedule."""
         return bool(self.attributes.get("is_scheduled", False))
 
     @property
     def stack_tables(self) -> StackTables | None:
-        """The decoded tables of stack frames (FileNames to StackFrames), None if there are none."""
+        """The decoded stack frame tables (FileNames to StackFrames), or None if there are none."""
         return None if self.stack_tables_text is None else decode_stack_tables(self.stack_tables_text)
 
     def __getattr__(self, name: str) -> Any:
-        # Python calls this only for names that are not fields; these are the attributes of the header.
+        # Python calls this only for names that are not fields: the header attributes.
         spec = MODULE_ATTRIBUTES.get(name)
         if spec is not None:
             return self.attributes.get(name, spec.default)
         raise AttributeError(f"a module has no attribute {name!r}")
 
     def computation(self, name: str) -> Computation:
-        """The computation of that name. Raises KeyError when there is none.
+        """Returns the computation with this name. Raises KeyError if there is none.
 
         >>> from hlotool.text.parse.parser import parse
         >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").computation("e")
@@ -305,27 +314,27 @@ class Module:
         raise KeyError(f"no computation named '{name}' in module '{self.name}'")
 
     def all_instructions(self) -> Iterator[Instruction]:
-        """All instructions of all computations, in textual order."""
+        """Yields all instructions of all computations, in textual order."""
         for computation in self.computations:
             yield from computation.instructions
 
     def __str__(self) -> str:
-        """The text of the module, as `hlotool.to_text` prints it."""
-        # Imported late, since the printer is in a higher layer.
+        """Returns the text of the module, as `hlotool.to_text` prints it."""
+        # Imported here, since the printer is in a higher layer.
         text: str = import_module("hlotool").to_text(self)
         return text
 
     def _repr_html_(self) -> str:
-        """What notebooks show of the module: its text with colors."""
+        """Returns the text of the module as HTML with colors, for notebooks."""
         html: str = import_module("hlotool").to_html(self)
         return html
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """The same for notebooks, with the text for those that show no HTML, or are saved as text."""
+        """Rich display for notebooks, with a plain-text fallback."""
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __repr__(self) -> str:
-        """The name and the number of computations.
+        """Returns the name and the number of computations.
 
         >>> from hlotool.text.parse.parser import parse
         >>> parse("HloModule m\\nENTRY e { ROOT p = f32[2] parameter(0) }")

@@ -1,6 +1,7 @@
-"""Names of instructions and computations: which are legal, which are free, and how XLA makes them unique when it prints.
+"""Names of instructions and computations: legal names, free names, and XLA's unique names.
 
-In XLA, the names of all instructions of a module are unique, and so are those of all computations, numbered in textual order.
+In XLA, the names of all instructions of a module are unique, and so are the names of all
+computations. Names are numbered in textual order.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def is_legal_name(name: str) -> bool:
-    """Whether XLA accepts an instruction of this name: it is no element type and does not begin with `__`, except for `__xla_`.
+    """Returns whether XLA accepts this name for an instruction.
+
+    A legal name is not an element type and does not begin with `__`, except for `__xla_`.
 
     >>> [is_legal_name(name) for name in ("add.1", "f32", "__tmp", "__xla_tmp")]
     [True, False, False, True]
@@ -27,7 +30,9 @@ def is_legal_name(name: str) -> bool:
 
 
 def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str:
-    """The first of `name`, `name.1`, `name.2`, ... that is not in `taken`. `counters` holds where the last search for a name ended.
+    """Returns the first of `name`, `name.1`, `name.2`, ... that is not in `taken`.
+
+    `counters` records the number at which the last search for each name ended.
 
     >>> free_name("add", {"add", "add.1"}, {})
     'add.2'
@@ -43,7 +48,9 @@ def free_name(name: str, taken: Container[str], counters: dict[str, int]) -> str
 
 
 class NameTable:
-    """The names in use, to find free ones. Instructions of several computations may have the same name; each of them counts.
+    """A multiset of the names in use, which finds free names.
+
+    Instructions of several computations may have the same name; each of them counts.
 
     >>> names = NameTable(["add", "add.1"])
     >>> names.take("add"), names.take("mul")
@@ -51,7 +58,7 @@ class NameTable:
     """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        # Not a Counter, whose reads and deletions of missing names run Python code.
+        # Not a Counter, whose lookups and deletions of missing names run Python code.
         self._used: dict[str, int] = dict(Counter(names))
         self._counters: dict[str, int] = {}
 
@@ -59,7 +66,7 @@ class NameTable:
         return name in self._used
 
     def count(self, name: str) -> int:
-        """How many instructions or computations have a name.
+        """Returns how many instructions or computations have a name.
 
         >>> NameTable(["add", "add"]).count("add")
         2
@@ -67,17 +74,20 @@ class NameTable:
         return self._used.get(name, 0)
 
     def take(self, name: str) -> str:
-        """Returns the name, with the first free number after a dot if it is in use, and marks the result as in use."""
+        """Marks a name as in use and returns it.
+
+        If it is already in use, the first free number is added after a dot.
+        """
         free = free_name(name, self._used, self._counters)
         self.add(free)
         return free
 
     def add(self, name: str) -> None:
-        """Marks a name as in use, once more if it is already."""
+        """Marks a name as in use; several marks of the same name add up."""
         self._used[name] = self._used.get(name, 0) + 1
 
     def release(self, name: str) -> None:
-        """Undoes an `add` or a `take`; after the last one, the name is free."""
+        """Undoes one `add` or `take`. The name is free when all of them are undone."""
         count = self._used[name] - 1
         if count:
             self._used[name] = count
@@ -86,7 +96,7 @@ class NameTable:
 
 
 class GivenNames(NameTable):
-    """Names that need not be unique, and are taken as they are.
+    """A table for names that need not be unique and are kept as they are.
 
     >>> names = GivenNames()
     >>> names.take("p"), names.take("p")
@@ -98,11 +108,11 @@ class GivenNames(NameTable):
         return name
 
     def release(self, name: str) -> None:
-        """All names are free."""
+        """Does nothing, since all names are free."""
 
 
 class _Uniquifier:
-    """XLA's NameUniquer: `root`, `root.1`, `root.2`; a name that ends in a free number keeps it."""
+    """XLA's NameUniquer: `root`, `root.1`, `root.2`. A name that ends in a free number keeps it."""
 
     def __init__(self) -> None:
         self._used: dict[str, set[int]] = {}
@@ -125,14 +135,19 @@ class _Uniquifier:
 
 
 def _sanitized(name: str) -> str:
-    """The name that XLA gives a computation whose name would not be legal for an instruction."""
+    """Returns XLA's name for a computation.
+
+    A name that is not legal for an instruction is changed.
+    """
     if is_legal_name(name):
         return name
     return "a" + name[1:] if name.startswith("__") else name + "_"
 
 
 def unique_names(module: Module, first: Computation | None = None) -> tuple[dict[Instruction, str], dict[Computation, str]]:
-    """The names of all instructions and computations in XLA's print; the computation `first` gets its names before the others.
+    """Returns the names of all instructions and computations in XLA's print.
+
+    The computation `first` gets its names before the others.
 
     >>> from hlotool.text.parse.parser import parse
     >>> names, _ = unique_names(parse("f { ROOT p = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }"))

@@ -6,6 +6,6 @@ __all__ = ["Node"]
 
 
 class Node:
-    """An instruction or a computation; compared by identity."""
+    """An instruction or a computation. Nodes are compared by identity."""
 
     __slots__ = ()

@@ -1,6 +1,7 @@
-"""Notes about the text of a module: how it is spelled, which annotations it has, and what new instructions are derived from.
+"""Notes about the source text of a module: spellings, annotations, and origins of new instructions.
 
-They make printing faster and messages better, and are not needed for correct results. A Rewriter removes notes that its edits invalidate.
+They make printing faster and messages better, but correct results do not need them. A Rewriter
+removes the notes that its edits invalidate.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ InstructionType = TypeVar("InstructionType", bound=Node)
 
 
 class PrintedSpan:
-    """The range of the source with a computation's instructions, spelled as in the lossless print except perhaps for attributes.
+    """The range of the source that holds a computation's instructions.
 
-    `root`, `parameters` (by number) and `instructions` are those in the source.
+    The text is spelled as in the lossless print, except perhaps for attributes. `root`,
+    `parameters` (by number) and `instructions` are those in the source.
     """
 
     # Not a Record, which takes longer to create: most computations of a dump have a span.
@@ -39,9 +41,10 @@ class PrintedSpan:
 
 
 class Assignments:
-    """The last assignment to a field of an instruction, whatever its module: an object that is compared by identity.
+    """The most recent assignment to a field of any instruction of any module.
 
-    As long as it is the same, no instruction that was parsed earlier differs from its source, unless a Rewriter has noted so.
+    It is an object that is compared by identity. As long as it is the same, no instruction parsed
+    earlier differs from its source, unless a Rewriter has noted a change.
     """
 
     last: ClassVar[object] = object()
@@ -55,15 +58,16 @@ class Annotations(Record):
     backend_config: str | None
 
     def are_of(self, x: Any) -> bool:
-        """Whether the instruction has these annotations."""
+        """Returns whether an instruction has these annotations."""
         return x.attributes is self.attributes and x.metadata_text == self.metadata_text and x.backend_config == self.backend_config
 
 
 class SourceNotes(Generic[ComputationType, InstructionType]):
     """Notes about a module.
 
-    `spans` holds the PrintedSpan of computations, `fast_count` the number of instructions that the fast path built. `origin_of` maps
-    instructions that a Rewriter inserted to those that they are derived from, for messages.
+    `spans` holds the PrintedSpan of each computation that has one, and `fast_count` the number of
+    instructions that the fast path built. `origin_of` maps each instruction that a Rewriter
+    inserted to the one that it is derived from, for messages.
     """
 
     __slots__ = ("_last_assignment", "_spellings", "_written", "fast_count", "origin_of", "spans")
@@ -73,39 +77,55 @@ class SourceNotes(Generic[ComputationType, InstructionType]):
         self.origin_of: dict[InstructionType, InstructionType] = {}
         self.fast_count = 0
         self._last_assignment = Assignments.last
-        # By id of the attributes, which are stored too, since an id is valid only as long as its object lives.
+        # By the id of the attribute set, which is stored too, since an id is valid only while its
+        # object lives.
         self._spellings: dict[int, tuple[AttributeSet, OpDef, str]] = {}
-        # The annotations of the text, and those that replaced them.
+        # The annotations in the text, and those that replaced them.
         self._written: dict[InstructionType, tuple[Annotations, Annotations]] = {}
 
     def set_spelling(self, op: OpDef, attributes: AttributeSet, text: str) -> None:
-        """Notes the source text of an opcode's attribute set, from the comma before the first attribute."""
+        """Records the source text of an opcode's attribute set.
+
+        The text begins at the comma before the first attribute.
+        """
         self._spellings[id(attributes)] = attributes, op, text
 
     def spellings(self) -> Iterable[tuple[AttributeSet, OpDef, str]]:
-        """All attribute sets that the fast path read, each with its opcode and source text."""
+        """Returns the attribute sets that the fast path read, each with opcode and source text."""
         return self._spellings.values()
 
     def are_current(self) -> bool:
-        """Whether no field of an instruction, whatever its module, has been assigned since the text was parsed."""
+        """Returns whether no field of any instruction has been assigned since the text was parsed.
+
+        Assignments to instructions of other modules count as well.
+        """
         return self._last_assignment is Assignments.last
 
     def set_written(self, x: InstructionType, written: Annotations, replaced_by: Annotations) -> None:
-        """Notes the annotations that an instruction has in the text, and those that the parser replaced them by, as XLA does."""
+        """Records an instruction's annotations in the text, and those that replaced them.
+
+        The parser replaces annotations as XLA does.
+        """
         first = self._written.get(x)
         self._written[x] = first[0] if first is not None else written, replaced_by
 
     def written(self, x: InstructionType) -> Annotations | None:
-        """The annotations in the text, None if the parser did not replace them, or if they have changed since."""
+        """Returns an instruction's annotations in the text if the parser replaced them.
+
+        Returns None if it did not, or if the annotations have changed since.
+        """
         entry = self._written.get(x)
         return entry[0] if entry is not None and entry[1].are_of(x) else None
 
     def forget_written(self, x: InstructionType) -> None:
-        """Makes an instruction print with the annotations that it has, whatever the text has."""
+        """Makes an instruction print with its current annotations instead of those in the text."""
         self._written.pop(x, None)
 
     def mapped(self, node: Callable[[Any], Any], attributes: Callable[[Any], Any]) -> SourceNotes[Any, Any]:
-        """The notes for a copy of the module. The functions give the copy of a node or attribute set, or None to leave out its notes."""
+        """Returns the notes for a copy of the module.
+
+        The functions return the copy of a node or attribute set, or None to leave out its notes.
+        """
         notes: SourceNotes[Any, Any] = SourceNotes()
         notes.fast_count = self.fast_count
         notes._last_assignment = self._last_assignment

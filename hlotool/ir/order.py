@@ -11,7 +11,7 @@ Item = TypeVar("Item", bound=Hashable)
 
 
 class LinkedOrder(Generic[Item]):
-    """A linked list of distinct items, which are inserted and removed in constant time.
+    """A linked list of distinct items with insertion and removal in constant time.
 
     >>> order = LinkedOrder("abd")
     >>> order.insert_before("c", "d")
@@ -55,7 +55,7 @@ class LinkedOrder(Generic[Item]):
 
 
 def sorted_by_dependencies(items: Sequence[Item], dependencies: Callable[[Item], Iterable[Item]]) -> list[Item]:
-    """Sorts items topologically: each comes after its dependencies, and otherwise they keep their order.
+    """Sorts items topologically: dependencies come first, and otherwise the order is kept.
 
     Dependencies that are not among the items are ignored. Raises ValueError for a cycle.
 

@@ -1,4 +1,4 @@
-"""The places of operands in one wide instruction, so that replacing all of them one by one does not search for each."""
+"""Replaces the operands of a wide instruction one by one without searching for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Places(Generic[Item]):
-    """Replaces items of tuples, and remembers the places of the items in the tuple that it returned last.
+    """An editor of tuples that remembers the positions of items in the last tuple it returned.
 
     >>> places = Places()
     >>> first = places.replaced(("a", "b", "a"), "a", "c")
@@ -24,7 +24,7 @@ class Places(Generic[Item]):
         self._places: dict[Item, list[int]] = {}
 
     def replaced(self, items: Sequence[Item], old: Item, new: Item) -> tuple[Item, ...]:
-        """The items with `new` wherever `old` is."""
+        """Returns the items with every `old` replaced by `new`."""
         if items is not self._items:
             self._places = {}
             for k, item in enumerate(items):

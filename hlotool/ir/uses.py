@@ -1,6 +1,7 @@
-"""The use tables of a module: users, control successors, callers and owners, updated one instruction at a time.
+"""The use tables of a module, updated one instruction at a time.
 
-A Rewriter has one. Read-only tools use `analysis.users`, which is for a single computation and takes less time.
+The tables hold users, control successors, callers and owners. A Rewriter has one set of them.
+Read-only tools use `analysis.users`, which covers a single computation and takes less time.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ Counts = dict[Key, dict[Instruction, int]]
 
 
 class Uses:
-    """Tables from an instruction or computation to the instructions that use it, each with the number of its uses, in order of addition.
+    """Tables from each instruction or computation to the instructions that use it.
+
+    Each user comes with the number of its uses, in the order of addition.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[] parameter(0) ROOT s = f32[] add(p, p) }").entry
@@ -38,7 +41,7 @@ class Uses:
 
     @classmethod
     def of_module(cls, module: Module) -> Uses:
-        """The uses in all computations of a module."""
+        """Returns the uses in all computations of a module."""
         uses = cls()
         for computation in module.computations:
             for x in computation.instructions:
@@ -74,7 +77,7 @@ class Uses:
                 _count(self.callers, computation, x)
 
     def remove_uses(self, x: Instruction) -> None:
-        """Removes an instruction's uses of others; call it before changing operands or attributes."""
+        """Removes an instruction's uses of others. Call it before operands or attributes change."""
         self.changes.extend(x.operands)
         for operand in x.operands:
             _discount(self.users, operand, x)
@@ -87,7 +90,10 @@ class Uses:
                 _discount(self.callers, computation, x)
 
     def replace_predecessor(self, x: Instruction, old: Instruction, new: Iterable[Instruction]) -> list[Instruction]:
-        """Counts `new` as control predecessors of an instruction instead of `old`; returns those that are not among them already."""
+        """Replaces `old` by `new` in the counts of an instruction's control predecessors.
+
+        Returns the elements of `new` that were not control predecessors already.
+        """
         self.changes += (x, old)
         successors = self.successors[old]
         del successors[x]
@@ -99,7 +105,7 @@ class Uses:
         return added
 
     def move_uses(self, user: Instruction, old: Instruction, new: Instruction) -> None:
-        """Counts the operands `old` of an instruction as `new`, after they have been replaced."""
+        """Moves a user's count from `old` to `new`, after `new` has replaced these operands."""
         self.changes += (user, old, new)
         by_user = self.users[old]
         count = by_user.pop(user)
@@ -109,7 +115,7 @@ class Uses:
         others[user] = others.get(user, 0) + count
 
     def differences(self, other: Uses) -> Iterator[str]:
-        """Describes each difference between two objects."""
+        """Describes each difference from another object."""
         for name in ("users", "successors", "callers", "owners"):
             first, second = getattr(self, name), getattr(other, name)
             for key in {**first, **second}:

@@ -1,4 +1,4 @@
-"""Orders of instructions and computations, as in XLA. All walks are iterative."""
+"""Orders of instructions and computations as in XLA. All walks are iterative."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ __all__ = ["computation_post_order", "fusion_computations", "instruction_post_or
 
 
 def instruction_post_order(computation: Computation) -> list[Instruction]:
-    """XLA's MakeInstructionPostOrder: a post-order walk from each instruction without users, to control predecessors and operands.
+    """Returns the instructions in the order of XLA's MakeInstructionPostOrder.
+
+    It is a post-order walk from each instruction without users to control predecessors and
+    operands.
 
     >>> from hlotool.text.parse.parser import parse
     >>> instruction_post_order(parse("ENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT n = f32[] negate(p) }").entry)
@@ -18,7 +21,8 @@ def instruction_post_order(computation: Computation) -> list[Instruction]:
     """
     used = {operand for x in computation.instructions for operand in x.operands}
     order: list[Instruction] = []
-    # False while the dependencies of an instruction are still on the stack, True when it is in the order.
+    # False while the dependencies of an instruction are still on the stack, True once it is in the
+    # order.
     done: dict[Instruction, bool] = {}
     for start in computation.instructions:
         if start in used:
@@ -40,10 +44,11 @@ def instruction_post_order(computation: Computation) -> list[Instruction]:
 
 
 def _called_post_order(root: Computation) -> list[Computation]:
-    """XLA's MakeEmbeddedComputationsList, and the root after it.
+    """Returns the computations of XLA's MakeEmbeddedComputationsList, followed by the root.
 
-    XLA marks all computations that an instruction calls before it walks the first. So if one of them calls another, the caller comes
-    first: a bug of XLA that is visible in its prints, and is kept here.
+    XLA marks all computations that an instruction calls as visited before it walks the first one.
+    So if one of them calls another, the caller comes first. This bug of XLA is visible in its
+    prints, and is therefore kept here.
     """
     visited: set[Computation] = set()
     order: list[Computation] = []
@@ -66,7 +71,10 @@ def _called_post_order(root: Computation) -> list[Computation]:
 
 
 def computation_post_order(module: Module) -> list[Computation]:
-    """XLA's MakeComputationPostOrder: callees before callers, starting at each computation that is not called, in textual order.
+    """Returns the computations in the order of XLA's MakeComputationPostOrder.
+
+    Callees come before callers. The walk starts at each computation that is not called, in textual
+    order.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }")
@@ -82,24 +90,29 @@ def computation_post_order(module: Module) -> list[Computation]:
 
 
 def fusion_computations(module: Module) -> set[Computation]:
-    """The computations that fusions call; a schedule does not order their instructions."""
+    """Returns the computations that fusions call; a schedule does not order their instructions."""
     return {c for computation in module.computations for x in computation.instructions if x.op.name == "fusion" for c in x.called}
 
 
 def is_fusion_computation(callers: Iterable[Instruction]) -> bool:
-    """Whether a computation that has these callers is one of `fusion_computations`."""
+    """Returns whether a computation with these callers is one of `fusion_computations`."""
     return any(caller.op.name == "fusion" for caller in callers)
 
 
 def print_order(module: Module, computation: Computation, fused: set[Computation]) -> list[Instruction]:
-    """The order in which XLA prints instructions: the schedule of a scheduled module, otherwise post-order."""
+    """Returns the instructions in XLA's print order.
+
+    This is the schedule if the module is scheduled, otherwise post-order.
+    """
     if module.is_scheduled and computation not in fused:
         return computation.instructions
     return instruction_post_order(computation)
 
 
 def shown_computations(module: Module) -> list[Computation]:
-    """The computations that the text shows: all but those that the sugar of async operations stands for.
+    """Returns the computations that the text shows.
+
+    Omits those that the syntactic sugar of async operations stands for.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { p = f32[2] parameter(0) s = ((f32[2]), f32[2], s32[]) negate-start(p) ROOT d = f32[2] negate-done(s) }"

@@ -1,4 +1,4 @@
-"""For the tests of other projects: assertions about modules, and random modules."""
+"""Test support for other projects: assertions about modules, and random modules."""
 
 from hlotool.testing.assertions import assert_runs_equal, assert_same_module
 from hlotool.testing.random_modules import FEATURES, modules, random_module

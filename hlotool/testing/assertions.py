@@ -1,4 +1,4 @@
-"""Assertions about modules, with messages that say what differs."""
+"""Assertions about modules, with messages that show the differences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from hlotool.text.parse.parser import parse
 
 __all__ = ["assert_runs_equal", "assert_same_module"]
 
-# pytest and unittest leave the frames of this module out of tracebacks, so that these end in the test.
+# pytest and unittest leave the frames of this module out of tracebacks, so that these end in the
+# test.
 __tracebackhide__ = True
 __unittest = True
 
@@ -37,7 +38,10 @@ Arguments = ParamSpec("Arguments")
 
 
 def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Makes errors of hlotool come from this module, so that tracebacks do not show where in hlotool they were raised."""
+    """Makes errors of hlotool come from this module.
+
+    Tracebacks then do not show where in hlotool an error was raised.
+    """
 
     @wraps(function)
     def wrapper(*arguments: Arguments.args, **options: Arguments.kwargs) -> None:
@@ -51,9 +55,10 @@ def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Argum
 
 @_with_short_traceback
 def assert_same_module(actual: Module | str, expected: Module | str, *, ignore: Iterable[str] = ()) -> None:
-    """Raises AssertionError with the difference if two modules, or the modules of two texts, are not the same.
+    """Raises AssertionError with the differences if two modules, or two texts of modules, differ.
 
-    `ignore` has the kinds of differences that do not count, as for `hlotool.diff`: "names", "metadata", "layout" and so on.
+    `ignore` lists the kinds of differences that do not count, as for `hlotool.diff`: "names",
+    "metadata", "layout" and so on.
 
     >>> one = "ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }"
     >>> assert_same_module(one, one.replace("n =", "m ="), ignore=["names"])
@@ -83,10 +88,11 @@ def assert_runs_equal(
     atol: float | None = None,
     options: RunOptions = _OPTIONS,
 ) -> None:
-    """Raises AssertionError if two modules do not compute the same, of `arguments` or of random ones for each of the seeds.
+    """Raises AssertionError if two modules do not compute the same results.
 
-    Without `rtol` and `atol`, floats may differ as much as rounding explains for their type; with zeros, not at all. Raises EvaluationError
-    if a module cannot be run.
+    They run on `arguments`, or on random arguments for each seed. Without `rtol` and `atol`, floats
+    may differ as much as rounding explains for their type; with zeros, not at all. Raises
+    EvaluationError if a module cannot be run.
 
     >>> double = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] add(p, p) }"
     >>> assert_runs_equal(double, "ENTRY e { p = f32[2] parameter(0) t = f32[] constant(2) b = f32[2] broadcast(t), dimensions={} "
@@ -106,7 +112,7 @@ def _module(value: Module | str) -> Module:
 
 
 def _disagreement(module: Module, actual: Value, expected: Value, rtol: float | None, atol: float | None) -> str | None:
-    """What differs between two results; None if nothing does."""
+    """Describes the first difference between two results; returns None if there is none."""
     shape = module.entry.root.shape
     names = [name for name, _ in output_names(shape)]
     wanted = list(leaves(expected))

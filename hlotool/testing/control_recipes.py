@@ -1,4 +1,4 @@
-"""Recipes of random modules that call computations, have effects, or whose sizes are known only when they run."""
+"""Recipes for random modules with calls, side effects, or sizes known only at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTROL = Recipes()
 _recipe = CONTROL.add
 
 HOST_ITEM = array_shape("f32", (2,))
-"""The shape of what infeeds and receptions from the host take."""
+"""The shape of the values that infeeds and receives from the host take."""
 
 
 # ---- calls ------------------------------------------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ def _call(g: Generator) -> Op:
 
 @_recipe()
 def _fusion(g: Generator) -> Op:
-    """A chain, since nothing may be dead in a fusion."""
+    """Makes a fusion of a chain of operations, since nothing in a fusion may be dead."""
     x = g.array("float")
     return g.builder.fusion([x, g.like(x)], "kLoop", g.builder.trace(_chain(g, x.shape), x.shape, x.shape))
 
@@ -49,7 +49,7 @@ def _chain(g: Generator, shape: Shape) -> Callable[..., Op]:
 
 @_recipe()
 def _fusion_of_several(g: Generator) -> list[Op]:
-    """A fusion with several results."""
+    """Makes a fusion with several results."""
     x = g.array("float")
     chain = _chain(g, x.shape)
 
@@ -86,7 +86,7 @@ def _copy_start(g: Generator) -> Op:
 
 @_recipe(2)
 def _while(g: Generator) -> list[Op]:
-    """A loop with a number of iterations that is known."""
+    """Makes a loop with a known number of iterations."""
     if not g.may_nest:
         return []
     x, count = g.array(), g.random.randint(0, 4)
@@ -97,7 +97,7 @@ def _while(g: Generator) -> list[Op]:
 
 @_recipe()
 def _while_unknown(g: Generator) -> list[Op]:
-    """A loop whose number of iterations depends on a value, up to four."""
+    """Makes a loop whose number of iterations depends on a value; there are at most four."""
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
@@ -132,7 +132,10 @@ def _branch(g: Generator) -> Op:
 
 @_recipe(2, "shared")
 def _call_twice(g: Generator) -> list[Op]:
-    """Calls of one computation with different constants, or with one operand for several parameters."""
+    """Makes calls of one computation with equal arguments.
+
+    Its constants differ, or several of its parameters get the same operand.
+    """
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
@@ -149,7 +152,10 @@ def _fusion_of_equal(g: Generator) -> Op:
 
 @_recipe(2, "shared")
 def _loop_of_equal(g: Generator) -> list[Op]:
-    """A loop whose state starts with equal elements, of which some stay equal, or that never change."""
+    """Makes a loop whose state starts with equal elements.
+
+    Some of them stay equal, or never change.
+    """
     if not g.may_nest:
         return []
     x, b, body = g.array(), g.builder, g.body
@@ -164,7 +170,10 @@ def _loop_of_equal(g: Generator) -> list[Op]:
 
 @_recipe(3, "shared")
 def _branches_that_agree(g: Generator) -> Op | list[Op]:
-    """A conditional with branches that are equal, of constants, or equal in some elements of their results."""
+    """Makes a conditional whose branches agree.
+
+    They are equal, return constants, or have some equal elements in their results.
+    """
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
@@ -219,7 +228,7 @@ def _nested_tuple(g: Generator) -> list[Op]:
 
 @_recipe(1, "unused")
 def _call_unused(g: Generator) -> list[Op]:
-    """A call with parameters and results that nothing reads."""
+    """Makes a call with parameters and results that nothing reads."""
     if not g.may_nest:
         return []
     x, body = g.array(), g.body()
@@ -229,7 +238,7 @@ def _call_unused(g: Generator) -> list[Op]:
 
 @_recipe(2, "unused")
 def _loop_unused(g: Generator) -> list[Op]:
-    """A loop with state that never changes, that only it reads, or that nothing reads."""
+    """Makes a loop with state that never changes, or that only the loop or nothing reads."""
     if not g.may_nest:
         return []
     b = g.builder
@@ -246,7 +255,7 @@ def _loop_unused(g: Generator) -> list[Op]:
 
 @_recipe(1, "unused")
 def _branches_unused(g: Generator) -> list[Op]:
-    """A conditional with operands and results that nothing reads."""
+    """Makes a conditional with operands and results that nothing reads."""
     if not g.may_nest:
         return []
     b, x, y = g.builder, g.array(), g.array()
@@ -286,7 +295,7 @@ def _get_size(g: Generator) -> Op:
 
 
 def _dynamic(g: Generator) -> Op:
-    """An array of dynamic size."""
+    """Returns an array of dynamic size."""
     fitting = [x for x in g.values if x.shape.is_array and any(x.shape.dynamic)]
     return g.choice(fitting) if fitting else g.keep(_set_size(g))
 
@@ -315,7 +324,7 @@ def _dynamic_reduce(g: Generator) -> Op:
 
 @_recipe(1, "dynamic")
 def _static_again(g: Generator) -> Op:
-    """The whole array: its size is set to the largest one."""
+    """Sets a dynamic dimension to its maximum size, so that it is static again."""
     x = _dynamic(g)
     axis = next(axis for axis, is_dynamic in enumerate(x.shape.dynamic) if is_dynamic)
     return g.builder.set_dimension_size(x, g.builder.constant(x.shape.dimensions[axis], "s32"), axis)
@@ -347,7 +356,7 @@ def _token_before(g: Generator) -> Op:
 
 @_recipe(2, "effects")
 def _custom_call(g: Generator) -> Op:
-    """A call of a function that the host gives, which returns its operand."""
+    """Makes a call of a function that the host provides and that returns its operand."""
     x, has_effect = g.array(), g.chance(0.6)
     return g.builder.custom_call("test.effect" if has_effect else "test.same", [x], x.shape, has_side_effect=has_effect)
 

@@ -1,4 +1,7 @@
-"""Edits of finished random modules: control dependencies, schedules, layouts, annotations, and how constants are held."""
+"""Edits of finished random modules, such as control dependencies, schedules and layouts.
+
+Others add annotations and aliases, or change the representation of constants.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,17 @@ from hlotool.shapes.values import AliasPair
 
 __all__ = ["EDITS", "shuffle"]
 
-# Results and operands of such opcodes may have any layouts, unless another trait says how they are laid out.
+# Results and operands of these opcodes may have any layout, unless another trait restricts their
+# layouts.
 _COMPUTED = frozenset({ACCUMULATED, ELEMENTWISE, MOVES, REDUCTION})
 _LAID_OUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
 
 
 def _order_effects(module: Module, random: Random) -> None:
-    """Orders the effects of each computation, by control dependencies where operands do not."""
+    """Orders the side effects of each computation.
+
+    Adds control dependencies where operands do not determine the order.
+    """
     with_effects = those_with_effects((computation, computation.instructions) for computation in module.computations)
     with Rewriter(module) as rewriter:
         for computation in _computations(module):
@@ -51,7 +58,7 @@ def _reaches(first: Instruction, last: Instruction) -> bool:
 
 
 def _computations(module: Module) -> Iterator[Computation]:
-    """The computations in which control dependencies and schedules mean something."""
+    """Yields the computations in which control dependencies and schedules have a meaning."""
     unordered = fusion_computations(module) | module.hidden
     return (computation for computation in list(module.computations) if computation not in unordered)
 
@@ -74,7 +81,10 @@ def _schedule(module: Module, random: Random) -> None:
 
 
 def shuffle(computation: Computation, random: Random) -> None:
-    """Puts the instructions of a computation in a random order, in which operands and control predecessors come first."""
+    """Shuffles the instructions of a computation.
+
+    Each instruction still comes after its operands and control predecessors.
+    """
     members = set(computation.instructions)
     users: dict[Instruction, list[Instruction]] = {}
     missing: dict[Instruction, int] = {}
@@ -106,7 +116,10 @@ def _hold_as_text(module: Module, random: Random) -> None:
 
 
 def _change_layouts(module: Module, random: Random) -> None:
-    """Changes layouts where nothing but an elementwise operation, or one that moves elements, makes or reads a value."""
+    """Changes the layouts of values that are made and read only by suitable operations.
+
+    These are elementwise operations and operations that move elements.
+    """
     with Rewriter(module) as rewriter:
         for computation in _computations(module):
             for x in list(computation.instructions):
@@ -121,7 +134,7 @@ def _has_any_layout(x: Instruction) -> bool:
 
 
 def _annotate(module: Module, random: Random) -> None:
-    # A conditional has the sharding of the results of its branches.
+    # A conditional has the sharding of its branches' results.
     roots = {computation.root for computation in module.computations}
     shardings = [REPLICATED, Sharding("maximal"), Sharding("manual")]
     with Rewriter(module) as rewriter:
@@ -138,7 +151,7 @@ def _annotate(module: Module, random: Random) -> None:
 
 
 def _alias(module: Module, random: Random) -> None:
-    """Lets results share memory with different parameters of their shapes."""
+    """Lets results share memory with different parameters of the same shape."""
     root = module.entry.root.shape
     outputs: list[tuple[tuple[int, ...], Shape]] = [((k,), part) for k, part in enumerate(root.elements)] if root.is_tuple else [((), root)]
     pairs: list[AliasPair] = []

@@ -1,4 +1,7 @@
-"""What recipes of random modules are made of: values of the open computation, new values of a shape, and bodies of computations."""
+"""The parts that recipes of random modules use.
+
+These are values of the open computation, new values of a shape, and bodies of computations.
+"""
 
 from __future__ import annotations
 
@@ -22,19 +25,19 @@ __all__ = ["ELEMENTWISE_OF_ONE", "ELEMENTWISE_OF_TWO", "TYPES", "Generator", "Re
 T = TypeVar("T")
 
 TYPES = ("f32", "s32", "pred", "bf16", "f16", "f64", "s8", "u8", "u32", "s64", "u64", "s16", "u16", "c64", "s4", "u4", "f8e4m3fn", "f8e5m2")
-"""The element types of values, the frequent ones first."""
+"""The element types of values, most frequent first."""
 _MOST_ELEMENTS = 200
 _DEEPEST = 3
 
 Recipe = Callable[["Generator"], Any]
-"""Adds instructions; what it makes becomes a value that later ones may read."""
+"""A function that adds instructions. Later instructions may read the value that it returns."""
 
 
 class Recipes(dict[str, list[Recipe]]):
-    """Recipes by the feature that they belong to; those of the feature "" are for all modules."""
+    """Recipes by feature; those of the feature "" are for all modules."""
 
     def add(self, times: int = 1, feature: str = "") -> Callable[[Recipe], Recipe]:
-        """Registers a function as a recipe that is drawn `times` as often as others."""
+        """Registers a function as a recipe that is drawn `times` times as often as others."""
 
         def register(function: Recipe) -> Recipe:
             self.setdefault(feature, []).extend([function] * times)
@@ -51,7 +54,7 @@ ELEMENTWISE_OF_ONE = {
     "unsigned": "clz not_ population_count".split(),
     "pred": ["not_"],
 }
-"""Methods with one operand, by the kind of its elements."""
+"""Methods with one operand, by the kind of their element types."""
 
 ELEMENTWISE_OF_TWO = {
     "float": ("add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2"),
@@ -60,11 +63,14 @@ ELEMENTWISE_OF_TWO = {
     "unsigned": ("add", "sub", "mul", "max", "min", "and_", "or_", "xor", "div", "rem", "shift_right_logical"),
     "pred": ("and_", "or_", "xor", "max", "min"),
 }
-"""Methods with two operands and a result of one type, by its kind."""
+"""Methods with two operands and a result of the same type, by the kind of this type."""
 
 
 class Generator:
-    """Draws the instructions of one module. `values` are those of the open computation that may be operands."""
+    """A generator of the instructions of one random module.
+
+    `values` are the values of the open computation that may become operands.
+    """
 
     def __init__(self, seed: int, types: Sequence[str], features: Collection[str] = (), recipes: Sequence[Recipe] = ()) -> None:
         self.random = Random(seed)
@@ -84,14 +90,14 @@ class Generator:
         return self.random.random() < probability
 
     def kind(self, x: Op | Shape) -> str:
-        """Whether elements are float, complex, signed, unsigned or pred; empty for what is no array."""
+        """Returns float, complex, signed, unsigned or pred; an empty string for other shapes."""
         shape = x.shape if isinstance(x, Op) else x
         return ELEMENT_TYPES[shape.element_type].kind if shape.is_array else ""
 
     # ---- shapes and values ------------------------------------------------------------------------------------------------
 
     def sizes(self, rank: int | None = None) -> tuple[int, ...]:
-        """The sizes of an array: mostly 2 to 4, sometimes 0 or 1."""
+        """Draws the sizes of an array: mostly 2 to 4, sometimes 0 or 1."""
         count = self.choice((0, 1, 1, 2, 2, 3)) if rank is None else rank
         while True:
             sizes = tuple([self.choice((2, 3, 4, 3, 2, 1 if self.chance(0.7) else 0)) for _ in range(count)])
@@ -99,18 +105,21 @@ class Generator:
                 return sizes
 
     def part(self, size: int) -> int:
-        """The size of a part of a dimension, seldom none of it."""
+        """Draws the size of a part of a dimension, rarely 0."""
         return self.random.randint(0 if self.chance(0.05) else min(1, size), size)
 
     def element_type(self, *kinds: str) -> str:
-        """An element type, of these kinds if there are any; the frequent ones more often."""
+        """Draws an element type, of these kinds if there are any; frequent ones are more likely."""
         of_kinds = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
         if not of_kinds:
             return {"float": "f32", "complex": "c64", "signed": "s32", "unsigned": "u32"}.get(kinds[0], kinds[0])
         return of_kinds[min(int(self.random.expovariate(0.4)), len(of_kinds) - 1)]
 
     def array(self, *kinds: str, rank: int | None = None, least: int = 0) -> Op:
-        """An array of one of the kinds: a value that exists, or a new one; of this rank, or of at least the least."""
+        """Returns an existing or a new array of one of the kinds.
+
+        It has the given rank, or a rank of at least `least`.
+        """
         fitting = [
             x
             for x in self.values
@@ -121,7 +130,7 @@ class Generator:
         return self.new(self.element_type(*kinds), self.sizes(rank if rank is not None else max(least, len(self.sizes()))))
 
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
-        """A new array: a parameter in the entry computation, else a constant or an iota."""
+        """Makes an array: a parameter in the entry computation, otherwise a constant or an iota."""
         shape = array_shape(element_type, tuple(sizes))
         if not self.depth and self.chance(0.75):
             return self.parameter(shape)
@@ -134,18 +143,18 @@ class Generator:
         return self.keep(number if not sizes else self.builder.broadcast(number, sizes))
 
     def parameter(self, shape: Shape) -> Op:
-        """A new parameter of the entry computation."""
+        """Makes a parameter of the entry computation."""
         number = self._parameters
         self._parameters += 1
         return self.keep(self.builder.parameter(number, shape, f"p{number}"))
 
     def literal(self, element_type: str, sizes: Sequence[int]) -> Literal:
-        """An array of special numbers."""
+        """Makes an array of special numbers."""
         numbers = special_values(element_type)
         return literal_from_bytes(array_shape(element_type, tuple(sizes)), b"".join(self.random.choices(numbers, k=prod(sizes))))
 
     def scalar(self, element_type: str) -> Op:
-        """A constant."""
+        """Makes a scalar constant."""
         row = ELEMENT_TYPES[element_type]
         if "special" in self.features and self.chance(0.4):
             return self.builder.constant(self.literal(element_type, ()))
@@ -159,16 +168,19 @@ class Generator:
         return self.builder.constant(numbers[row.kind], element_type)
 
     def channel(self) -> int:
-        """The number of a new channel."""
+        """Returns the number of a new channel."""
         self._channels += 1
         return self._channels
 
     def like(self, x: Op, element_type: str | None = None) -> Op:
-        """An array with the sizes of another one, and with its element type unless one is named."""
+        """Returns an array with the sizes of another one.
+
+        It also has the same element type, unless one is given.
+        """
         wanted = element_type or x.shape.element_type
         sizes = x.shape.dimensions
         if any(x.shape.dynamic):
-            # The sizes of another array may differ when it runs.
+            # Another array may have different sizes at run time.
             return x if wanted == x.shape.element_type else self.keep(self.builder.convert_element_type(x, wanted))
         if "shared" in self.features and element_type is None and self.chance(0.2):
             return x
@@ -177,11 +189,11 @@ class Generator:
         return self.choice(fitting) if fitting and self.chance(0.8) else self.new(wanted, sizes)
 
     def index(self, limit: int) -> Op:
-        """A number that is an index, mostly one in range."""
+        """Makes a number that serves as an index, mostly one in range."""
         return self.builder.constant(self.random.randint(-1, limit), "s32")
 
     def keep(self, x: Op) -> Op:
-        """Makes a result an operand of later instructions, with the elements of tuples."""
+        """Adds a result, or the elements of a tuple, to the possible operands, and returns it."""
         self.values += list(x) if x.shape.is_tuple else [x]
         return x
 
@@ -189,7 +201,7 @@ class Generator:
         return self.random.randrange(x.shape.rank)
 
     def of_shape(self, shape: Shape) -> Op:
-        """A value of exactly this shape."""
+        """Returns a value of exactly this shape."""
         if shape.is_tuple:
             return self.builder.tuple([self.of_shape(element) for element in shape.elements])
         fitting = [x for x in self.values if x.shape == shape]
@@ -201,7 +213,10 @@ class Generator:
         return x
 
     def chain(self, x: Op, recipes: Sequence[Recipe]) -> Op:
-        """The result of a few operations by recipes, each of which reads what the one before has made; some are repeated."""
+        """Returns the result of a few operations by recipes.
+
+        Each of them reads the result of the previous one. Some recipes are used repeatedly.
+        """
         outer, self.values = self.values, [x]
         recipe = self.choice(recipes)
         try:
@@ -221,7 +236,10 @@ class Generator:
         return self.depth < _DEEPEST
 
     def body(self, result: Shape | None = None) -> Callable[..., Op]:
-        """A function of handles that adds a few instructions by recipes; its result has this shape, or is one of the last."""
+        """Returns a function of handles that adds a few instructions by recipes.
+
+        Its result has the given shape, or is one of the last values.
+        """
 
         def computed(*parameters: Op) -> Op:
             for _ in range(self.random.randint(1, 3)):
@@ -231,7 +249,7 @@ class Generator:
         return self.inside(computed)
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that makes a computation, in which the values are its parameters."""
+        """Returns a function that makes a computation, whose values are its parameters at first."""
 
         def made(*parameters: Op) -> Any:
             outer, self.values = self.values, []
@@ -247,7 +265,10 @@ class Generator:
         return made
 
     def reducer(self, element_type: str) -> Callable[[Op, Op], Op]:
-        """A function that reduces numbers of a type; one of any order and grouping, unless the features include others."""
+        """Returns a function that reduces numbers of a type.
+
+        The order and grouping of the numbers do not matter, unless the features include "reducers".
+        """
         if "reducers" in self.features and self.chance(0.6):
             return self.choice((self.of_scalars, self.of_scalars, self._two_steps, lambda x, y: x, lambda x, y: y))
         of_kind = {"pred": ("and_", "or_"), "float": ("add", "max", "min", "mul"), "complex": ("add", "mul")}
@@ -256,20 +277,23 @@ class Generator:
         return method
 
     def of_scalars(self, x: Op, y: Op) -> Op:
-        """An operation on two numbers of one type, with a result of this type."""
+        """Applies an operation to two numbers of one type, with a result of the same type."""
         method = self.choice(ELEMENTWISE_OF_TWO[self.kind(x)])
         result: Op = getattr(self.builder, method)(x, y)
         return result
 
     def _two_steps(self, x: Op, y: Op) -> Op:
-        """An operation on the result of another one."""
+        """Applies an operation to the result of another one."""
         first = self.of_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
         return self.of_scalars(first, y) if self.chance(0.5) else self.of_scalars(y, first)
 
     # ---- instructions ---------------------------------------------------------------------------------------------------------
 
     def add(self, recipe: Recipe) -> bool:
-        """Follows a recipe; returns whether its instructions are valid. What it has made until then stays, unused."""
+        """Follows a recipe. Returns whether its instructions are valid.
+
+        If they are not, instructions made so far stay, unused.
+        """
         try:
             result = recipe(self)
         except BuilderError:
@@ -282,7 +306,9 @@ class Generator:
 
 @cache
 def special_values(element_type: str) -> tuple[bytes, ...]:
-    """Returns the bytes of numbers at the limits of a type: zeros, the smallest and the largest ones, infinities, NaNs.
+    """Returns the bytes of numbers at the limits of a type.
+
+    These are zeros, the smallest and the largest numbers, infinities and NaNs.
 
     >>> [int.from_bytes(data, signed=True) for data in special_values("s4")]
     [-8, -7, -1, 0, 1, 7]
@@ -297,7 +323,8 @@ def special_values(element_type: str) -> tuple[bytes, ...]:
     if row.float_format is None:
         part = PART_TYPES[element_type]
         real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
-        # The text of a complex number has quiet NaNs only, and XLA reads one whose real part is NaN as one with two NaNs.
+        # The text of a complex number has only quiet NaNs, and XLA reads a number whose real part
+        # is NaN as one with two NaNs.
         return tuple([x + y for x in real for y in (*real, encode_floats(part, [nan]))])
     mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
     codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}

@@ -1,4 +1,4 @@
-"""Random valid modules, for the property tests of other projects as well as of this one."""
+"""Random valid modules, for the property tests of this project and of others."""
 
 from __future__ import annotations
 
@@ -16,34 +16,38 @@ from hlotool.testing.recipes import VALUES
 __all__ = ["FEATURES", "modules", "random_module"]
 
 FEATURES: Mapping[str, str] = {
-    "chains": "operations that follow each other, also the same one again",
-    "effects": "infeed, outfeed, transfers to and from the host, custom-calls with effects, in a fixed order",
-    "control": "control dependencies, also of dead instructions",
-    "schedule": "a schedule, in which computations are interleaved at random",
-    "dynamic": "dimensions whose size is known only when the module runs",
-    "special": "constants at the limits of their types: zeros of both signs, subnormal numbers, infinities, NaNs with payloads",
+    "chains": "chains of operations, sometimes the same one repeatedly",
+    "effects": "infeed, outfeed, transfers to and from the host, and custom-calls with effects, in a fixed order",
+    "control": "control dependencies, including those of dead instructions",
+    "schedule": "a schedule in which the instructions of each computation are in random order",
+    "dynamic": "dimensions with a size known only at run time",
+    "special": "constants at the limits of their types: zeros of both signs, subnormal numbers, infinities and NaNs with payloads",
     "reducers": "reducers that do not commute or associate",
     "shared": "equal arguments and branches, and computations that are called several times",
     "unused": "dead instructions, parameters, results and loop state",
-    "texts": "some constants held as text, as the parser makes them",
+    "texts": "some constants stored as text, as the parser makes them",
     "layouts": "layouts other than row-major",
-    "annotations": "metadata, shardings, frontend attributes and configurations of a backend",
+    "annotations": "metadata, shardings, frontend attributes and backend configurations",
     "aliases": "results that share memory with parameters",
 }
-"""What random modules may have besides the usual."""
+"""Optional features of random modules."""
 
 _MOST_RESULTS = 8
 _WEIGHT = 3
-"""Weight of the recipes of a feature that is wanted, of which there are few."""
+"""Weight of the recipes of a requested feature; there are few of them."""
 
 
 def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Module:
-    """A random module that is valid for the verifier and for XLA, the same for the same arguments and version of hlotool.
+    """Returns a random module that is valid for the verifier and for XLA.
 
-    `size` is about how many instructions the entry computation has; others are called for loops, branches, reductions and so on. Where any
-    element type will do, it is one of `types`; some operations need others. `features` are names of FEATURES; `communicates` stands for the
-    feature "effects". Without effects, which need a host, `hlotool.evaluate` runs the module; loops end after a few iterations. With them, an
-    infeed or a reception takes `f32[2]`, and the custom-calls `test.effect` and `test.same` return their operand.
+    It is the same for the same arguments and version of hlotool. `size` is the approximate number
+    of instructions of the entry computation; it calls others for loops, branches, reductions and so
+    on. If an operation takes any element type, it is one of `types`; some operations need others.
+    `features` are names in FEATURES; `communicates` stands for the feature "effects".
+
+    Without effects, which need a host, `hlotool.evaluate` runs the module; loops end after a few
+    iterations. With effects, an infeed or receive takes `f32[2]`, and the custom-calls
+    `test.effect` and `test.same` return their operand.
 
     Raises HlotoolError for an unknown feature.
 
@@ -68,7 +72,7 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     for _ in range(max(1, size)):
         generator.add(generator.choice(recipes))
     values = generator.values or [generator.scalar("f32")]
-    # What nothing reads, so that little is dead.
+    # Values that nothing reads become results, so that little is dead.
     read = {operand for x in values for operand in x.instruction.operands}
     unread = [x for x in values if x.instruction not in read][-_MOST_RESULTS:] or values[-1:]
     if "unused" in wanted:
@@ -81,7 +85,9 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
 
 
 def modules(*, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Any:
-    """A Hypothesis strategy for random modules, of up to this size: smaller ones are tried first when a test fails.
+    """Returns a Hypothesis strategy for random modules of up to this size.
+
+    Hypothesis tries smaller modules first when a test fails.
 
     Raises HlotoolError if Hypothesis is not installed.
     """

@@ -1,4 +1,8 @@
-"""Recipes of random modules: each function adds an operation to values that exist or to new ones. BuilderError means that they did not fit."""
+"""Recipes for random modules.
+
+Each function adds an operation on existing or new values. A BuilderError means that they did not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ __all__ = ["VALUES"]
 VALUES = Recipes()
 _recipe = VALUES.add
 _FREQUENT = 4
-"""Weight of the recipes that most modules consist of."""
+"""Weight of the most common recipes."""
 
 
 # ---- elementwise ----------------------------------------------------------------------------------------------------------
@@ -48,7 +52,7 @@ def _of_array_and_number(g: Generator) -> Op:
 
 @_recipe()
 def _in_dimension(g: Generator) -> Op:
-    """Implicit broadcasting along a dimension that is named."""
+    """Broadcasts implicitly along a given dimension."""
     x = g.array(least=2)
     axis = g.axis(x)
     vector = g.new(x.shape.element_type, [x.shape.dimensions[axis]])
@@ -192,7 +196,7 @@ def _barrier(g: Generator) -> list[Op]:
 
 @_recipe()
 def _dimension_sizes(g: Generator) -> Op:
-    """The size of a dimension that is smaller than its bound, which only this one reads."""
+    """Reads the size of a dimension that is below its bound; nothing else reads it."""
     x = g.array(least=1)
     axis = g.axis(x)
     size = g.builder.constant(g.random.randint(0, x.shape.dimensions[axis]), "s32")
@@ -248,7 +252,7 @@ def _reduce(g: Generator) -> Op:
 
 @_recipe()
 def _reduce_pairs(g: Generator) -> list[Op]:
-    """As for argmax: the larger number, and its index."""
+    """Reduces as for argmax, to the larger number and its index."""
     x = g.array("float", "signed", least=1)
     axis = g.axis(x)
     numbers = g.builder.iota(array_shape("s32", x.shape.dimensions), axis)
@@ -262,7 +266,7 @@ def _reduce_pairs(g: Generator) -> list[Op]:
 
 @_recipe(2, "reducers")
 def _reduce_several(g: Generator) -> list[Op]:
-    """Results that depend on each other and on the order of the elements."""
+    """Makes results that depend on each other and on the order of the elements."""
     x = g.array("float", "signed", "unsigned", "pred", least=1)
     inputs = [x, g.like(x)]
     numbers = [g.scalar(x.shape.element_type) for _ in inputs]
@@ -298,7 +302,7 @@ def _map(g: Generator) -> Op:
 @_recipe()
 def _scan(g: Generator) -> list[Op]:
     if "schedule" in g.features:
-        # Loops must have taken its place by then.
+        # Before a module is scheduled, loops must have replaced scans.
         return []
     x = g.array("float", "signed", least=1)
     axis = g.axis(x)
@@ -409,7 +413,7 @@ def _devices(g: Generator) -> Op:
 
 @_recipe()
 def _collective(g: Generator) -> Op:
-    """Of the only device."""
+    """Makes a collective on the only device."""
     x = g.array(least=1)
     axis, b = g.axis(x), g.builder
     collectives: tuple[Callable[[], Op], ...] = (

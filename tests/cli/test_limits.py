@@ -272,7 +272,7 @@ def test_both_modules_that_are_compared_by_their_values_count(tmp_path: Path, cl
     path = tmp_path / "m.hlo"
     path.write_text("ENTRY e { ROOT c = s8[1000000] constant(1) }")
     result = cli("diff", "--semantic", "--max-memory", "5M", path, path)
-    assert (result.exit_code, "besides 3.8 MiB for the other module" in result.stderr) == (2, True)  # type: ignore[attr-defined]
+    assert (result.exit_code, "in addition to 3.8 MiB for the other module" in result.stderr) == (2, True)  # type: ignore[attr-defined]
     assert cli("diff", "--semantic", "--max-memory", "8M", path, path).exit_code == 0  # type: ignore[attr-defined]
 
 

@@ -113,7 +113,7 @@ def test_arguments_of_partitioned_modules_are_parts(cli, file_of, tmp_path):
         cli("run", file_of("whole.hlo", WHOLE), "--inputs", tmp_path / "in.npz", "--against", tmp_path / "part.hlo"),
     ):
         assert result.exit_code == 2
-        assert "the module is partitioned, and each device takes its part of the array" in result.stderr
+        assert "the module is partitioned, so each device takes its part of the array" in result.stderr
     unequal = cli("run", tmp_path / "whole.hlo", "--input", "x={1,2}")
     assert unequal.exit_code == 2
     assert "each device takes its part" not in unequal.stderr

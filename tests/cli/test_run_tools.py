@@ -79,10 +79,10 @@ def test_an_archive_that_does_not_fit(cli, twice, tmp_path):
     reference = tmp_path / "r.npz"
     np.savez(reference, output=np.zeros(3))
     result = cli("run", twice, "--compare", reference, "-q")
-    assert (result.exit_code, result.stdout) == (1, "output  f32[4]  differs: the other has the dimensions [3]\n")
+    assert (result.exit_code, result.stdout) == (1, "output  f32[4]  differs: the other array has dimensions [3]\n")
     np.savez(reference, something=np.zeros(4))
     result = cli("run", twice, "--compare", reference, "-q")
-    assert (result.exit_code, result.stderr) == (2, f"hlotool: '{reference}' has no entry 'output'; results are called output\n")
+    assert (result.exit_code, result.stderr) == (2, f"hlotool: '{reference}' has no entry 'output'; expected entries: output\n")
     np.savez(reference, np.zeros(4))
     assert "--rtol" in cli("run", twice, "--compare", reference, "--rtol", "nan").stderr
     assert "differs in" in cli("run", twice, "--compare", reference).stdout
@@ -129,7 +129,7 @@ def test_traces_say_which_round(cli, file_of, tmp_path):
 def test_the_first_nan_is_found(cli, file_of):
     result = cli("run", file_of("loop.hlo", LOOP), "--input", "start={1,0.09,0.01}", "--check-nans")
     assert result.exit_code == 1
-    assert "error[R006] nonfinite-result: 'sqrt' computes nan from finite operands at [1]; so are 1 more of 3 elements" in result.stderr
+    assert "error[R006] nonfinite-result: 'sqrt' computes nan from finite operands at [1]; the same holds for 1 more of 3 elements" in result.stderr
     assert ":16:3" in result.stderr
     notes = [line.strip().removeprefix("= ") for line in result.stderr.splitlines() if "= note" in line]
     assert notes == [
@@ -201,7 +201,7 @@ def test_memory_is_estimated_before_anything_is_made(cli):
     assert "takes about 7.3 TiB of memory" in result.stderr
     small = text.replace("1000000000000", "1000")
     assert cli("run", "-", "-q", "--max-memory", "8000b", stdin=small).exit_code == 0
-    assert "takes about 7.8 KiB of memory, and 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
+    assert "takes about 7.8 KiB of memory, but only 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
     assert cli("run", "-", "-q", "--max-memory", "none", stdin=small).exit_code == 0
     assert (
         "about 15.6 KiB of memory (7.8 KiB for each of 2 devices)" in cli("run", "-", "--max-memory", "8000b", "--replicas", "2", stdin=small).stderr
@@ -262,7 +262,7 @@ def test_assumptions_are_said(cli):
     assert cli("run", "-", "-v", stdin=text).stderr.splitlines() == [
         said,
         "hlotool:   ids: 0 to 8: index of 'gather' g",
-        "hlotool:   var: positive: under 'rsqrt' q",
+        "hlotool:   var: positive: operand of 'rsqrt' q",
     ]
     assert cli("run", "-", "-q", stdin=text).stderr == ""
 
@@ -271,7 +271,7 @@ def test_contradictory_assumptions(cli):
     """No number except 0 is positive and negative; the first use decides."""
     text = "ENTRY e { p = f32[3] parameter(0) log = f32[3] log(p) n = f32[3] negate(p) s = f32[3] sqrt(n) ROOT t = tuple(log, s) }"
     result = cli("run", "-", "-v", "--json", stdin=text)
-    assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: under 'log' log")
+    assert (result.exit_code, result.stderr.splitlines()[1]) == (0, "hlotool:   p: positive: operand of 'log' log")
 
 
 @pytest.mark.parametrize(("executor", "ending"), [("reference", " instructions  w iteration 2  root"), ("plan", " s  w iteration 2")])

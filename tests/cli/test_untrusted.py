@@ -89,7 +89,7 @@ def test_archives_of_zeros(cli: Callable[..., Result], tmp_path: Path, monkeypat
         result = cli("run", option, tmp_path / "p.npz", tmp_path / "m.hlo")
         assert (result.exit_code, result.stderr.splitlines()[-1]) == (
             2,
-            f"hlotool: cannot read '{tmp_path / 'p.npz'}': its arrays take 64 MiB, and 1 MiB of memory are left",
+            f"hlotool: cannot read '{tmp_path / 'p.npz'}': its arrays take 64 MiB, but only 1 MiB of memory is available",
         )
 
 

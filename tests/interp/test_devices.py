@@ -90,7 +90,7 @@ def test_channels_to_and_from_the_host():
 
 def test_infeed_items_must_fit():
     found = refused("ENTRY e { t = token[] after-all() ROOT a = (s8[], token[]) infeed(t) }", queues=hlotool.HostQueues(infeed=[200]))
-    assert "does not hold 200" in found.message
+    assert "cannot hold 200" in found.message
 
 
 # ---- custom calls -----------------------------------------------------------------------------------------------------

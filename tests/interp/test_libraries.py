@@ -147,5 +147,5 @@ def test_attention_ends_at_the_lengths_of_padded_rows() -> None:
 
 def test_dropout_is_refused() -> None:
     q = np.ones((1, 1, 1, 1), np.float32)
-    with pytest.raises(hlotool.EvaluationError, match="drops out random numbers"):
+    with pytest.raises(hlotool.EvaluationError, match="uses dropout"):
         _attention("fmhaSoftmax", "f32[1,1,1,1]", _config("NO_MASK", 0, 1).replace('rate":0', 'rate":0.5'), q, q, q)

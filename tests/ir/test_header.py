@@ -73,7 +73,7 @@ LAYOUT = "updated the entry computation layout: "
         (
             lambda r, e: r.insert("parameter", after=e["r"], immediate=3, shape=array_shape("u8")),
             "(s8[], s16[], s32[], u8[])->(s8[], s16[], s32[])",
-            [f"{LAYOUT}4 parameters instead of 3"],
+            [f"{LAYOUT}the number of parameters is now 4, not 3"],
         ),
         # A value that was there before.
         (
@@ -90,7 +90,7 @@ LAYOUT = "updated the entry computation layout: "
             lambda r, e: r.set_entry(r.module.computation("f")),
             "(s8[])->s8[]",
             [
-                f"{LAYOUT}1 parameters instead of 3",
+                f"{LAYOUT}the number of parameters is now 1, not 3",
                 f"{LAYOUT}the result is now s8[]",
                 "dropped 3 aliases naming a buffer that no longer exists",
                 "dropped 2 buffer donors naming a buffer that no longer exists",

@@ -1,1 +1,1 @@
-"""Custom calls: what their targets compute, in a file for each library; `table` finds the function of a target."""
+"""Custom calls: a file of functions for each library; `table` finds the function of a target."""

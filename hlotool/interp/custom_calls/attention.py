@@ -1,7 +1,8 @@
-"""Attention of NVIDIA's cuDNN, as XLA calls it for GPUs: softmax(scale * Q K^T + bias) V, and its gradient.
+"""Attention of NVIDIA's cuDNN, as XLA calls it for GPUs, and its gradient.
 
-The arrangement of Q, K and V is in the dimension numbers of the configuration. Here, rows are [batch..., place, feature], and all is computed
-in f32. Dropout, whose random bits are cuDNN's own, is not computed.
+Attention is softmax(scale * Q K^T + bias) V. The dimension numbers in the configuration describe
+the arrangement of Q, K and V. Here, rows are [batch..., position, feature], and everything is
+computed in f32. Dropout is not computed, since its random bits are cuDNN's own.
 """
 
 from __future__ import annotations
@@ -21,19 +22,26 @@ from hlotool.shapes.shape import Shape
 __all__ = ["TARGETS"]
 
 _MASKS = {"NO_MASK": (False, False), "CAUSAL": (True, False), "PADDING": (False, True), "PADDING_CAUSAL": (True, True)}
-"""For each type of mask, whether places attend only to earlier ones, and whether rows end at the lengths that are the last operands."""
+"""Two flags for each type of mask.
+
+The first is true if positions attend only to earlier ones, the second if rows end at the lengths
+that the last operands give.
+"""
 
 
 class _Attention:
-    """The settings of a call; `rows` brings arrays into one form, and `written` results into the one that the call has."""
+    """The settings of a call.
+
+    `rows` converts operands to a common form; `written` converts results to the form of the call.
+    """
 
     def __init__(self, call: CustomCall) -> None:
         self.call = call
         self.settings = settings_of(call, "cudnn_fmha_backend_config")
         self.scale = number_of(self.settings, "fmha_scale", 1, call)
         mask = str(self.settings.get("mask_type", "NO_MASK"))
-        computable(mask in _MASKS, call, f"has the mask '{mask}', which hlotool does not compute")
-        computable(not number_of(self.settings, "dropout_rate", 0, call), call, "drops out random numbers, which hlotool does not know")
+        computable(mask in _MASKS, call, f"has the mask '{mask}', which hlotool does not support")
+        computable(not number_of(self.settings, "dropout_rate", 0, call), call, "uses dropout, whose random bits hlotool does not know")
         self.is_causal, self.has_lengths = _MASKS[mask]
         self.window = int(number_of(self.settings, "sliding_window_length", 0, call))
 
@@ -41,7 +49,10 @@ class _Attention:
         return dot_dims(self.settings, f"{name}_dot_dimension_numbers", self.call)
 
     def weights(self, q: Array, k: Array, bias: Array | None, lengths: list[Array]) -> Array:
-        """The products of all places, scaled, biased and masked: [batch..., place of Q, place of K]."""
+        """Returns the products of all positions, scaled, biased and masked.
+
+        Their dimensions are [batch..., position in Q, position in K].
+        """
         scores = np.matmul(q, np.swapaxes(k, -1, -2)) * np.float32(self.scale)
         if bias is not None:
             scores = scores + bias.astype(np.float32)
@@ -65,7 +76,10 @@ def _in_shape(x: Array, shape: Shape) -> Array:
 
 
 def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: bool) -> Array:
-    """An operand of a product as [batch..., place, feature] in f32; the contracted dimension is one of the last two."""
+    """Returns an operand of a product as [batch..., position, feature] in f32.
+
+    The contracted dimension is one of the last two.
+    """
     batch, (contracted,) = dims[f"{side}_batch_dims"], dims[f"{side}_contracting_dims"]
     (other,) = (k for k in range(x.ndim) if k not in (*batch, contracted))
     return x.astype(np.float32).transpose(*batch, *((contracted, other) if contracts_places else (other, contracted)))
@@ -73,18 +87,18 @@ def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: boo
 
 def _maximum(scores: Array) -> Array:
     greatest = scores.max(axis=-1, keepdims=True)
-    # Of a row that attends to nothing.
+    # A row that attends to nothing has no finite maximum.
     return np.where(np.isfinite(greatest), greatest, np.float32(0))
 
 
 def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
-    """The attention and, for its gradient, the logarithm of the sum of exponentials of each row."""
+    """Computes the attention and, for its gradient, the log-sum-exp of each row."""
     attention = _Attention(call)
     q, k, v, *others = operands
     first, second = attention.product("bmm1"), attention.product("bmm2")
     bias = others.pop(0) if has_bias else None
     lengths = others if attention.has_lengths else []
-    computable(len(others) == len(lengths), call, f"has {len(others) - len(lengths)} more operands than its settings explain")
+    computable(len(others) == len(lengths), call, f"has operands that its settings do not explain ({len(others) - len(lengths)})")
     scores = attention.weights(_rows(q, first, "lhs", contracts_places=False), _rows(k, first, "rhs", contracts_places=False), bias, lengths)
     greatest = _maximum(scores)
     exponentials = np.exp(scores - greatest)
@@ -96,13 +110,16 @@ def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Valu
 
 
 def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
-    """The gradients of Q, K and V, and of the bias if there is a result for it, from those of the output."""
+    """Computes the gradients of Q, K and V from the gradient of the output.
+
+    It also computes the gradient of the bias if there is a result for it.
+    """
     attention = _Attention(call)
     q, k, v, sums, slope, *others = operands
     of_k, of_q = attention.product("bmm1_grad_gemm1"), attention.product("bmm1_grad_gemm2")
     of_v, of_portions = attention.product("bmm2_grad_gemm1"), attention.product("bmm2_grad_gemm2")
     bias = others.pop(0) if has_bias else None
-    computable(bool(others), call, "takes the output of the attention")
+    computable(bool(others), call, "needs the output of the attention as an operand")
     output, *lengths = others
     q_rows, k_rows = _rows(q, of_k, "rhs", contracts_places=True), _rows(k, of_q, "rhs", contracts_places=True)
     v_rows = _rows(v, of_portions, "rhs", contracts_places=False)
@@ -118,7 +135,7 @@ def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Val
     results = results_of(call)
     gradients = [dq, dk, dv]
     if has_bias and len(results) > len(gradients) and results[3].rank == d_scores.ndim:
-        # Of a bias that is the same for several rows, the gradients add up.
+        # If several rows share a bias, their gradients add up.
         summed = tuple(axis for axis, size in enumerate(results[3].dimensions) if size == 1)
         gradients.append(d_scores.sum(axis=summed, keepdims=True))
     return attention.written(*gradients)

@@ -1,4 +1,4 @@
-"""What the handler of a custom-call target can know about its instruction, and the settings in backend configurations."""
+"""Helpers for custom-call handlers: facts about the instruction, and settings of backends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ Handler = Callable[..., Any]
 
 
 class CustomCall(Record):
-    """What a handler can know about the instruction: target, shapes, the backend configuration as it is written, and attributes."""
+    """The facts about its instruction that a handler can use.
+
+    They are the target, the shapes, the backend configuration as written, and attributes.
+    """
 
     target: str
     result: Shape
@@ -48,18 +51,23 @@ class CustomCall(Record):
 
 
 def computable(condition: bool, call: CustomCall, message: str) -> None:
-    """Raises Violation if a setting asks for something that hlotool does not compute, or that is missing."""
+    """Raises Violation unless the condition holds.
+
+    The condition says that nothing is missing and that hlotool can compute what a setting requires.
+    """
     if not condition:
         raise Violation("R004", "backend_config", f"'{call.target}' {message}")
 
 
-# The names of settings may lack their quotes, which XLA's reader of JSON allows.
+# XLA's JSON reader accepts names of settings without quotes.
 _BARE_NAME = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(\s*:)")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
-    """The settings in a section of a JSON configuration, or those of a configuration without sections; names are in snake_case.
+    """Returns the settings in a section of a JSON configuration, with names in snake_case.
+
+    A configuration without sections is one section.
 
     >>> from hlotool.shapes.shape import TOKEN
     >>> settings_of(CustomCall("f", TOKEN, (), '{conv_config: {activationMode:"kRelu"}}'), "conv_config")
@@ -80,8 +88,11 @@ def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _decoded(config: str) -> Any:
-    """The value of a JSON text, kept for the next execution of the instruction; None if it is not valid. Nobody may change the value."""
-    # As it is, and with quoted names: these are searched for in strings, too.
+    """Returns the value of a JSON text, or None if it is not valid.
+
+    The value is cached for the next execution of the instruction, so it must not be changed.
+    """
+    # Tries the text as it is first: adding quotes to names may also change strings.
     for text in (config, _BARE_NAME.sub(r'\1"\2"\3', config)):
         with suppress(ValueError, RecursionError):
             return json.loads(text)
@@ -93,7 +104,10 @@ def _in_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dot_dims(settings: Mapping[str, Any], name: str, call: CustomCall) -> dict[str, tuple[int, ...]]:
-    """The dimension numbers of a matrix product, as the kernel of dot takes them; numbers may be strings, as 64-bit integers are in JSON."""
+    """Returns the dimension numbers of a matrix product, as the kernel of dot takes them.
+
+    Numbers may be strings, since JSON stores 64-bit integers as strings.
+    """
     numbers = settings.get(name)
     computable(isinstance(numbers, Mapping), call, f"needs '{name}' in its backend_config")
     written = _in_snake_case(numbers or {})
@@ -108,7 +122,7 @@ def dot_dims(settings: Mapping[str, Any], name: str, call: CustomCall) -> dict[s
 
 
 def number_of(settings: Mapping[str, Any], name: str, default: float, call: CustomCall) -> float:
-    """A setting that is a number, or one as a string."""
+    """Returns a setting that is a number, possibly stored as a string."""
     try:
         return float(settings.get(name, default))
     except (TypeError, ValueError):
@@ -116,24 +130,27 @@ def number_of(settings: Mapping[str, Any], name: str, default: float, call: Cust
 
 
 def flag_of(settings: Mapping[str, Any], name: str, call: CustomCall) -> bool:
-    """A setting that is true or false, or one as a string; False if it is not set."""
+    """Returns a boolean setting, possibly stored as a string; False if it is not set."""
     flag = {True: True, False: False, "true": True, "false": False}.get(settings.get(name, False))
     computable(flag is not None, call, f"has the setting '{name}', which is neither true nor false")
     return bool(flag)
 
 
 def results_of(call: CustomCall) -> tuple[Shape, ...]:
-    """The shapes of the results, also of a call with one result."""
+    """Returns the shapes of the results, even if there is only one."""
     return call.result.elements if call.result.is_tuple else (call.result,)
 
 
 def unwritten(shape: Shape) -> Array:
-    """An array whose content means nothing, such as a workspace: zeros, which take no memory."""
+    """Returns an array without meaningful content, such as a workspace.
+
+    It consists of zeros that take no memory.
+    """
     return np.broadcast_to(np.zeros((), NUMPY_TYPES[shape.element_type]), shape.dimensions)
 
 
 def result_with_workspace(call: CustomCall, *arrays: Array) -> Value:
-    """The result of a call from its arrays; the elements of the tuple that follow them are workspaces."""
+    """Returns the result of a call with the given arrays; other tuple elements are workspaces."""
     if not call.result.is_tuple:
         return arrays[0]
     return (*arrays, *(unwritten(shape) for shape in call.result.elements[len(arrays) :]))

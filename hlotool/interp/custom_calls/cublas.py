@@ -1,6 +1,7 @@
-"""Matrix products and triangular systems of NVIDIA's cuBLAS, and products of block-scaled matrices, as XLA calls them for GPUs.
+"""Matrix products and triangular systems of NVIDIA's cuBLAS, as XLA calls them for GPUs.
 
-Products are computed in f32 at least, with everything that follows them, and rounded once.
+Products of block-scaled matrices are included. Products, and everything that follows them, are
+computed in at least f32 and rounded once.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ _MATMUL_OPERANDS = 2
 
 
 def gelu(x: Array) -> Array:
-    """The Gaussian error linear unit by its approximation with tanh, which cuBLAS uses."""
+    """Computes the Gaussian error linear unit by its approximation with tanh, as cuBLAS does."""
     return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), x.dtype)
 
 
 def silu(x: Array) -> Array:
-    """x times its logistic function."""
+    """Computes x times its logistic function."""
     return np.asarray(x / (1 + np.exp(-x)), x.dtype)
 
 
@@ -53,14 +54,17 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def wide_shape(shape: Shape) -> Shape:
-    """The shape with the element type that a library computes its elements in."""
+    """Returns the shape with the element type that a library computes its elements in."""
     number = NUMBERS[shape.element_type]
     is_wide = number.computed == number.held and number.bits > 16
     return shape if is_wide else shape.with_element_type("f32")
 
 
 def _matmul(*operands: Array, call: CustomCall) -> Value:
-    """alpha * lhs @ rhs + beta * C, and what the epilogue adds: a bias for each column, and an activation."""
+    """Computes alpha * lhs @ rhs + beta * C, and applies the epilogue.
+
+    The epilogue adds a bias for each column and applies an activation.
+    """
     settings = settings_of(call, "gemm_backend_config")
     lhs, rhs, *others = operands
     product = _scaled_product(lhs, rhs, others, settings, call)
@@ -68,11 +72,11 @@ def _matmul(*operands: Array, call: CustomCall) -> Value:
 
 
 def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
-    """As `_matmul`, with factors for the operands and, if it is of 8 bits, for the result."""
+    """Like `_matmul`, with scale factors for the operands and for results of 8 bits."""
     settings = settings_of(call, "gemm_backend_config")
     lhs, rhs, *others = operands
     at = int(number_of(settings, "beta", 0, call) != 0)
-    computable(len(others) >= at + 2, call, "takes the scales of both operands")
+    computable(len(others) >= at + 2, call, "needs the scales of both operands")
     scales = [x.astype(np.float32) for x in others[at : at + 2]]
     del others[at : at + 2]
     is_f8 = NUMBERS[results_of(call)[0].element_type].bits == 8
@@ -83,7 +87,7 @@ def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
 
 
 def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall) -> Array:
-    """alpha * lhs @ rhs + beta * C; takes C, if there is one, from the other operands."""
+    """Computes alpha * lhs @ rhs + beta * C. C, if used, is removed from the other operands."""
     product = dot(lhs, rhs, **dot_dims(settings, "dot_dimension_numbers", call), result=wide_shape(results_of(call)[0]))
     alpha: complex = complex(number_of(settings, "alpha_real", 1, call), number_of(settings, "alpha_imag", 0, call))
     if product.dtype.kind != "c":
@@ -91,7 +95,7 @@ def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mappi
     product = product if alpha == 1 else (product * alpha).astype(product.dtype)
     beta = number_of(settings, "beta", 0, call)
     if beta:
-        computable(bool(others), call, "takes a third matrix, since beta is not 0")
+        computable(bool(others), call, "needs a third matrix, since beta is not 0")
         product = (product + others.pop(0).astype(product.dtype) * beta).astype(product.dtype)
     return product
 
@@ -99,21 +103,21 @@ def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mappi
 def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall, scale: Array | None = None) -> Value:
     epilogue = str(settings.get("epilogue", "DEFAULT"))
     words = set(epilogue.split("_")) - {"DEFAULT"}
-    computable(words <= {"BIAS", "AUX", *_ACTIVATIONS}, call, f"has the epilogue '{epilogue}', which hlotool does not compute")
+    computable(words <= {"BIAS", "AUX", *_ACTIVATIONS}, call, f"has the epilogue '{epilogue}', which hlotool does not support")
     if "BIAS" in words:
-        computable(bool(others), call, f"takes a bias, as its epilogue '{epilogue}' says")
+        computable(bool(others), call, f"needs a bias for its epilogue '{epilogue}'")
         product = product + others.pop(0).astype(product.dtype)
-    computable(not others, call, f"has {len(others)} more operands than its settings explain")
+    computable(not others, call, f"has operands that its settings do not explain ({len(others)})")
     output, *more = results_of(call)
     extra = []
     if "AUX" in words:
-        # What the activation is applied to, for its gradient.
-        computable(bool(more), call, f"returns what its epilogue '{epilogue}' is applied to, but has no result for it")
+        # The input of the activation, which its gradient needs.
+        computable(bool(more), call, f"has no result for the input of its epilogue '{epilogue}'")
         extra.append(converted(product, NUMBERS[more[0].element_type]))
     for word in words & set(_ACTIVATIONS):
         product = _ACTIVATIONS[word](product)
     if flag_of(settings, "damax_output", call):
-        computable(len(more) > len(extra), call, "returns the largest magnitude, but has no result for it")
+        computable(len(more) > len(extra), call, "has no result for the largest magnitude")
         extra.append(converted(np.asarray(np.abs(product).max(initial=0)), NUMBERS[more[len(extra)].element_type]))
     if scale is not None:
         product = np.asarray(product * scale)
@@ -121,7 +125,7 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
 
 
 def _limited(product: Array, number: NumberType) -> Array:
-    """The product in its final type; floats of 8 bits are limited to the largest finite number."""
+    """Converts the product to its final type; 8-bit floats are limited to the finite range."""
     if number.kind == "float" and number.bits == 8:
         greatest = float(ml_dtypes.finfo(number.held).max)  # type: ignore[no-untyped-call]
         product = np.clip(product, -greatest, greatest)
@@ -132,19 +136,26 @@ def _triangular_solve(a: Array, b: Array, *, call: CustomCall) -> Value:
     settings = settings_of(call, "triangular_solve_options")
     flags = {name: flag_of(settings, name, call) for name in ("left_side", "lower", "unit_diagonal")}
     transpose = str(settings.get("transpose_a", "NO_TRANSPOSE"))
-    computable(transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), call, f"has the setting transpose_a '{transpose}', which does not exist")
+    computable(transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"), call, f"has the unknown value '{transpose}' for the setting transpose_a")
     return result_with_workspace(call, triangular_solve(a, b, **flags, transpose_a=transpose))
 
 
 def _cholesky(a: Array, *, call: CustomCall) -> Value:
-    """The factor, a workspace, and for each matrix whether it was not positive definite."""
+    """Computes the Cholesky factor.
+
+    The other results are a workspace, and for each matrix whether it was not positive definite.
+    """
     factor = cholesky(a, lower=flag_of(settings_of(call, "cholesky_options"), "lower", call))
     failed = np.isnan(factor).any(axis=(-1, -2)).astype(np.int32)
     return (factor, *(np.reshape(failed, shape.dimensions) if shape.element_type == "s32" else unwritten(shape) for shape in results_of(call)[1:]))
 
 
 def _block_scaled_dot(lhs: Array, rhs: Array, *scales: Array, call: CustomCall) -> Value:
-    """Rows by rows; a scale holds for a block of the contracted dimension, which is the last one. A scalar after them scales the result."""
+    """Computes `lhs @ rhs.T`, both in row-major order.
+
+    Each scale applies to one block of the contracted (last) dimension; an optional scalar scales
+    the result.
+    """
     (output, *_), batch = results_of(call), tuple(range(lhs.ndim - _MATMUL_OPERANDS))
     last = (lhs.ndim - 1,)
     none = np.ones((), np.float32)

@@ -1,7 +1,7 @@
 """Convolutions and normalizations of NVIDIA's cuDNN, as XLA calls them for GPUs.
 
-The attributes of all three convolutions describe the forward one, `y = x * w`: the labels of the input are those of x, and those of the
-output are those of y, whichever of them is computed.
+The attributes of all three convolutions describe the forward one, `y = x * w`: the input labels are
+those of x, and the output labels those of y, regardless of which array is computed.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _ACTIVATIONS: dict[str, _Activation] = {
     "kGeluExact": lambda x, slope: _exact_gelu(x),
 }
 _NUMBERED = ("kNone", "kSigmoid", "kRelu", "kRelu6", "kReluX", "kTanh", "kBandPass", "kElu", "kLeakyRelu", "kGeluExact")
-"""The names of activations by their numbers, which older versions of XLA write."""
+"""The names of activations by number; older versions of XLA write the numbers."""
 
 
 def _activation(settings: Mapping[str, Any], call: CustomCall) -> Callable[[Array], Array]:
@@ -55,13 +55,17 @@ def _activation(settings: Mapping[str, Any], call: CustomCall) -> Callable[[Arra
     if name.isdecimal() and int(name) < len(_NUMBERED):
         name = _NUMBERED[int(name)]
     function = _ACTIVATIONS.get(name)
-    computable(function is not None, call, f"has the activation '{name}', which hlotool does not compute")
+    computable(function is not None, call, f"has the activation '{name}', which hlotool does not support")
     slope = number_of(settings, "leakyrelu_alpha", 0, call)
     return lambda x: function(x, slope) if function is not None else x
 
 
 def _convolved(*operands: Array, call: CustomCall, compute: Callable[..., Array]) -> Value:
-    """activation(conv_result_scale * convolution + side_input_scale * side input + bias); the last two need not be there."""
+    """Computes a convolution with bias, side input and activation.
+
+    It is activation(conv_result_scale * convolution + side_input_scale * side input + bias); the
+    last two terms are optional.
+    """
     settings = settings_of(call, "cudnn_conv_backend_config")
     lhs, rhs, *others = operands
     labels, output = call.dim_labels, results_of(call)[0]
@@ -87,7 +91,10 @@ def _as_float(x: Array) -> Array:
 
 
 def _rounded(value: Array, number: NumberType) -> Array:
-    """The value in its final type; integers are rounded to the nearest even one, and limited to their range."""
+    """Converts the value to its final type.
+
+    Integers are rounded to the nearest even integer, and limited to their range.
+    """
     if number.element.is_integral and value.dtype.kind == "f":
         value = np.rint(value)
     return converted(value, number)
@@ -98,7 +105,10 @@ def _forward(x: Array, w: Array, call: CustomCall, labels: ConvolutionDimensions
 
 
 def _backward_input(dy: Array, w: Array, call: CustomCall, labels: ConvolutionDimensions, result: Shape) -> Array:
-    """The gradient of x: each element of y's gradient, spread by the stride, times the reversed kernel."""
+    """Computes the gradient of x.
+
+    Each element of y's gradient is spread by the stride and multiplied by the reversed kernel.
+    """
     groups = call.feature_group_count
     window = []
     for at, dimension in enumerate(call.window):
@@ -120,7 +130,7 @@ def _backward_input(dy: Array, w: Array, call: CustomCall, labels: ConvolutionDi
 
 
 def _regrouped(w: Array, labels: ConvolutionDimensions, groups: int) -> Array:
-    """A kernel whose groups are blocks of its input features instead of its output features."""
+    """Returns a kernel whose groups are blocks of its input features, not its output features."""
     source, target = labels.kernel_output_feature, labels.kernel_input_feature
     moved = np.moveaxis(w, (source, target), (-2, -1))
     parts = moved.reshape(*moved.shape[:-2], groups, -1, moved.shape[-1])
@@ -130,7 +140,10 @@ def _regrouped(w: Array, labels: ConvolutionDimensions, groups: int) -> Array:
 
 
 def _backward_filter(x: Array, dy: Array, call: CustomCall, labels: ConvolutionDimensions, result: Shape) -> Array:
-    """The gradient of w: x times the gradient of y, summed over the batch, for each place in the window."""
+    """Computes the gradient of w.
+
+    For each position in the window, it is x times the gradient of y, summed over the batch.
+    """
     window = []
     for at, dimension in enumerate(call.window):
         taps = result.dimensions[labels.kernel_spatial[at]]
@@ -173,9 +186,9 @@ def _convolution(
 
 
 def _batch_norm(*operands: Array, call: CustomCall, operation: Callable[..., Any], inverse: int | None = None) -> Value:
-    """The operation of HLO, whose epsilon and feature index are the last two operands.
+    """Computes an HLO operation whose epsilon and feature index are the last two operands.
 
-    In place of a variance, cuDNN takes and gives the inverse of the standard deviation.
+    cuDNN takes and returns the inverse of the standard deviation instead of a variance.
     """
     *arrays, epsilon, feature_index = operands
     facts = {"epsilon": float(epsilon), "feature_index": int(feature_index)}
@@ -189,20 +202,24 @@ def _batch_norm(*operands: Array, call: CustomCall, operation: Callable[..., Any
 
 
 def _layer_norm(x: Array, scale: Array, *others: Array, call: CustomCall) -> Value:
-    """Normalization over all dimensions but the first: forward, for training with the mean and the factor, and backward."""
+    """Computes the normalization over all dimensions but the first.
+
+    It is the forward pass, the forward pass for training with the mean and the factor, or the
+    backward pass.
+    """
     settings = settings_of(call, "cudnn_norm_backend_config")
     kind, epsilon = str(settings.get("kind", "LAYER_FWD_INFER")), number_of(settings, "epsilon", 0, call)
     output, axes = NUMBERS[results_of(call)[0].element_type], tuple(range(1, x.ndim))
     wide, factor = x.astype(np.float64), scale.astype(np.float64)
     if kind == "LAYER_BWD":
-        computable(len(others) >= len(("dy", "mean", "factor")), call, "takes the gradient, the mean and the factor")
+        computable(len(others) >= len(("dy", "mean", "factor")), call, "needs the gradient, the mean and the factor")
         dy, mean, norm = (y.astype(np.float64) for y in others[:3])
         normal = (wide - mean) * norm
         slope = dy * factor
         gradient = norm * (slope - slope.mean(axes, keepdims=True) - normal * (slope * normal).mean(axes, keepdims=True))
         gradients = (gradient, (dy * normal).sum(0, keepdims=True), dy.sum(0, keepdims=True))
         return result_with_workspace(call, *(converted(g, NUMBERS[s.element_type]) for g, s in zip(gradients, results_of(call), strict=False)))
-    computable(kind in ("LAYER_FWD_INFER", "LAYER_FWD_TRAIN") and bool(others), call, f"has the kind '{kind}', which hlotool does not compute")
+    computable(kind in ("LAYER_FWD_INFER", "LAYER_FWD_TRAIN") and bool(others), call, f"has the kind '{kind}', which hlotool does not support")
     mean = wide.mean(axes, keepdims=True)
     norm = 1 / np.sqrt(np.square(wide - mean).mean(axes, keepdims=True) + epsilon)
     normal = converted((wide - mean) * norm * factor + others[0].astype(np.float64), output)

@@ -1,7 +1,9 @@
-"""Targets of linear algebra, computed by SciPy's LAPACK: those to which JAX lowers it for CPUs, `lapack_*_ffi`, for GPUs, such as
-`cusolver_*_ffi`, and XLA's own for TPUs. Without SciPy there are none of these targets.
+"""Targets of linear algebra, computed by SciPy's LAPACK; without SciPy, none of them exist.
 
-Each function computes one matrix; batches are a loop over matrices.
+JAX lowers linear algebra to `lapack_*_ffi` for CPUs, to targets such as `cusolver_*_ffi` for GPUs,
+and to XLA's own targets for TPUs.
+
+Each function computes one matrix; batches are computed by a loop over matrices.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ _NONE = ord("N")
 
 
 class Problem(Record):
-    """One matrix problem: the LAPACK routine's letter, its settings, and the shapes that the results have for one matrix."""
+    """One matrix problem: the letter of the LAPACK routine, its settings, and the result shapes.
+
+    The shapes are those for one matrix.
+    """
 
     letter: str
     settings: dict[str, int]
@@ -48,7 +53,7 @@ class Problem(Record):
 
 @cache
 def _scipy() -> Any:
-    # An optional library, and slow to import.
+    # SciPy is optional, and slow to import.
     return import_module("scipy.linalg.lapack")
 
 
@@ -115,7 +120,11 @@ def _geev(p: Problem, a: Array) -> Results:
 
 
 def _complex_vectors(imaginary: Array, vectors: Array) -> Array:
-    """Eigenvectors of a real matrix; of a conjugate pair LAPACK gives the real part in one column and the imaginary in the next."""
+    """Returns the complex eigenvectors of a real matrix.
+
+    For a conjugate pair, LAPACK stores the real part in one column and the imaginary part in the
+    next.
+    """
     if vectors.shape[-1] != len(imaginary):
         return vectors
     first, second = imaginary > 0, imaginary < 0
@@ -126,7 +135,7 @@ def _complex_vectors(imaginary: Array, vectors: Array) -> Array:
 
 
 def _trsm(p: Problem, a: Array, b: Array) -> Results:
-    """op(a) x = b, or x op(a) = b, which is the transposed problem."""
+    """Solves op(a) x = b, or x op(a) = b, which is the transposed problem."""
     trans = "NTC".index(chr(p.settings.get("trans_x", _NONE)))
     lower, unit = int(p.settings.get("uplo") == _LOWER), int(p.settings.get("diag") == _UNIT)
     if p.settings.get("side", _LEFT) == _LEFT:
@@ -137,7 +146,7 @@ def _trsm(p: Problem, a: Array, b: Array) -> Results:
 
 
 def _unsorted(*eigenvalue: Any) -> None:
-    """The order of eigenvalues; no selection is made."""
+    """Does nothing: the order of eigenvalues does not matter, since none are selected."""
 
 
 def _gees(p: Problem, a: Array) -> Results:
@@ -157,13 +166,13 @@ def _sytrd(p: Problem, a: Array) -> Results:
 
 
 def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
-    # The first element of the lower diagonal and the last of the upper one lie outside the matrix.
+    # The first element of the lower diagonal and the last of the upper one are outside the matrix.
     *_, x, info = p.routine("gtsv")(lower[1:], diagonal, upper[:-1], b)
     return lower, diagonal, upper, x, info
 
 
 def _lu_decomposition(p: Problem, a: Array) -> Results:
-    """The factors, 0-based pivots, and the permutation of the rows."""
+    """Computes the factors, 0-based pivots, and the permutation of the rows."""
     lu, pivots, _ = p.routine("getrf")(a)
     order = np.arange(len(a))
     for k, other in enumerate(pivots):
@@ -182,7 +191,11 @@ def _potrf_of_gpu(p: Problem, a: Array) -> Results:
 
 
 def _singular_values_of_gpu(p: Problem, a: Array, *, is_jacobi: bool = False) -> Results:
-    """Jacobi's method gives the right vectors in columns; the other one does that with both, if the matrix is `transposed`."""
+    """Computes the singular value decomposition as GPU libraries do.
+
+    Jacobi's method returns the right vectors in columns. The other method returns both in columns
+    if the matrix is `transposed`.
+    """
     is_wanted, is_full = p.settings.get("compute_uv", 1), p.settings.get("full_matrices", 0)
     u, s, vt, info = p.routine("gesdd")(a, compute_uv=is_wanted, full_matrices=is_full)
     if not is_wanted:
@@ -229,7 +242,7 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "hetrd": (_sytrd, (2,)),
     "gtsv": (_gtsv, (1, 1, 1, 2)),
 }
-"""By the routine's name: the function for one problem, and the rank that each operand has in one problem."""
+"""Routines by name: the function for one problem, and the rank of each operand in one problem."""
 
 _ROUTINES_OF_GPUS: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     **{name: _ROUTINES[name] for name in ("getrf", "geqrf", "orgqr", "ormqr")},
@@ -241,7 +254,7 @@ _ROUTINES_OF_GPUS: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "sytrd": (_sytrd_of_gpu, (2,)),
     "gtsv2": (_gtsv_of_gpu, (1, 1, 1, 2)),
 }
-"""The same for NVIDIA's and AMD's libraries, whose settings have other names."""
+"""The same for NVIDIA's and AMD's libraries, whose settings have different names."""
 
 _ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "Eigh": (_eigh, (2,)),
@@ -252,16 +265,16 @@ _ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
 """The same by target."""
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
-"""LAPACK's letters by the names of NumPy's types."""
+"""LAPACK's letters by NumPy's type characters."""
 
 
 def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
-    """The results of all matrices of the batch."""
+    """Solves the problem for each matrix of the batch."""
     function, ranks = routine
     shapes = results_of(call)
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     problem = Problem(_LETTERS[operands[0].dtype.char], _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
-    # Of workspaces, and of "info" where the routine does not give it, the zeros remain.
+    # Workspaces stay zero, and so does "info" if the routine does not return it.
     results = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]) for shape in shapes]
     rows = [x.reshape(prod(batch), *x.shape[len(batch) :]) for x in operands]
     for k, index in enumerate(np.ndindex(batch)):
@@ -271,8 +284,10 @@ def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], 
 
 
 def _settings(backend_config: str) -> dict[str, int]:
-    """The settings in a text such as `{uplo = 76 : ui8, left = true}`, or `"1,1,100,1e-6"`, whose first number says whether to read the
-    lower triangle.
+    """Returns the settings in a backend configuration.
+
+    They are written as `{uplo = 76 : ui8, left = true}`, or as `"1,1,100,1e-6"`, whose first number
+    says whether to read the lower triangle.
     """
     words = {"true": 1, "false": 0}
     named = {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
@@ -281,7 +296,10 @@ def _settings(backend_config: str) -> dict[str, int]:
 
 
 def _packed_settings(backend_config: str) -> dict[str, int]:
-    """The setting in the bytes of a structure that older versions of JAX write: the second number is 0 for the lower triangle."""
+    """Returns the setting in the bytes of a structure that older versions of JAX write.
+
+    Its second number is 0 for the lower triangle.
+    """
     if not backend_config.startswith('"\\'):
         return {}
     numbers = np.frombuffer(_bytes_of(backend_config)[:8], "<i4")
@@ -289,13 +307,15 @@ def _packed_settings(backend_config: str) -> dict[str, int]:
 
 
 def _bytes_of(text: str) -> bytes:
-    """The bytes of a quoted text with octal escapes."""
+    """Returns the bytes of a quoted text with octal escapes."""
     return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 0xFF]), text.strip('"').encode())
 
 
 @lru_cache(maxsize=256)
 def lapack_target(target: str) -> Callable[..., Value] | None:
-    """The function that computes a target of linear algebra; None for other targets, for unknown routines, and without SciPy.
+    """Returns the function that computes a target of linear algebra.
+
+    Returns None for other targets, for unknown routines, and without SciPy.
 
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True

@@ -1,6 +1,7 @@
-"""Custom calls at which a program passes from whole arrays to the parts of each device and back, as under JAX's `shard_map`.
+"""Custom calls that split whole arrays into one part per device, or join the parts again.
 
-Between them, instructions compute with the part of their own device. All devices hold the same whole arrays.
+JAX's `shard_map` uses them. Between them, each device computes with its own part. All devices hold
+the same whole arrays.
 """
 
 from __future__ import annotations
@@ -32,25 +33,28 @@ _FULL_TO_SHARD, _SHARD_TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 
 class Placement(Record):
-    """How an array is split: into `counts` parts along each dimension, and which part each partition has."""
+    """A description of how an array is split.
+
+    It is split into `counts` parts along each dimension; `parts` holds the part of each partition.
+    """
 
     counts: tuple[int, ...]
     parts: tuple[tuple[int, ...], ...]
 
     def slices(self, partition: int, sizes: Sequence[int]) -> tuple[slice, ...]:
-        """The place of a partition's part, which has these sizes, in the whole array."""
+        """Returns the position of a partition's part, which has these sizes, in the whole array."""
         return tuple(slice(part * size, (part + 1) * size) for part, size in zip(self.parts[partition], sizes, strict=True))
 
 
 class Mesh(Record):
-    """Partitions in a grid: the sizes of its axes by name, and the coordinates of each partition."""
+    """A grid of partitions: the axis sizes by name, and the coordinates of each partition."""
 
     axes: dict[str, int]
     coordinates: tuple[dict[str, int], ...]
 
 
 def mesh_axes(text: str) -> dict[str, Mesh]:
-    """The meshes in the frontend attribute `xla.sdy.meshes` of a module.
+    """Returns the meshes in the frontend attribute `xla.sdy.meshes` of a module.
 
     >>> mesh_axes('{m = #sdy.mesh<["x"=2, "y"=2]>}')["m"].coordinates[1]
     {'x': 0, 'y': 1}
@@ -69,9 +73,10 @@ def mesh_axes(text: str) -> dict[str, Mesh]:
 def partitioned_call(
     call: CustomCall, device: Device, shardings: tuple[Sharding | None, ...], attributes: Mapping[str, str]
 ) -> tuple[bool, list[Placement]] | None:
-    """Whether a call splits whole arrays (or joins parts), and how each is placed; None if it leaves shapes as they are, or does neither.
+    """Returns whether a call splits whole arrays (or joins parts), and the placement of each.
 
-    `shardings` are that of the instruction and those of its operands.
+    Returns None if the call keeps the shapes, or neither splits nor joins. `shardings` are the
+    shardings of the instruction and its operands.
     """
     splits = _SPLITS.get(call.target)
     if splits is None:
@@ -98,12 +103,12 @@ def partitioned_call(
 
 _SPLITS = {_FULL_TO_SHARD: True, _SHARD_TO_FULL: False, "xla.sdy.GlobalToLocalShape": True, "xla.sdy.LocalToGlobalShape": False}
 JOINS_OR_SPLITS = frozenset(_SPLITS)
-"""The targets of calls that give each device its part, or put the parts together."""
+"""The targets of calls that split arrays into the parts of devices, or join the parts."""
 
 
 def _hint(placements: Sequence[Placement]) -> str:
     count = max((len(placement.parts) for placement in placements), default=0)
-    return f"run it on {count} partitions: --partitions {count}" if count > 1 else "run the module as its partitioner leaves it"
+    return f"run it on {count} partitions: --partitions {count}" if count > 1 else "run the partitioned module instead"
 
 
 def _fits(whole: Shape, part: Shape, placement: Placement) -> bool:
@@ -112,7 +117,7 @@ def _fits(whole: Shape, part: Shape, placement: Placement) -> bool:
 
 
 def placement_of(sharding: Sharding | None) -> Placement:
-    """The placement that a sharding with tiles describes; one without parts otherwise."""
+    """Returns the placement that a sharding with tiles describes, or else one without parts."""
     if sharding is None or sharding.is_tuple or not (counts := sharding.tile_counts):
         return Placement((), ())
     sizes, devices = sharding.tile_assignment()
@@ -123,7 +128,10 @@ def placement_of(sharding: Sharding | None) -> Placement:
 
 
 def _of_mesh(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: str) -> list[Placement]:
-    """The placements in `xla.sdy.in_shardings` or `out_shardings`: along the axes that are manual, for a dimension the first one outermost."""
+    """Returns the placements in `xla.sdy.in_shardings` or `out_shardings`, along manual axes.
+
+    The first axis of a dimension is the outermost one.
+    """
     manual = {axis for axis, _ in _AXIS.findall(attributes.get("xla.sdy.manual_axes", "").replace("\\", ""))}
     placements = []
     for name, dimensions_text in _PER_VALUE.findall(attributes.get(f"xla.sdy.{side}_shardings", "").replace("\\", "")):
@@ -146,14 +154,14 @@ def _mixed_radix(axes: Sequence[str], sizes: Mapping[str, int], place: Mapping[s
 
 
 def split(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device) -> Value:
-    """The device's parts of whole arrays."""
+    """Returns the device's parts of whole arrays."""
     pairs = zip(operands, placements, results_of(call), strict=True)
     values = tuple(x[placement.slices(device.partition, shape.dimensions)] for x, placement, shape in pairs)
     return values if call.result.is_tuple else values[0]
 
 
 def join(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, site: Hashable) -> Generator[Wait, Any, Value]:
-    """Whole arrays from the parts of all devices of the replica."""
+    """Returns whole arrays, made of the parts of all devices of the replica."""
     count = device.grid.partitions
     members = tuple(device.replica * count + k for k in range(count))
     of_devices = yield from exchange(device, site, members, tuple(operands))

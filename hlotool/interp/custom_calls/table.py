@@ -1,4 +1,4 @@
-"""The functions that compute the targets of custom calls: hlotool's own, in the files of this package, and those that RunOptions add."""
+"""The functions that compute custom-call targets, from this package and from RunOptions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _TARGETS: dict[str, Handler] = {**xla.TARGETS, **cublas.TARGETS, **cudnn.TARGETS
 
 
 def handler_of(target: str, options: RunOptions) -> Handler | None:
-    """The function that computes a target: the one in the options if there is one, else hlotool's, else None.
+    """Returns the function that computes a target, or None.
+
+    A function in the options takes precedence over hlotool's own.
 
     >>> handler_of("Sharding", RunOptions()) is None, handler_of("unheard of", RunOptions()) is None
     (False, True)
@@ -30,7 +32,10 @@ def handler_of(target: str, options: RunOptions) -> Handler | None:
 
 
 class Target(NamedTuple):
-    """What is known about a custom call before it is executed: the function that computes it takes `keywords`, and is None if there is none."""
+    """The facts about a custom call that are known before it is executed.
+
+    `function` computes it and takes `keywords`; it is None if no function is known.
+    """
 
     call: CustomCall
     function: Handler | None
@@ -39,7 +44,7 @@ class Target(NamedTuple):
 
 
 def target_of(x: Instruction, options: RunOptions) -> Target:
-    """The target of a custom call.
+    """Returns the target of a custom call.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="sine" }')
@@ -65,7 +70,10 @@ def target_of(x: Instruction, options: RunOptions) -> Target:
 
 
 def _takes_call(handler: Handler) -> bool:
-    """Whether the function has a parameter `call` for a CustomCall; False for functions without a signature."""
+    """Returns whether the function has a parameter `call` for a CustomCall.
+
+    Returns False for functions without a signature.
+    """
     try:
         return "call" in inspect.signature(handler).parameters
     except (TypeError, ValueError):
@@ -73,7 +81,9 @@ def _takes_call(handler: Handler) -> bool:
 
 
 def load_handler(place: str) -> Handler:
-    """The function at a place such as `package.module:function`; raises HlotoolError if there is none.
+    """Returns the function at a path such as `package.module:function`.
+
+    Raises HlotoolError if there is none.
 
     >>> load_handler("numpy:sin")
     <ufunc 'sin'>
@@ -86,9 +96,9 @@ def load_handler(place: str) -> Handler:
         for part in name.split("."):
             handler = getattr(handler, part)
     except (Exception, SystemExit) as error:
-        # A module may raise anything while it is imported, or end the process.
+        # A module may raise any exception while it is imported, or end the process.
         raise HlotoolError(f"'{place}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(handler):
-        raise HlotoolError(f"'{place}' is no function")
+        raise HlotoolError(f"'{place}' is not a function")
     function: Handler = handler
     return function

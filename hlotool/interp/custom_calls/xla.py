@@ -1,4 +1,7 @@
-"""Targets of XLA and JAX that belong to no library of linear algebra: annotations, buffers, dynamic shapes, sorts, random bits, and so on."""
+"""Targets of XLA and JAX other than linear algebra.
+
+They are annotations, buffers, dynamic shapes, sorts, random bits, and so on.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,19 @@ __all__ = ["PARTITIONER_TARGETS", "TARGETS"]
 
 
 def _unchanged(*operands: Value, call: CustomCall) -> Value:
-    """The operand, if the result has its shape: an annotation changes nothing."""
+    """Returns the operand of an annotation, which must have the shape of the result."""
     if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
         operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes) or "no operands"
         message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"
-        raise Violation("R004", "custom_call_target", message, "run the module as its partitioner leaves it")
+        raise Violation("R004", "custom_call_target", message, "run the partitioned module instead")
     return operands[0]
 
 
 def _top_k(operand: Value, *, call: CustomCall) -> Value:
-    """The largest values of each row and their indices, in total order; equal ones keep their order."""
+    """Returns the largest values of each row and their indices, in total order.
+
+    Equal values keep their order.
+    """
     k = call.result.elements[0].dimensions[-1]
     keys = total_order_keys(operand)
     descending = np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys)
@@ -34,7 +40,10 @@ def _top_k(operand: Value, *, call: CustomCall) -> Value:
 
 
 def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Array, *, call: CustomCall) -> Value:
-    """A matrix of compressed rows times a dense vector or matrix; values after the last row are padding."""
+    """Multiplies a matrix in compressed-row format by a dense vector or matrix.
+
+    Values after the last row are padding.
+    """
     counts = np.diff(row_starts)
     stored = slice(int(row_starts[0]), int(row_starts[-1]))
     factors = values[stored].reshape(-1, *[1] * (dense.ndim - 1))
@@ -44,7 +53,10 @@ def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Arr
 
 
 def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
-    """Rows of keys in order, as a radix sort leaves them: stable, -0 equal to 0, NaN after infinity; values go with their keys."""
+    """Sorts rows of keys as a radix sort does, and the values with their keys.
+
+    The sort is stable, -0 equals 0, and NaN comes after infinity.
+    """
     order_keys = total_order_keys(keys)
     if keys.dtype.kind not in "biu":
         order_keys = np.where(keys == 0, order_keys.dtype.type(0), order_keys)
@@ -55,7 +67,10 @@ def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
 
 
 def _padded(operand: Array, *, call: CustomCall) -> Value:
-    """An array of dynamic size in one of its greatest size, and the actual sizes; what follows the elements means nothing."""
+    """Returns an array of dynamic size padded to its maximum size, and its actual sizes.
+
+    The padding has no meaning.
+    """
     padded, *sizes = results_of(call)
     whole = np.zeros(padded.dimensions, operand.dtype)
     whole[tuple(map(slice, operand.shape))] = operand
@@ -63,19 +78,22 @@ def _padded(operand: Array, *, call: CustomCall) -> Value:
 
 
 def _cut(operand: Array, *sizes: Array, call: CustomCall) -> Value:
-    """The first elements of each dynamic dimension: as many as the sizes say, but no more than there may be."""
+    """Returns the first elements of each dynamic dimension.
+
+    Their number is the given size, limited to the bound of the dimension.
+    """
     dynamic = call.result.dynamic or (False,) * operand.ndim
     limits = zip(call.result.dimensions, dynamic, sizes, strict=False)
     return operand[tuple(slice(min(max(0, int(size)), bound) if is_dynamic else bound) for bound, is_dynamic, size in limits)]
 
 
 def _buffer(*, call: CustomCall) -> Value:
-    """Memory that other instructions will write to."""
+    """Returns memory that other instructions will write to."""
     return zeros(call.result)
 
 
 def _joined(*operands: Array, call: CustomCall) -> Value:
-    """Pieces that lie one after another in memory, as one array: those of a split along one dimension."""
+    """Joins pieces that are adjacent in memory, as after a split along one dimension."""
     sizes = call.result.dimensions
     axes = [k for k, size in enumerate(sizes) if any(x.ndim != len(sizes) or x.shape[k] != size for x in operands)]
     computable(len(axes) < 2, call, f"joins {', '.join(s.text_without_layout for s in call.operand_shapes)} along more than one dimension")
@@ -83,13 +101,13 @@ def _joined(*operands: Array, call: CustomCall) -> Value:
 
 
 def _threefry_bits(*operands: Array, call: CustomCall) -> Value:
-    """The random bits for each key and counter, in two halves each."""
+    """Computes the random bits for each key and counter; both consist of two halves."""
     key, counter = (_from_halves(*operands[k : k + 2]) for k in (0, 2))
     return threefry(key, counter)
 
 
 def _pivots_to_permutation(pivots: Array, *, call: CustomCall) -> Value:
-    """The order of the rows after the exchanges that an LU decomposition has made; numbers are 0-based."""
+    """Returns the 0-based order of the rows after the exchanges of an LU decomposition."""
     order = np.broadcast_to(np.arange(call.result.dimensions[-1], dtype=np.int32), call.result.dimensions).copy()
     rows = order.reshape(-1, order.shape[-1])
     for row, swaps in zip(rows, pivots.reshape(-1, pivots.shape[-1]), strict=True):
@@ -99,7 +117,7 @@ def _pivots_to_permutation(pivots: Array, *, call: CustomCall) -> Value:
 
 
 def _low_word(operand: Array, *, call: CustomCall) -> Value:
-    """The low half of 64 bits; of a double, what its nearest f32 leaves."""
+    """Returns the low half of 64 bits; for a double, its difference from the nearest f32."""
     if operand.dtype.kind == "f":
         high = operand.astype(np.float32)
         return np.where(np.isfinite(high), operand - high, 0).astype(np.float32)

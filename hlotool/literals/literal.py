@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from itertools import islice
 from math import isfinite, isnan, prod
 
@@ -98,6 +99,30 @@ class Literal(Record):
             values = _significant(self)
             object.__setattr__(self, "_compared", values)
         return values
+
+    @property
+    def data(self) -> bytes | None:
+        """The values of an array as bytes, in the format of `literal_from_bytes`; None if they are elided, and for a tuple.
+
+        A short text may stand for many bytes, which are made at each access.
+
+        >>> from hlotool.shapes.shape import array_shape
+        >>> Literal(array_shape("s16", (2,)), "{1, 2}").data
+        b'\\x01\\x00\\x02\\x00'
+        """
+        return None if self.shape.is_tuple or self.elided else decode(self)
+
+    @property
+    def text(self) -> str:
+        """The values as they are printed in full.
+
+        >>> from hlotool.shapes.shape import array_shape
+        >>> literal_from_bytes(array_shape("s16", (2,)), b"\\1\\0\\2\\0").text
+        '{1, 2}'
+        """
+        # Imported on use, since the printer of literals needs this module.
+        text: str = import_module("hlotool.literals.print").literal_text(self)
+        return text
 
     @property
     def array(self) -> object:

@@ -64,7 +64,7 @@ def _traced_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
         if source is None:
             opcode, first = written_opcode(x, facts.module), x.operands[0]
             message = f"the operand of '{opcode}' must come from an async-start or async-update, but '{first.name}' is '{first.op.name}'"
-            yield Finding("A003", computation, x, "operand 0", message)
+            yield Finding("A003", computation, x, "opcode", message)
             continue
         chain = [x]
         while source is not None and source.op.update_of is not None and source not in updated and x.op.done_of is not None:

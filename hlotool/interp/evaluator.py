@@ -28,7 +28,6 @@ from hlotool.interp.queues import HostQueues
 from hlotool.interp.reference import ReferenceExecutor
 from hlotool.interp.values import PYTREE_HINT, Value, checked_argument, owned, with_leaves
 from hlotool.ir.model import Instruction, Module
-from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 
 if TYPE_CHECKING:
@@ -178,7 +177,13 @@ def _results(
 def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value, ...]:
     parameters = module.entry.parameters
     if isinstance(arguments, Mapping):
-        raise failure(module, None, "R002", f"arguments are a list in the order of the parameters, got an object of type {type(arguments).__name__}", PYTREE_HINT)
+        raise failure(
+            module,
+            None,
+            "R002",
+            f"arguments are a list in the order of the parameters, got an object of type {type(arguments).__name__}",
+            PYTREE_HINT,
+        )
     arguments = _grouped(arguments, [p.shape for p in parameters])
     if len(arguments) != len(parameters):
         message = f"wrong number of arguments for '{module.entry.name}': expected {len(parameters)}, got {len(arguments)}"

@@ -246,8 +246,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "L004": ("tile-size", "error", "A tile has no sizes, or a size that is not positive."),
     "L005": ("tile-rank", "on-demand", "The first tile has more dimensions than the array."),
     "L006": ("element-size", "error", "An element size `E(n)` is negative, or is written for a type of a byte or more, which is never packed."),
-    "L007": ("sub-byte-unpacked", "on-demand", ("A type of less than a byte (s4, u4, s2 ...) has a layout without `E(n)`, so it is stored one "
-        "element per byte.")),
+    "L007": ("sub-byte-unpacked", "on-demand", ("A type of less than a byte (s4, u4, s2 ...) has a layout without `E(n)`, so each "
+        "element takes a byte.")),
     "L008": ("layout-change", "error", ("An op that keeps layouts (elementwise, slice, concatenate ...) has an operand and a result with different "
         "layouts. Checked only after layout assignment.")),
     "L009": ("bitcast-size", "error", ("The operand and the result of bitcast have different sizes in bytes, padding included unless the target "

@@ -28,8 +28,8 @@ _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 def large_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are small, and not written out if all elements are equal.
 
-    Checks: constants of constant_size_limit or more, or of more than 65,536 elements that are written out (W006); eight or more equal elements
-    that are written out (W022).
+    Checks: constants of constant_size_limit or more, or with more than 65,536 elements that are written out
+    (W006); eight or more equal elements that are written out (W022).
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
@@ -78,7 +78,7 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_bound(facts: Facts, computation: Computation, x: Instruction) -> bool:
-    """Whether all users take the scalar as an init or padding value, or as a bound to compare with."""
+    """Returns whether all users take the scalar as an init or padding value, or as a bound."""
     if x.shape.dimensions or not isinf(constant_value(x) or 0):
         return False
     users = facts.users(computation).get(x, ())
@@ -86,7 +86,7 @@ def _is_bound(facts: Facts, computation: Computation, x: Instruction) -> bool:
 
 
 def _bounds(user: Instruction) -> bool:
-    """Whether an instruction compares, or chooses the larger or smaller of its operands."""
+    """Returns whether an instruction compares, or chooses the larger or smaller of its operands."""
     return user.op.name == "compare" or {IDEMPOTENT, MOVES} <= user.op.traits
 
 

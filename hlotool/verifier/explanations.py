@@ -211,7 +211,7 @@ def example_of(code: str) -> Example:
     """Returns the example for a code.
 
     >>> example_of("L012").why, example_of("L012").needs
-    ('After layout assignment a compiler emits no code for a reshape.', '--layout-sensitive true --reshape-is-bitcast')
+    ('After layout assignment, the compiler emits no code for a reshape.', '--layout-sensitive true --reshape-is-bitcast')
     """
     header, _, texts = (_EXAMPLES / f"{code}.hlo").read_text(encoding="utf-8").partition("\n\n")
     bad, _, good = texts.partition(_SEPARATOR)

@@ -30,6 +30,6 @@ def doubtful_exponents(facts: Facts) -> Iterator[Finding]:
             continue
         # XLA:CPU reads exponents as signed numbers, even those of unsigned types.
         is_negative = exponent < 0 or (row.kind == "unsigned" and exponent > row.maximum // 2)
-        how = "XLA:CPU returns 0 for bases other than 1 and -1" if is_negative else f"XLA:CPU uses the exponent {int(exponent) % (_LARGEST + 1)} instead"
+        how = "XLA:CPU returns 0 unless the base is 1 or -1" if is_negative else f"XLA:CPU uses the exponent {int(exponent) % (_LARGEST + 1)} instead"
         message = f"the exponent is {int(exponent)}; {how}, except in constant folding"
         yield Finding("W062", computation, x, "operand 1", message, "use an exponent from 0 to 63, or compute in floats")

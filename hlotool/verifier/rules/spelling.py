@@ -71,4 +71,4 @@ def percent_signs(facts: Facts) -> Iterator[Finding]:
     if len(first) == 2:
         rarer = numbers[True] <= numbers[False]
         computation, x = first[rarer]
-        yield Finding("W049", computation, x, "name", "some names are written with % and others without", "run hlotool fmt, which writes them all in the same way")
+        yield Finding("W049", computation, x, "name", "some names are written with % and others without", "run hlotool fmt to unify them")

@@ -43,7 +43,7 @@ copyreg.pickle(OpDef, _by_name)
 
 
 def definition_of(name: str) -> OpDef:
-    """The definition of an opcode; for unknown opcodes that of `unknown_op`.
+    """Returns the definition of an opcode; for an unknown opcode, that of `unknown_op`.
 
     >>> definition_of("zork")
     <op zork>

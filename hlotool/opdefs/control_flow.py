@@ -79,7 +79,7 @@ def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: 
 def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: str) -> NoReturn:
     where, expected, actual = difference(parameter, operand)
     if compatible(operand, parameter):
-        message = f"{where}operand {k} has the layout of {actual}, but {where}{name} has that of {expected}"
+        message = f"{where}operand {k} has the layout of {actual}, but {where}{name} has the layout of {expected}"
         raise Violation("L025", "operands", message, "insert a copy to change the layout")
     raise Violation(code, f"call of operand {k}", f"{where}operand {k} is {actual}, but {where}{name} is {expected}")
 

@@ -100,7 +100,7 @@ def convolution(
     """
     if rhs.is_tuple:
         # A sparse kernel with its metadata, which XLA does not check.
-        message = f"operand 1 of 'convolution' must be an array, or a tuple of it and its metadata, got {rhs.text_without_layout}"
+        message = f"operand 1 of 'convolution' must be an array, or a tuple of an array and its metadata, got {rhs.text_without_layout}"
         require(len(rhs.elements) == 2, "T099", "call of operand 1", message)
         rhs = rhs.elements[0]
     require_arrays((lhs, rhs), "convolution")

@@ -52,7 +52,7 @@ def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs
     aliased = {pair.output_index for pair in pairs}
     for path in buffer_paths(result):
         where = f"element {{{','.join(map(str, path))}}} of the result" if path else "the result"
-        require(path in aliased, "T101", "shape", f"{where} is a buffer, but no operand's", "name the operand in output_to_operand_aliasing")
+        require(path in aliased, "T101", "shape", f"{where} is a buffer, but aliases no operand", "name the operand in output_to_operand_aliasing")
 
 
 def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:

@@ -365,7 +365,7 @@ def complex_(lhs: Shape, rhs: Shape) -> Shape:
     """
     require_arrays((lhs, rhs), "complex")
     known = lhs.element_type == rhs.element_type and lhs.element_type in ("f32", "f64")
-    require(known, "T012", "operands", f"'complex' needs f32 or f64 parts of one type, got {lhs.element_type} and {rhs.element_type}")
+    require(known, "T012", "operands", f"'complex' needs f32 or f64 parts of the same type, got {lhs.element_type} and {rhs.element_type}")
     shape = _binary_shape("complex", lhs, rhs)
     return change_element_type(shape, "c64" if lhs.element_type == "f32" else "c128")
 

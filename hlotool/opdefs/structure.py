@@ -53,7 +53,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
         raise Violation("T071", "shape", f"'tuple' gives a tuple, but {result.text_without_layout} is written")
     if len(result.elements) != len(operands):
         raise Violation(
-            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} gives as many elements, but {len(result.elements)} are written"
+            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} needs as many elements in its shape, got {len(result.elements)}"
         )
 
 

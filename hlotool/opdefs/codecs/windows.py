@@ -95,7 +95,7 @@ def _write_padding(value: tuple[PaddingDimension, ...], style: WriteStyle) -> st
 def build_slice_range(children: list[Any]) -> SliceRange:
     bracket, *numbers = children
     if not 2 <= len(numbers) <= 3:
-        raise Violation("S017", bracket.start_pos, f"expected [start:limit] or [start:limit:stride], found {len(numbers)} numbers")
+        raise Violation("S017", bracket.start_pos, f"expected 2 or 3 numbers, [start:limit] or [start:limit:stride], found {len(numbers)}")
     return SliceRange(*integers(numbers))
 
 

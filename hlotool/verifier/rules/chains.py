@@ -81,7 +81,7 @@ def reordering_chains(facts: Facts) -> Iterator[Finding]:
         if before.op.name == "transpose":
             inner = before.attributes["dimensions"]
             both = ",".join(str(inner[k]) for k in x.attributes["dimensions"])
-            yield Finding("W010", computation, x, "opcode", f"with '{before.name}' this is one transpose {{{both}}} of '{before.operands[0].name}'")
+            yield Finding("W010", computation, x, "opcode", f"together with '{before.name}', this is one transpose {{{both}}} of '{before.operands[0].name}'")
     for computation, x in facts.instructions_of("reshape", "bitcast"):
         before = x.operands[0]
         if before.op.name == x.op.name:
@@ -97,7 +97,7 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of("get-tuple-element"):
         before = x.operands[0]
         if before.op.name == "tuple":
-            yield Finding("W020", computation, x, "opcode", f"this is '{before.operands[x.attributes['index']].name}'")
+            yield Finding("W020", computation, x, "opcode", f"this element is '{before.operands[x.attributes['index']].name}'")
 
 
 @module_rule("W043", stage="lint")

@@ -52,8 +52,8 @@ def element_types(facts: Facts) -> Iterator[Finding]:
 
 _MESSAGES: dict[str, tuple[str, str | None]] = {
     "W012": ("64-bit floats are slow on most accelerators", "look for a stray Python float with x64 enabled"),
-    "W013": ("array of 64-bit integers, which some accelerators emulate", None),
-    "W039": ("empty array", None),
+    "W013": ("some accelerators emulate 64-bit integers", None),
+    "W039": ("this array has no elements", None),
 }
 
 
@@ -92,7 +92,7 @@ def collective_types(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_where(reduces):
         odd = next((leaf.element_type for leaf in _leaves(x) if _is_odd(leaf.element_type)), None)
         if odd is not None:
-            yield Finding("P040", computation, x, "shape", f"{odd} is promoted by most runtimes")
+            yield Finding("P040", computation, x, "shape", f"most runtimes promote {odd} to another type, or reject it")
 
 
 def _leaves(x: Instruction) -> list[Shape]:

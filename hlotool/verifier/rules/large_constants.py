@@ -37,7 +37,7 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
             continue
         count = literal.element_count
         if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MOST_SPELLED and not literal.elided):
-            message = f"this constant has {format_bytes(bytes_of(literal.shape))}"
+            message = f"this constant takes {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and splat_bytes(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"all {count} elements are equal", "broadcast a scalar")
@@ -72,9 +72,9 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
             continue
         has_nan, has_infinity = has_nan_or_infinity(literal)
         if has_nan:
-            yield Finding("W032", computation, x, "literal", "NaN constant")
+            yield Finding("W032", computation, x, "literal", "this constant contains a NaN")
         elif has_infinity and not _is_bound(facts, computation, x):
-            yield Finding("W032", computation, x, "literal", "infinite constant")
+            yield Finding("W032", computation, x, "literal", "this constant contains an infinity")
 
 
 def _is_bound(facts: Facts, computation: Computation, x: Instruction) -> bool:

@@ -87,7 +87,7 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1
     if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None and not is_instruction)):
-        return "instructions belong in a computation, between `ENTRY name {` and `}`; check whether a brace above is missing or superfluous"
+        return "instructions belong in a computation, between `ENTRY name {` and `}`; check the braces above"
     if error.line == 1 and error.code == "S001" and is_instruction and not _OUTSIDE.match(text):
         return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     return None

@@ -81,7 +81,9 @@ def reordering_chains(facts: Facts) -> Iterator[Finding]:
         if before.op.name == "transpose":
             inner = before.attributes["dimensions"]
             both = ",".join(str(inner[k]) for k in x.attributes["dimensions"])
-            yield Finding("W010", computation, x, "opcode", f"together with '{before.name}', this is one transpose {{{both}}} of '{before.operands[0].name}'")
+            yield Finding(
+                "W010", computation, x, "opcode", f"together with '{before.name}', this is one transpose {{{both}}} of '{before.operands[0].name}'"
+            )
     for computation, x in facts.instructions_of("reshape", "bitcast"):
         before = x.operands[0]
         if before.op.name == x.op.name:

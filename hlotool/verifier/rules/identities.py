@@ -42,7 +42,7 @@ def _is_algebraic(op: OpDef) -> bool:
 def _identity(x: Instruction, row: ElementType) -> str | None:
     opcode, source = x.op.name, same_value(x)
     if len(x.operands) == 1:
-        return None if source is None else f"repeated {opcode}: the result is '{source.name}'"
+        return None if source is None else f"{opcode} of {opcode}: the result is '{source.name}'"
     first, second = x.operands
     if source is None:
         is_zero = first is second and value_of_itself(x.op, row) is not None

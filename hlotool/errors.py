@@ -25,8 +25,8 @@ __all__ = [
     "visible",
 ]
 
-# Limits of `nearest`: longer words are not misspelled names, and a less similar candidate would be a
-# mere guess.
+# Limits of `nearest`: longer words are not misspelled names, and a less similar candidate would be
+# a mere guess.
 _MAX_WORD = 64
 _LEAST_SIMILARITY = 0.6
 
@@ -55,7 +55,7 @@ class Source:
         return self._starts
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """Returns the line and column of `offset`, counted from 1; clamps offsets outside the text."""
+        """Returns the line and column of an offset, from 1; clamps offsets outside the text."""
         offset = max(0, min(offset, len(self.text)))
         starts = self._line_starts()
         line = bisect_right(starts, offset)
@@ -225,9 +225,10 @@ class InternalError(HlotoolError):
 class Violation(Exception):
     """Raised by op definitions and codecs for a broken rule.
 
-    Callers that know the position in the source turn it into a Diagnostic. `at` is the part to point
-    to: a name that `text.source.places` lists (such as "operand 1", "shape", or the name of an
-    attribute such as "slice_sizes"), or an offset. `severity` overrides the severity of the code.
+    Callers that know the position in the source turn it into a Diagnostic. `at` is the part to
+    point to: a name that `text.source.places` lists (such as "operand 1", "shape", or the name of
+    an attribute such as "slice_sizes"), or an offset. `severity` overrides the severity of the
+    code.
     """
 
     def __init__(

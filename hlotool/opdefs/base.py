@@ -1,9 +1,9 @@
 """The `op` decorator, which derives the definition of an opcode from the signature of a function.
 
-Positional parameters are operands (`*operands` accepts any number of them). Keyword-only parameters are
-attributes, in XLA's print order: the annotation names a codec of `opdefs.codecs`, and a default makes the
-attribute optional. The body of the function is XLA's lenient shape inference. Additional constraints of
-the verifier are in another function, which is passed to the decorator as `verify`.
+Positional parameters are operands (`*operands` accepts any number of them). Keyword-only parameters
+are attributes, in XLA's print order: the annotation names a codec of `opdefs.codecs`, and a default
+makes the attribute optional. The body of the function is XLA's lenient shape inference. Additional
+constraints of the verifier are in another function, which is passed to the decorator as `verify`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def require(holds: object, code: str, at: str, message: str, hint: str | None = 
 
 
 CONTINUED = "ContinuedComputation"
-"""The kind of the attribute that names the computation of its start in an async-update or async-done."""
+"""The kind of the attribute of async-update and async-done that names the start's computation."""
 
 CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
 """The kinds of attributes whose values are called computations."""
@@ -75,33 +75,29 @@ class OpDef:
     """The definition of an opcode, derived from its function.
 
     `name` defaults to the name of the function with dashes, and `doc` to its docstring. With
-    `shape_ignored`, XLA ignores the written result shape and recomputes it.
-    `infer(*operand_shapes, **attributes)` returns the result shape that XLA's parser infers if none is
-    written, or raises Violation; called computations are passed as ProgramShapes. `infers` is False if
-    XLA's parser requires a written shape.
-    `operand_defaults` computes the defaults of attributes that depend on the operand shapes; XLA does not
-    print values that are equal to these defaults.
-    `derived` computes attributes that XLA derives from the result shape, ignoring written values.
-    `check_parsed(result or None, operand_shapes, attributes)` raises Violation for instructions that XLA's
-    parser rejects even if the shape is written. It may return the shape with which XLA replaces the written
-    one.
-    `verify(result, operand_shapes, attributes, modes)` raises Violation for instructions that inference
-    accepts but XLA's verifier rejects; `attributes` includes defaults. It returns the required result shape
-    if that is not the inferred one.
-    `result_code` is the code to report if the result has another shape.
-    `traits` are traits from `opdefs.traits`, including implied ones. `algebra` has the identity and other
-    special elements.
-    `effect_if` is the name of the attribute that says whether an instruction has an effect, for opcodes
-    that do not always have one.
-    `start_of` is the synchronous opcode that this opcode starts, `done_of` is the opcode of the start that
-    it waits for, and `update_of` is the opcode of the operation that it continues. The inverses of the first
-    two are `start` and `done`.
-    `gives` is the index of the element of its operand that a done returns, and `operands_at` is the index
-    of the operands in a start's result.
-    `calls` has the names of the attributes with called computations, in the order in which XLA stores them.
-    `work(result, operand_shapes, attributes)` counts the operations of an instruction. If it is None, an
-    elementwise opcode has one operation for each element of the result, and any other opcode has none.
-    `kernel` computes values. It is None until the interpreter, which sets it, is imported.
+    `shape_ignored`, XLA ignores the written result shape and recomputes it. `infer(*operand_shapes,
+    **attributes)` returns the result shape that XLA's parser infers if none is written, or raises
+    Violation; called computations are passed as ProgramShapes. `infers` is False if XLA's parser
+    requires a written shape. `operand_defaults` computes the defaults of attributes that depend on
+    the operand shapes; XLA does not print values that are equal to these defaults. `derived`
+    computes attributes that XLA derives from the result shape, ignoring written values.
+    `check_parsed(result or None, operand_shapes, attributes)` raises Violation for instructions
+    that XLA's parser rejects even if the shape is written. It may return the shape with which XLA
+    replaces the written one. `verify(result, operand_shapes, attributes, modes)` raises Violation
+    for instructions that inference accepts but XLA's verifier rejects; `attributes` includes
+    defaults. It returns the required result shape if that is not the inferred one. `result_code` is
+    the code to report if the result has another shape. `traits` are traits from `opdefs.traits`,
+    including implied ones. `algebra` has the identity and other special elements. `effect_if` is
+    the name of the attribute that says whether an instruction has an effect, for opcodes that do
+    not always have one. `start_of` is the synchronous opcode that this opcode starts, `done_of` is
+    the opcode of the start that it waits for, and `update_of` is the opcode of the operation that
+    it continues. The inverses of the first two are `start` and `done`. `gives` is the index of the
+    element of its operand that a done returns, and `operands_at` is the index of the operands in a
+    start's result. `calls` has the names of the attributes with called computations, in the order
+    in which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations of an
+    instruction. If it is None, an elementwise opcode has one operation for each element of the
+    result, and any other opcode has none. `kernel` computes values. It is None until the
+    interpreter, which sets it, is imported.
     """
 
     __slots__ = (
@@ -262,7 +258,7 @@ OPS: dict[str, OpDef] = {}
 
 def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) -> Callable[Slots, Callable[[Function], Function]]:
     def op(*names: Slots.args, **slots: Slots.kwargs) -> Callable[[Function], Function]:
-        """Registers the decorated function in OPS. The other arguments are the arguments of `OpDef`.
+        """Registers the decorated function in OPS. The other arguments are passed to `OpDef`.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["transpose"].operands, OPS["transpose"].required

@@ -1,7 +1,7 @@
 """Collectives, in which several devices gather, reduce or exchange data, and opcodes that return device ids.
 
-XLA's parser ignores group sizes, on which result shapes depend, so it requires the shapes of collectives
-to be written.
+XLA's parser ignores group sizes, on which result shapes depend, so it requires the shapes of
+collectives to be written.
 """
 
 from __future__ import annotations
@@ -191,7 +191,8 @@ def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], 
 def _reduced_alike(opcode: str) -> Verify:
     """Returns the constraint of all-reduces.
 
-    The results have the operands' shapes, and the computation combines two scalars of each operand's type.
+    The results have the operands' shapes, and the computation combines two scalars of each
+    operand's type.
     """
     same_shapes = _like_operands(opcode)
 
@@ -203,7 +204,7 @@ def _reduced_alike(opcode: str) -> Verify:
 
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
-    """Checks that the computation takes two values for each operand, or two scalars for all operands.
+    """Checks that the computation takes two values per operand, or two scalars for all operands.
 
     Backends use only its root.
     """
@@ -260,7 +261,7 @@ def all_reduce_start(
 
 
 def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Checks that each operand is split along one dimension into one part for each member of the group."""
+    """Checks that each operand is split along one dimension, into one part per member."""
     require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
     parts, dimension = [], attributes["dimensions"][0]
     for operand, part in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
@@ -303,8 +304,8 @@ def reduce_scatter(
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Returns the required result of an all-to-all.
 
-    With a dimension, it has the operand's shape; otherwise it has a part for each operand, all of the same
-    shape.
+    With a dimension, it has the operand's shape; otherwise it has a part for each operand, all of
+    the same shape.
     """
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
@@ -370,7 +371,7 @@ def ragged_all_to_all(
     replica_groups: Always[ReplicaGroups] = (),
     dimensions: IgnoredDims | None = None,
 ) -> Shape:
-    """Exchanges slices whose offsets and sizes are also operands; XLA parses `dimensions` but ignores it.
+    """Exchanges slices whose offsets and sizes are also operands; XLA ignores `dimensions`.
 
     r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
     """
@@ -406,7 +407,8 @@ def collective_broadcast(
 def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
     """Checks that each result has the shape of its operand.
 
-    With has_dynamic_root, the last operand has the number of a member for each of the other operands.
+    With has_dynamic_root, the last operand has the number of a member for each of the other
+    operands.
     """
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-reduce' takes at least one operand")
@@ -439,8 +441,8 @@ def collective_reduce(
 ) -> Shape:
     """Combines the operands of all members of a group, and returns the result to one of them.
 
-    The receiver is the first member, or the one that the last operand names, which has an element for each
-    of the other operands. The other members get zeros.
+    The receiver is the first member, or the one that the last operand names, which has an element
+    for each of the other operands. The other members get zeros.
 
         r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
     """
@@ -455,8 +457,8 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
 def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
     """Checks the offsets of slices.
 
-    The start of a slice is a tuple with an offset for each dimension. The starts of several slices are a
-    tuple of such tuples.
+    The start of a slice is a tuple with an offset for each dimension. The starts of several slices
+    are a tuple of such tuples.
     """
     require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
     nested = any(element.is_tuple for element in offsets.elements)
@@ -495,7 +497,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
 )
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Sends the operand from each source to its target; devices that are not a target receive zeros.
+    """Sends the operand from each source to its target; other devices receive zeros.
 
     The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands 2 and 3.
 
@@ -589,7 +591,8 @@ def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, An
 class _DoneRow(Record):
     """The done of a collective.
 
-    It has the start, the shape to return, and the index of the returned part in the value in flight.
+    It has the start, the shape to return, and the index of the returned part in the value in
+    flight.
     """
 
     done_of: str

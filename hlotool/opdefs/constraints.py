@@ -45,8 +45,9 @@ _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
     """Returns whether two shapes are the same for a value that is passed to a computation.
 
-    Layouts and dynamic dimensions count only in some modes. Memory spaces never count, since compilers for
-    TPUs assign them to the operands of fusions but not to the parameters of the bodies.
+    Layouts and dynamic dimensions count only in some modes. Memory spaces never count, since
+    compilers for TPUs assign them to the operands of fusions but not to the parameters of the
+    bodies.
     """
     if not modes.layout_sensitive:
         return compatible(first, second)
@@ -99,7 +100,7 @@ def _path_text(path: Path) -> str:
 
 
 def difference(expected: Shape, actual: Shape) -> tuple[str, str, str]:
-    """Returns the first difference between two shapes: its position, and both shapes at this position.
+    """Returns the first difference of two shapes: its position, and both shapes there.
 
     The shapes have layouts only if nothing else differs.
 
@@ -136,7 +137,7 @@ def _layout_place(expected: Shape, result: Shape) -> str:
 
 
 class ResultRules:
-    """The inference and the constraints of an op; values that depend only on the op are looked up once.
+    """The inference and the constraints of an op, with lookups cached for the op.
 
     >>> from hlotool.opdefs.table import OPS
     >>> from hlotool.shapes.shape import array_shape
@@ -155,9 +156,9 @@ class ResultRules:
         self._defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
 
     def expected(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-        """Returns the result shape, or None if it is not determined. Raises Violation for a broken rule.
+        """Returns the result shape, or None if it is not determined.
 
-        Called computations are ProgramShapes.
+        Raises Violation for a broken rule. Called computations are ProgramShapes.
         """
         expected = None
         if self._check_parsed is not None:
@@ -212,10 +213,11 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
-    """Raises Violation if the operands make a dimension dynamic but the result does not, or vice versa.
+    """Raises Violation if a dimension should be dynamic but is static, or vice versa.
 
-    It is an error only for elementwise ops, whose result has the shape of the operands, and a warning for
-    other ops: XLA does not check this, and its own programs have static shapes after set-dimension-size.
+    It is an error only for elementwise ops, whose result has the shape of the operands, and a
+    warning for other ops: XLA does not check this, and its own programs have static shapes after
+    set-dimension-size.
     """
     for path, a, b in _leaf_pairs(expected, result):
         if a.dynamic == b.dynamic:

@@ -37,7 +37,7 @@ class DotDimensions(Record):
     rhs_contracting: Dims
 
     def check(self, lhs: Shape, rhs: Shape, opcode: str) -> None:
-        """Raises Violation for dimensions that are out of range, repeated, unpaired or of different sizes."""
+        """Raises Violation for dimensions out of range, repeated, unpaired or of unequal sizes."""
         for side, shape, contracting, batch in (
             ("lhs", lhs, self.lhs_contracting, self.lhs_batch),
             ("rhs", rhs, self.rhs_contracting, self.rhs_batch),
@@ -49,8 +49,8 @@ class DotDimensions(Record):
     def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> list[Bound]:
         """Returns the dimensions of the result.
 
-        They are the batch dimensions, the free dimensions of lhs, and the free dimensions of rhs except
-        `group`.
+        They are the batch dimensions, the free dimensions of lhs, and the free dimensions of rhs
+        except `group`.
         """
         lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
         lhs_free = _others(lhs.rank, {*self.lhs_contracting, *self.lhs_batch})
@@ -171,8 +171,8 @@ def ragged_dot(
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
     """Checks the shape of the group sizes.
 
-    They are a vector. If they differ between the indices of outer dimensions, the vector is preceded by the
-    dimensions of lhs outside of the ragged one.
+    They are a vector. If they differ between the indices of outer dimensions, the vector is
+    preceded by the dimensions of lhs outside of the ragged one.
     """
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:
@@ -198,7 +198,7 @@ def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
 
 
 def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Checks that each scale belongs to a block of its operand; a scalar scale means that there is none."""
+    """Checks that each scale belongs to a block of its operand; a scalar means no scale."""
     require_arrays(operands, "scaled-dot")
     numbers = DotDimensions(*[attributes[f"{side}_{role}_dims"] for side in ("lhs", "rhs") for role in ("batch", "contracting")])
     require(operands[2].rank or operands[3].rank, "T088", "operands", "lhs_scale and rhs_scale cannot both be scalars")

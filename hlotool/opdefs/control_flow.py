@@ -69,7 +69,7 @@ def _verify_call(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 
 def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Raises Violation for operands whose shapes differ from the called computation's parameters."""
+    """Raises Violation for operands that do not have the shapes of the parameters."""
     for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
         # Messages about tuples are built only when they are needed, since loops carry thousands of arrays.
         if not same_shape(operand, parameter, modes):
@@ -183,7 +183,7 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 
 def _check_branches(branches: int, operands: int) -> None:
-    """Checks that there is at least one branch, and an operand for each branch after the selector."""
+    """Checks that there is at least one branch, and an operand for each branch."""
     require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
     needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
     require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
@@ -212,8 +212,8 @@ def conditional(
 ) -> Shape:
     """Runs one of several branches, chosen by a selector, with the operand for this branch.
 
-    A pred selector chooses between two named computations. An s32 selector is an index into a list; an index
-    that is out of range chooses the last branch.
+    A pred selector chooses between two named computations. An s32 selector is an index into a list;
+    an index that is out of range chooses the last branch.
 
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
@@ -239,7 +239,7 @@ def conditional(
 
 
 def _dynamic_where_any(results: list[Shape]) -> Shape:
-    """Returns the first shape, with each dimension dynamic if it is dynamic in any of the shapes."""
+    """Returns the first shape; dimensions are dynamic if they are dynamic in any shape."""
     leaves = (_dynamic_where_any_leaf(same) for same in zip(*(result.leaves() for result in results), strict=True))
     return _with_leaves(results[0], leaves)
 
@@ -292,8 +292,8 @@ def _check_aliases(
 ) -> None:
     """Raises Violation if an aliased output does not have the operand's shape.
 
-    `codes` are the codes for missing indices and for different shapes. With `converts`, an array may be
-    aliased with a buffer.
+    `codes` are the codes for missing indices and for different shapes. With `converts`, an array
+    may be aliased with a buffer.
     """
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
@@ -383,8 +383,8 @@ def custom_call(
 ) -> Shape:
     """Calls a function outside of HLO by name.
 
-    `to_apply` is another spelling of a single called computation and overrides `called_computations`. With
-    layout constraints, XLA drops both.
+    `to_apply` is another spelling of a single called computation and overrides
+    `called_computations`. With layout constraints, XLA drops both.
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
@@ -408,7 +408,8 @@ def _is_in_flight(shape: Shape) -> bool:
 def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: VerifyModes) -> None:
     """Raises Violation unless the shape of an operation in flight fits the computation.
 
-    Element 0 has the first parameters of the computation, and element 1 the first parts of its result.
+    Element 0 has the first parameters of the computation, and element 1 the first parts of its
+    result.
     """
     bound, promised = result.elements[:2]
     message = f"the shape has {count(len(bound.elements), 'operand')}, but the computation of '{opcode}' takes {len(called.parameters)}"
@@ -424,7 +425,7 @@ def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: Verify
 
 
 def _first_parts(whole: Shape, part: Shape) -> Shape:
-    """Returns the first elements of a tuple, as many as `part` has; `whole` if either is not a tuple."""
+    """Returns as many elements of a tuple as `part` has; `whole` if either is not a tuple."""
     return tuple_shape(whole.elements[: len(part.elements)]) if whole.is_tuple and part.is_tuple else whole
 
 
@@ -442,8 +443,8 @@ def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: in
 def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Checks the tuple that an async-start returns.
 
-    Element 0 has the operands, which are the first parameters of the computation. Element 1 has the result,
-    or the first parts of it.
+    Element 0 has the operands, which are the first parameters of the computation. Element 1 has the
+    result, or the first parts of it.
     """
     called: ProgramShape = attributes["calls"]
     bound = result.elements[0].elements
@@ -468,8 +469,8 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Starts a computation on another thread; returns the operands, the future result and contexts.
 
-    The operands may be only the first operands of the computation, and the result may be `()` or only its
-    first elements; updates bind the rest.
+    The operands may be only the first operands of the computation, and the result may be `()` or
+    only its first elements; updates bind the rest.
 
         s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
         t = ((), (), u32[]) async-start(), calls=f
@@ -478,9 +479,9 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
 
 def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Checks that the result has the parts bound before and the new operands, and checks the aliases.
+    """Checks that the result has the parts bound before and the new operands.
 
-    Aliases must be between contexts.
+    Also checks that aliases are between contexts.
     """
     before, passed = operands[0], operands[1:]
     if not _is_in_flight(before):
@@ -528,10 +529,10 @@ def async_update(
 ) -> Shape:
     """Continues an asynchronous operation.
 
-    It may add operands and parts of the result that the async-start has left out.
-    The computation runs as soon as it has all operands and its result is in the shape, at the latest at the
-    async-done. Operands are passed in the order of the parameters. Aliases are between contexts. `calls` and
-    the thread only repeat those of the start.
+    It may add operands and parts of the result that the async-start has left out. The computation
+    runs as soon as it has all operands and its result is in the shape, at the latest at the
+    async-done. Operands are passed in the order of the parameters. Aliases are between contexts.
+    `calls` and the thread only repeat those of the start.
 
         u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
         v = ((f32[4], f32[2]), f32[4], u32[]) async-update(((f32[4]), (), u32[]) t, f32[2] y)
@@ -540,8 +541,8 @@ def async_update(
 
 
 def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # The rules about chains report a done that does not follow a start. A wrong result of the start is
-    # reported at the start.
+    # The rules about chains report a done that does not follow a start. A wrong result of the start
+    # is reported at the start.
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
         return None

@@ -32,8 +32,8 @@ from hlotool.shapes.values import WindowDimension
 
 __all__ = ["convolution"]
 
-# For larger windows, the count includes the products with padding, since counting without them takes time
-# proportional to the size.
+# For larger windows, the count includes the products with padding, since counting without them
+# takes time proportional to the size.
 _LARGEST_WINDOW = 1 << 16
 
 
@@ -51,7 +51,7 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 
 
 def _products(source: int, result: int, window: WindowDimension) -> int:
-    """Returns the number of pairs of a result position and a window position with a source element."""
+    """Returns the number of pairs of a result and a window position with a source element."""
     dilation, last = window.base_dilation, (source - 1) * window.base_dilation
     if window.size > _LARGEST_WINDOW:
         return window.size * max(0, result)
@@ -60,7 +60,7 @@ def _products(source: int, result: int, window: WindowDimension) -> int:
 
 
 def _multiples(start: int, step: int, count: int, divisor: int, last: int) -> int:
-    """Returns how many of the `count` numbers start, start + step, ... are indices of source elements.
+    """Returns how many of the `count` numbers start, start + step, ... hit source elements.
 
     These are the multiples of the divisor from 0 to `last`.
     """
@@ -92,9 +92,9 @@ def convolution(
 ) -> Shape:
     """Slides the kernel rhs over the spatial dimensions of lhs.
 
-    Each result is a sum of products over the window and the input features. A tuple instead of the kernel
-    consists of a sparse kernel and its metadata. Newer versions of XLA write further operands after the
-    kernel, which do not change the result.
+    Each result is a sum of products over the window and the input features. A tuple instead of the
+    kernel consists of a sparse kernel and its metadata. Newer versions of XLA write further
+    operands after the kernel, which do not change the result.
 
         r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
     """
@@ -143,7 +143,7 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
 
 
 def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
-    """Raises Violation unless the indices of the kept elements are distinct arrays after the kernel."""
+    """Raises Violation unless the indices of kept elements are distinct arrays after the kernel."""
     sides = (config.lhs, config.rhs) if config is not None else ()
     places = [side.index for side in sides if side is not None and side.index is not None]
     for k in places:
@@ -169,8 +169,8 @@ def _check_features(
         require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is supported")
         require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
         kernel_features *= kept[1]
-    # XLA compares unbounded feature dimensions by value, so an unbounded one fits only another unbounded one,
-    # and only without groups.
+    # XLA compares unbounded feature dimensions by value, so an unbounded one fits only another
+    # unbounded one, and only without groups.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
     require(fits, "T051", "operands", f"the kernel expects {kernel_features * feature_groups} features, but lhs has {features}")

@@ -36,7 +36,7 @@ def buffer_paths(shape: Shape) -> Iterator[Path]:
 
 
 def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """Checks that each buffer among the operands is aliased by one output, since the call writes it.
+    """Checks that each buffer operand is aliased by one output, since the call writes it.
 
     Each buffer in the result must alias an operand, unless the target creates it.
     """
@@ -94,7 +94,7 @@ _TARGETS: dict[str, TargetCheck] = {
 _BUFFER_MAKERS = frozenset({"Pin", "CreateBuffer"})
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
-"""The targets whose result is the memory of the operand, as an array instead of a buffer or vice versa."""
+"""The targets that return the operand's memory as an array instead of a buffer or vice versa."""
 LAYOUT_KEEPERS = frozenset({"LayoutConstraint"})
 """The targets whose result must have the layout of the operand."""
 

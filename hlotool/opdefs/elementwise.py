@@ -58,8 +58,8 @@ _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL
 class UnaryRow(Record):
     """An opcode whose result has the shape of its operand.
 
-    `kinds` are the kinds of element types that inference accepts. With `accuracy`, the opcode has the
-    attribute result_accuracy. With `to_component`, the results for complex operands are real.
+    `kinds` are the kinds of element types that inference accepts. With `accuracy`, the opcode has
+    the attribute result_accuracy. With `to_component`, the results for complex operands are real.
     """
 
     name: str
@@ -164,7 +164,8 @@ def is_finite(operand: Shape) -> Shape:
 class BinaryRow(Record):
     """An opcode whose two operands and result have the same shape.
 
-    `kinds` are as in UnaryRow; `strict_kinds` are the kinds that the verifier accepts, if not all of them.
+    `kinds` are as in UnaryRow; `strict_kinds` are the kinds that the verifier accepts, if not all
+    of them.
     """
 
     name: str
@@ -281,8 +282,8 @@ BINARY: tuple[BinaryRow, ...] = (
 )
 """The opcodes with two operands that need nothing but a row of this table.
 
-The kinds are those that XLA's inference accepts, including floats for shifts and complex numbers for
-maxima.
+The kinds are those that XLA's inference accepts, including floats for shifts and complex numbers
+for maxima.
 """
 
 

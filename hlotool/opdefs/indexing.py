@@ -117,7 +117,8 @@ def gather(
 ) -> Shape:
     """Gathers slices of the same size from the operand.
 
-    Index vectors give the starts of the slices. Starts are clamped so that the slices are in bounds.
+    Index vectors give the starts of the slices. Starts are clamped so that the slices are in
+    bounds.
 
         r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
     """
@@ -158,7 +159,7 @@ def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes
 
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
-    """Checks that the updates' window dimensions fit the operand, and the others match the indices."""
+    """Checks that window dimensions fit the operand, and other dimensions match the indices."""
     # There are more limits than window dimensions if a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
         # XLA represents an unbounded size as the smallest integer, so it fits every limit, and no other size fits it.
@@ -235,7 +236,8 @@ def scatter(
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
     """Checks the operands after the first `fixed` ones.
 
-    They are a scalar for each dimension of operand 0, or a vector, whose length is not checked here.
+    They are a scalar for each dimension of operand 0, or a vector, whose length is not checked
+    here.
     """
     indices = len(operands) - fixed
     require(indices >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")

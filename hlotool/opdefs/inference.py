@@ -1,6 +1,7 @@
 """Shared parts of op definitions: operands, element types, sizes, new shapes, reducers and windows.
 
-They infer the shape that XLA's parser infers if none is written, which is more lenient than XLA's verifier.
+They infer the shape that XLA's parser infers if none is written, which is more lenient than XLA's
+verifier.
 """
 
 from __future__ import annotations
@@ -117,8 +118,8 @@ def is_scalar(shape: Shape) -> bool:
 
 def require_array(shape: Shape, at: str, opcode: str) -> None:
     """Raises Violation for tuples, tokens, opaque values and buffers."""
-    # Here and below, messages are built only when they are needed, since the verifier checks every operand of
-    # every instruction.
+    # Here and below, messages are built only when they are needed, since the verifier checks every
+    # operand of every instruction.
     if not shape.is_array:
         raise Violation(
             "T099", f"call of {at}" if at.startswith("operand ") else at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}"
@@ -190,8 +191,9 @@ def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
 def higher_precision(first: str, second: str, opcode: str) -> str:
     """Returns the result type for operands of different types.
 
-    It is the type with the wider range; if the ranges are equal, the significand, the width and finally the
-    sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1) there is no such type, and XLA aborts.
+    It is the type with the wider range; if the ranges are equal, the significand, the width and
+    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1) there is no such
+    type, and XLA aborts.
 
     >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
     ('bf16', 's8', 'c64')
@@ -204,7 +206,7 @@ def higher_precision(first: str, second: str, opcode: str) -> str:
 
 
 def change_element_type(shape: Shape, element_type: str) -> Shape:
-    """Returns the shape with another element type; keeps an `E(n)` only if XLA packs the new type."""
+    """Returns the shape with another element type; keeps `E(n)` only if XLA packs the type."""
     layout = shape.layout
     if layout is not None and layout.element_size_in_bits and ELEMENT_TYPES[element_type].bits not in (1, 2, 4):
         layout = replace(layout, element_size_in_bits=0)
@@ -224,7 +226,7 @@ def bounds(shape: Shape) -> list[Bound]:
 
 
 def sizes_agree(first: int, second: int) -> bool:
-    """Returns whether two sizes can be equal at run time: an unbounded size agrees with any other."""
+    """Returns whether two sizes may be equal at run time; an unbounded size agrees with any."""
     return first in (second, UNBOUNDED) or second == UNBOUNDED
 
 
@@ -272,7 +274,10 @@ def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str
 
 
 def new_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
-    """Returns an array shape with the default layout; raises Violation if XLA cannot represent it."""
+    """Returns an array shape with the default layout.
+
+    Raises Violation if XLA cannot represent it.
+    """
     sizes: list[int] = []
     marks: list[bool] = []
     for size, dynamic in dimensions:
@@ -295,8 +300,8 @@ def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
 def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
     """Returns a tuple shape; raises Violation for invalid arrays in it.
 
-    XLA checks them only when inference creates a tuple. It checks neither arrays outside of tuples nor the
-    tuples of the opcode tuple.
+    XLA checks them only when inference creates a tuple. It checks neither arrays outside of tuples
+    nor the tuples of the opcode tuple.
     """
     for element in elements:
         for leaf in element.leaves():
@@ -306,7 +311,7 @@ def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
 
 
 def require_valid_array(array: Shape, at: str, opcode: str) -> None:
-    """Raises Violation for invalid sizes and layouts, which the text format itself rejects only in tuples."""
+    """Raises Violation for invalid sizes and layouts, which XLA's parser rejects only in tuples."""
     _require_countable(array.element_type, array.dimensions, at, opcode)
     valid = array.layout is None or is_valid_layout(array.layout, array.dimensions)
     require(valid, "L003", at, f"the layout of {array.text} in '{opcode}' is not valid")
@@ -342,8 +347,8 @@ def require_reducer(
 ) -> None:
     """Raises Violation if a computation cannot reduce `elements` (an element type for each input), starting from `inits`.
 
-    A reducer takes the accumulators and then the elements, which are all scalars. It returns the new
-    accumulators: a scalar, or a tuple of scalars.
+    A reducer takes the accumulators and then the elements, which are all scalars. It returns the
+    new accumulators: a scalar, or a tuple of scalars.
     """
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters

@@ -119,4 +119,4 @@ DESCRIPTIONS: dict[str, str] = {
     "DebugAttributes": "attributes for debugging",
     "BackendConfig": 'string or JSON for the backend: {"window_config":{}}',
 }
-"""Descriptions of the values of each kind, with an example. `opdefs.codecs.enums` has the values of other kinds."""
+"""Descriptions of the values of kinds, with examples. See `opdefs.codecs.enums` for others."""

@@ -52,8 +52,8 @@ def _ordered(layout: Layout) -> str:
 def _lasting(layout: Layout, same_type: bool) -> Layout:
     """Returns the layout without the parts that any op may change.
 
-    These are the tiles, the memory space and the prefix for sizes, and, if the element type changes, the
-    element size.
+    These are the tiles, the memory space and the prefix for sizes, and, if the element type
+    changes, the element size.
     """
     size = layout.element_size_in_bits if same_type else 0
     return replace(layout, tiles=(), memory_space=0, dynamic_shape_metadata_prefix_bytes=0, element_size_in_bits=size)
@@ -104,8 +104,8 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
-    # It depends on the target whether padding counts. Without the mode, the sizes may agree with or without
-    # it, since XLA's tests accept bitcasts between tiled and flat arrays.
+    # It depends on the target whether padding counts. Without the mode, the sizes may agree with or
+    # without it, since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {sizes[0]} bytes, but the result has {sizes[1]}")
 

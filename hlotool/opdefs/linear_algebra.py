@@ -81,8 +81,8 @@ def triangular_solve(
 def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
     """Checks the lengths of a complex transform.
 
-    XLA does not compare them, so a difference is only a warning, unless the result is wrong as well. Empty
-    arrays are not checked.
+    XLA does not compare them, so a difference is only a warning, unless the result is wrong as
+    well. Empty arrays are not checked.
     """
     lengths, operand = attributes["fft_length"], bare(operands[0])
     inner = operand.dimensions[-len(lengths) :]
@@ -93,7 +93,7 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
 
 
 def _fft_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """Counts a complex multiplication and addition, eight operations, for each element and level."""
+    """Counts a complex multiplication and addition (8 operations) per element and level."""
     levels = prod(max(0, length.bit_length() - 1) for length in attributes["fft_length"])
     return Work(8 * elements(operands[0]) * levels)
 
@@ -102,8 +102,8 @@ def _fft_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[st
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
     """Computes the discrete Fourier transform over the last one to three dimensions.
 
-    `fft_length` has the lengths of these dimensions. RFFT transforms real data to half of a spectrum, and
-    IRFFT transforms half of a spectrum to real data.
+    `fft_length` has the lengths of these dimensions. RFFT transforms real data to half of a
+    spectrum, and IRFFT transforms half of a spectrum to real data.
 
         r = c64[5] fft(f32[8] x), fft_type=RFFT, fft_length={8}
     """
@@ -142,5 +142,5 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
 
 
 def _half_spectrum(length: int) -> int:
-    """Returns the number of entries in the non-redundant half; division truncates toward zero as in C++."""
+    """Returns the length of the non-redundant half; division truncates toward zero as in C++."""
     return (length // 2 if length >= 0 else -(-length // 2)) + 1

@@ -1,7 +1,7 @@
 """The modes of a verification: `hlotool.VerifyModes`, with the options of XLA's verifier and a few more.
 
-Op definitions and module-level rules read them. The options of the command line and the keys of settings
-files are derived from the fields.
+Op definitions and module-level rules read them. The options of the command line and the keys of
+settings files are derived from the fields.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ _LAYOUTS = ("L009", "L010", "L013", "L021", "L022", "L024", "L025", "L026", "M01
 class VerifyModes(Record):
     """The options of a verification.
 
-    `layout_sensitive` also compares layouts; None compares them only after optimization. `layouts_kept`
-    allows only copies and similar instructions to change layouts. None means True if `layout_sensitive` is
-    True, but False if it is None, since the last stages of compilers do change layouts.
+    `layout_sensitive` also compares layouts; None compares them only after optimization.
+    `layouts_kept` allows only copies and similar instructions to change layouts. None means True if
+    `layout_sensitive` is True, but False if it is None, since the last stages of compilers do
+    change layouts.
 
-    `allow_mixed_precision` allows the operands and the result of an instruction to have different float
-    types. None allows it in modules that are scheduled, have tiled layouts or come from after optimization,
-    and for TPUs, whose compiler leaves such instructions.
+    `allow_mixed_precision` allows the operands and the result of an instruction to have different
+    float types. None allows it in modules that are scheduled, have tiled layouts or come from after
+    optimization, and for TPUs, whose compiler leaves such instructions.
 
-    `stage` is the stage of compilation that the module comes from: "before-opt" or "after-opt"; "auto"
-    treats a scheduled module as optimized. Rules about code that optimization (W041, W042) or partitioning
-    (P036) leaves behind apply only after optimization. `target` names the backend for rules that depend on
-    it; `devices` overrides the number of devices in the module's header.
+    `stage` is the stage of compilation that the module comes from: "before-opt" or "after-opt";
+    "auto" treats a scheduled module as optimized. Rules about code that optimization (W041, W042)
+    or partitioning (P036) leaves behind apply only after optimization. `target` names the backend
+    for rules that depend on it; `devices` overrides the number of devices in the module's header.
 
-    `names_unchanged` reports, as an error, an instruction whose name has changed since it was scheduled.
-    `memory_budget`, in bytes, and `in_flight_limit`, a number of operations of one kind, enable warnings
-    about modules that exceed them. `fusion_operand_limit`, `entry_parameter_limit` and `constant_size_limit`
-    are the thresholds of W042, W055 and W006; `known_custom_calls` are shell patterns for targets that W028
-    does not report.
+    `names_unchanged` reports, as an error, an instruction whose name has changed since it was
+    scheduled. `memory_budget`, in bytes, and `in_flight_limit`, a number of operations of one kind,
+    enable warnings about modules that exceed them. `fusion_operand_limit`, `entry_parameter_limit`
+    and `constant_size_limit` are the thresholds of W042, W055 and W006; `known_custom_calls` are
+    shell patterns for targets that W028 does not report.
 
     >>> VerifyModes(allow_mixed_precision=True).allow_mixed_precision
     True

@@ -44,7 +44,7 @@ def _reducer_rules(first_init: int) -> ReducerRules:
 
 
 def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Raises Violation for parameters whose floating-point type differs from that of their operands.
+    """Raises Violation for parameters of another floating-point type than their operands.
 
     Inference accepts them.
     """
@@ -159,8 +159,8 @@ def _select_and_scatter_work(result: Shape, operands: tuple[Shape, ...], attribu
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
     """Selects an element in each window of the operand, and combines a source value with it.
 
-    `select` compares two elements of the window, and `scatter` combines the window's source value with the
-    selected one.
+    `select` compares two elements of the window, and `scatter` combines the window's source value
+    with the selected one.
 
         r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
     """
@@ -282,15 +282,15 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 def _same_scanned_type(first: Shape, second: Shape, modes: VerifyModes) -> bool:
     """Returns whether two element types may be used for the same value of a scan.
 
-    They must be equal, but floats may differ in layout-sensitive mode with mixed precision: compilers that
-    lower the precision leave such scans while layouts are assigned.
+    They must be equal, but floats may differ in layout-sensitive mode with mixed precision:
+    compilers that lower the precision leave such scans while layouts are assigned.
     """
     is_mixed = modes.layout_sensitive and modes.allow_mixed_precision
     return first.element_type == second.element_type or bool(is_mixed and same_type_up_to_precision(first.element_type, second.element_type))
 
 
 def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes) -> None:
-    """Raises Violation if the computation returns carried values that it cannot take as parameters."""
+    """Raises Violation if the computation cannot take the carried values that it returns."""
     results = to_apply.result.elements if to_apply.result.is_tuple else (to_apply.result,)
     if not 0 < num_carries <= min(len(results), len(to_apply.parameters)):
         return
@@ -305,7 +305,8 @@ def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes)
 def _like_alone(expected: Shape, result: Shape) -> Shape:
     """Returns the expected result in the form of the written one.
 
-    As in XLA, a single value may be written as a tuple or not, whichever form the computation returns.
+    As in XLA, a single value may be written as a tuple or not, whichever form the computation
+    returns.
     """
     if expected.is_tuple and len(expected.elements) == 1 and not result.is_tuple:
         return expected.elements[0]
@@ -325,9 +326,9 @@ def scan(
 ) -> Shape:
     """Iterates along one dimension, calling a function at each step.
 
-    The function takes slices of the inputs and carried values, and returns outputs and new carried values.
-    The operands are the inputs followed by `num_carries` initial values. The result has the stacked outputs
-    and the final carried values.
+    The function takes slices of the inputs and carried values, and returns outputs and new carried
+    values. The operands are the inputs followed by `num_carries` initial values. The result has the
+    stacked outputs and the final carried values.
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
@@ -355,9 +356,9 @@ def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shap
 def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
     """Returns the shape of `steps` elements stacked along a new dimension.
 
-    In memory, the new dimension is just outside of the one that it displaces. Tiles, memory space and marks
-    of dynamic dimensions are not kept. XLA also loses the mark of an unbounded dimension, and prints a size
-    of -2^63 that it cannot read; this function raises Violation in that case.
+    In memory, the new dimension is just outside of the one that it displaces. Tiles, memory space
+    and marks of dynamic dimensions are not kept. XLA also loses the mark of an unbounded dimension,
+    and prints a size of -2^63 that it cannot read; this function raises Violation in that case.
     """
     require(has_dimensions(element), "T104", "to_apply", f"outputs of 'scan' must be arrays, got {element.text_without_layout}")
     array = bare(element)

@@ -118,8 +118,8 @@ def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
 def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None or not operands:
         return
-    # XLA checks nothing if there is a `?` anywhere, even in a tuple. It aborts on all other operands that are
-    # not arrays.
+    # XLA checks nothing if there is a `?` anywhere, even in a tuple. It aborts on all other
+    # operands that are not arrays.
     if any(UNBOUNDED in bare(leaf).dimensions for leaf in operands[0].leaves()):
         return
     _require_same_count("reshape", result, operands[0])
@@ -213,8 +213,8 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     order = operand.layout.minor_to_major
     known = all(0 <= dimension < rank for dimension in order)
     require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that the operand does not have: {operand}")
-    # The result has the same order in memory as the operand. As in XLA, split configurations keep their
-    # dimension numbers.
+    # The result has the same order in memory as the operand. As in XLA, split configurations keep
+    # their dimension numbers.
     place = {dimension: k for k, dimension in enumerate(dimensions)}
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 

@@ -66,8 +66,8 @@ def tuple_(*operands: Shape) -> Shape:
     return tuple_shape(operands)
 
 
-# The search for the element that was meant covers only the first elements: it is repeated for each user of
-# a tuple, so searching long tuples would take quadratic time.
+# The search for the element that was meant covers only the first elements: it is repeated for each
+# user of a tuple, so searching long tuples would take quadratic time.
 _MOST_GUESSED = 64
 
 

@@ -1,7 +1,7 @@
 """Traits of opcodes, which their definitions list.
 
-Rules, analyses and the interpreter query traits instead of opcodes, so a new opcode needs no changes there.
-Relations between two opcodes, and algebra, are slots of `opdefs.base.OpDef`.
+Rules, analyses and the interpreter query traits instead of opcodes, so a new opcode needs no
+changes there. Relations between two opcodes, and algebra, are slots of `opdefs.base.OpDef`.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ ORDER_KEPT = "order-kept"
 PRECISION_KEPT = "precision-kept"
 """The result has the inferred element type, even if the verifier allows mixed precision."""
 ACCUMULATED = "accumulated"
-"""The result may have another element type than the operands; products are accumulated in this type."""
+"""The result may have another element type than the operands, for accumulating products."""
 SHAPE_GUESSED = "shape-guessed"
-"""The shape that the parser infers if none is written may differ from the one the verifier requires."""
+"""The shape that the parser infers may differ from the one that the verifier requires."""
 HOLDS_BUFFERS = "holds-buffers"
 """Operands and result may be or contain buffers, `b(...)`."""
 
@@ -100,20 +100,20 @@ CHEAP = "cheap"
 EXPENSIVE = "expensive"
 """Takes so much time that it should be computed only once, for example outside of a loop."""
 FOLDABLE = "foldable"
-"""Compilers fold it if its operands are constants, since the result is not much larger than they are."""
+"""Compilers fold it if its operands are constants; the result is not much larger than they are."""
 
 # ---- relations between operands and result --------------------------------------------------------------------------
 
 TRANSCENDENTAL = "transcendental"
-"""Evaluates functions that need many arithmetic operations; counted separately, as in HloCostAnalysis."""
+"""Needs many arithmetic operations; counted separately, as in XLA's HloCostAnalysis."""
 STRUCTURAL = "structural"
 """Names, groups or takes apart values without computing anything."""
 VIEW = "view"
 """The result is the memory of operand 0, possibly with another shape."""
 STRIDED = "strided"
-"""The result can be a strided view of operand 0: its elements are at regular, non-negative distances."""
+"""The result can be a strided view of operand 0, with strides that are not negative."""
 OVERWRITES = "overwrites"
-"""The results are the first operands with some elements changed, and may overwrite these operands."""
+"""The results are the first operands with some elements changed, and may overwrite them."""
 IDENTITY = "identity"
 """The result equals operand 0 bit for bit; only memory, layout or instruction order may differ."""
 REARRANGES = "rearranges"
@@ -164,7 +164,7 @@ COMBINABLE = "combinable"
 ELEMENTWISE = "elementwise"
 """Computes each element of an array from the elements at the same index, in the same way for each index."""
 COMMUTATIVE = "commutative"
-"""The two operands can be swapped; the value is the same, except for the choice between two NaNs."""
+"""The two operands can be swapped; only the choice between two NaNs may change."""
 ASSOCIATIVE = "associative"
 """The grouping of repeated applications makes no difference, except for the rounding of floats."""
 IDEMPOTENT = "idempotent"

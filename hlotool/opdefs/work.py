@@ -14,8 +14,8 @@ __all__ = ["Work", "WorkOf", "elements", "one_for_each_element"]
 class Work(NamedTuple):
     """The amount of work of an instruction.
 
-    `flops` counts arithmetic operations, `transcendentals` evaluations of transcendental functions, and
-    `runs` the runs of the called computations, by attribute.
+    `flops` counts arithmetic operations, `transcendentals` evaluations of transcendental functions,
+    and `runs` the runs of the called computations, by attribute.
     """
 
     flops: int = 0

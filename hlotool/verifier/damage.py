@@ -14,8 +14,8 @@ __all__ = ["Damage"]
 class Damage:
     """The parts of a module that errors in its text may have changed.
 
-    The parser leaves out instructions with syntax errors, as well as instructions that use them or call
-    their computations. `in_header` is True if the attributes of the module may be incomplete.
+    The parser leaves out instructions with syntax errors, as well as instructions that use them or
+    call their computations. `in_header` is True if the attributes of the module may be incomplete.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e {\\n  p = f32[2] parameter(0)\\n  ROOT n = f32[2] negate(p), dimension={0}\\n}", strict=False)

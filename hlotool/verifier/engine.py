@@ -32,7 +32,7 @@ _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
 _OF_SHAPES = frozenset({"L003", "T083", "T084"})
-"""Rules about a shape by itself. Inference checks them too when it derives a shape from an operand's."""
+"""Rules about a shape by itself, which inference checks again for the shapes that it derives."""
 
 
 def verify(
@@ -40,9 +40,10 @@ def verify(
 ) -> list[Diagnostic]:
     """Returns the problems of a module: errors of a tolerant parse and the findings of rules.
 
-    They are sorted by their position in the text. `select` and `ignore` are codes and prefixes of codes.
-    Without `select`, errors and a few warnings are reported; ["ALL"] selects every rule. Parse errors
-    are always reported. Suppressions in the text (`verifier.suppressions`) hide findings.
+    They are sorted by their position in the text. `select` and `ignore` are codes and prefixes of
+    codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every rule.
+    Parse errors are always reported. Suppressions in the text (`verifier.suppressions`) hide
+    findings.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
@@ -55,8 +56,8 @@ def verify(
 def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
     """Like `verify`, with a ready-made selection.
 
-    `errors` are the errors of a strict parse that failed, if `module` comes from a tolerant parse. They
-    are reported instead of the module's own errors.
+    `errors` are the errors of a strict parse that failed, if `module` comes from a tolerant parse.
+    They are reported instead of the module's own errors.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
@@ -145,8 +146,8 @@ class InstructionRules:
         self._rules: dict[OpDef, ResultRules] = {}
 
     def findings(self) -> Iterator[Finding]:
-        # Keys are identities of shapes and attributes, which the module keeps alive. Hashing their contents
-        # would take longer than the checks.
+        # Keys are identities of shapes and attributes, which the module keeps alive. Hashing their
+        # contents would take longer than the checks.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
         get, judge, hidden = verdicts.get, self.judge, self.facts.module.hidden
         # The shapes that faulty instructions should have declared, if these are known.
@@ -162,8 +163,8 @@ class InstructionRules:
                 shape = self._corrected(x)
                 if shape is not None:
                     corrected[x] = shape
-                # The hidden computation of a start such as `negate-start` takes its parameters from the
-                # start, which is checked itself.
+                # The hidden computation of a start such as `negate-start` takes its parameters from
+                # the start, which is checked itself.
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
 
@@ -178,7 +179,7 @@ class InstructionRules:
         return expected.with_layout(x.shape.layout) if expected is not None and alike else expected
 
     def _is_consequence(self, x: Instruction, corrected: dict[Instruction, Shape]) -> bool:
-        """Returns whether the instruction would be correct if its faulty operands had correct shapes."""
+        """Returns whether the instruction would be correct with corrected operand shapes."""
         if corrected.keys().isdisjoint(x.operands):
             return False
         operands = tuple([corrected.get(operand, operand.shape) for operand in x.operands])

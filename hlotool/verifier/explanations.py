@@ -1,11 +1,13 @@
 """Explanations of rules and opcodes, gathered from the code.
 
 The sources are the table of codes, the docstrings of rules, the op definitions and the folder
-`examples`. `cli.explain` renders explanations for terminals, `verifier.markdown` for pages and editors.
+`examples`. `cli.explain` renders explanations for terminals, `verifier.markdown` for pages and
+editors.
 
 A file `examples/CODE.hlo` begins with a comment that gives the reason for the rule, followed by an
-empty line. Next come a module that breaks the rule, with the code in a comment at the position of the
-finding, the separator `// -----`, and a module that follows the rule. The comment may contain these lines:
+empty line. Next come a module that breaks the rule, with the code in a comment at the position of
+the finding, the separator `// -----`, and a module that follows the rule. The comment may contain
+these lines:
 
 - `// modes: NAME=VALUE ...`: the modes in which the rule applies;
 - `// file: NAME`: the name of the file, if it matters;
@@ -80,9 +82,9 @@ class UnknownSubjectError(HlotoolError):
 class RuleExplanation(NamedTuple):
     """The explanation of a rule.
 
-    `checks` is set for rules that have a file. `bad` and `good` are texts of modules. `needs` are the
-    options with which `hlotool verify` (`hlotool run` for codes of the family R) reports the bad one.
-    `configure` has pairs of a setting and its effect.
+    `checks` is set for rules that have a file. `bad` and `good` are texts of modules. `needs` are
+    the options with which `hlotool verify` (`hlotool run` for codes of the family R) reports the
+    bad one. `configure` has pairs of a setting and its effect.
     """
 
     code: str
@@ -104,8 +106,8 @@ class RuleExplanation(NamedTuple):
 class OpExplanation(NamedTuple):
     """The explanation of an opcode.
 
-    `attributes` are triples: the name, a description of the values, and the default. The default is None
-    if the attribute is required.
+    `attributes` are triples: the name, a description of the values, and the default. The default is
+    None if the attribute is required.
     """
 
     opcode: str
@@ -121,7 +123,8 @@ class OpExplanation(NamedTuple):
 def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExplanation:
     """Returns the explanation of a code, a rule's name or an opcode.
 
-    Raises UnknownSubjectError, which suggests a similar name. The suggestion may come from `others`.
+    Raises UnknownSubjectError, which suggests a similar name. The suggestion may come from
+    `others`.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))

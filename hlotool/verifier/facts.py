@@ -1,4 +1,4 @@
-"""Facts about a module that several rules need, computed on first use, cached for one verification."""
+"""Facts about a module that several rules need, computed lazily, once per verification."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class Facts:
         return [pair for opcode in opcodes for pair in self._by_opcode.get(opcode, ())]
 
     def instructions_with(self, trait: str) -> Sequence[Call]:
-        """Returns the instructions whose ops have a trait, with their computations, in textual order."""
+        """Returns the instructions with a trait and their computations, in textual order."""
         return self.instructions_where(lambda op: trait in op.traits)
 
     def instructions_where(self, holds: Callable[[OpDef], object]) -> Sequence[Call]:

@@ -1,7 +1,8 @@
 """Fixes: edits that resolve findings.
 
-Edits are kept only if a check of the edited text shows that the findings are gone. They come from the
-rule itself (`Diagnostic.fix`) or from a function in the folder `fixes`. `workspace` writes the files.
+Edits are kept only if a check of the edited text shows that the findings are gone. They come from
+the rule itself (`Diagnostic.fix`) or from a function in the folder `fixes`. `workspace` writes the
+files.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ __all__ = [
     "with_fixes",
 ]
 
-# Each attempt parses the whole text, so a kind of fix that has failed this often since the last success
-# is not tried again.
+# Each attempt parses the whole text, so a kind of fix that has failed this often since the last
+# success is not tried again.
 _MAX_FAILURES = 20
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t]", re.MULTILINE)
@@ -78,7 +79,8 @@ Check = Callable[[Module], Sequence[Diagnostic]]
 class FixRule(NamedTuple):
     """The fix for findings of a code.
 
-    `make` returns the edits, or none if the fix does not apply. Its docstring is the title of the fix.
+    `make` returns the edits, or none if the fix does not apply. Its docstring is the title of the
+    fix.
     """
 
     make: FixMaker
@@ -191,9 +193,9 @@ def fix_text(
 ) -> FixedText:
     """Fixes the findings of `check`, module by module. `codes` limits the findings to these codes.
 
-    A fix is kept only if the text still parses as far as it did before, the finding is gone, there are no
-    new errors, and the entry and the roots of computations are the same. Otherwise the text is left
-    unchanged.
+    A fix is kept only if the text still parses as far as it did before, the finding is gone, there
+    are no new errors, and the entry and the roots of computations are the same. Otherwise the text
+    is left unchanged.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -210,9 +212,9 @@ def fix_text(
 class _Findings(NamedTuple):
     """The findings in a text, with what is needed to compare two versions of it.
 
-    `unread` is the number of parse errors. If it is 0, `entry` is the name of the entry and `roots` has
-    the name of the root of each computation. `module` is None if nothing could be parsed. `path` holds
-    the values of the text's parts.
+    `unread` is the number of parse errors. If it is 0, `entry` is the name of the entry and `roots`
+    has the name of the root of each computation. `module` is None if nothing could be parsed.
+    `path` holds the values of the text's parts.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -293,8 +295,8 @@ class _Fixing:
     def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
         """Finds a prefix of `chosen` whose fixes work together, and applies them.
 
-        Returns the prefix with the fixed text and its findings. If even the first fix alone fails, returns
-        the first finding with None.
+        Returns the prefix with the fixed text and its findings. If even the first fix alone fails,
+        returns the first finding with None.
         """
         group = chosen
         while (proved := self._proved(source, before, group)) is None and len(group) > 1:
@@ -320,7 +322,7 @@ class _Fixing:
 
 
 def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
-    """Yields a finding and, if its fix changes a single instruction, one for each of its `others`."""
+    """Yields a finding and, if fixes are per instruction, one for each of its `others`."""
     yield d
     if d.code in rewrite_fixes():
         yield from (replace(d, instruction=other, others=()) for other in d.others)
@@ -329,8 +331,9 @@ def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
 def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findings) -> bool:
     """Returns whether the chosen findings are gone.
 
-    Normally there must be fewer findings of their code. A rewrite may cause new findings of its code at
-    users of the instruction, so for rewrites it is enough that no finding is left at the same instruction.
+    Normally there must be fewer findings of their code. A rewrite may cause new findings of its
+    code at users of the instruction, so for rewrites it is enough that no finding is left at the
+    same instruction.
     """
     codes, codes_after = before.codes, after.codes
     places = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
@@ -345,7 +348,8 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
 class _Group:
     """Fixes that can be applied together.
 
-    Their edits do not overlap, and no fix needs an instruction whose definition another one removes.
+    Their edits do not overlap, and no fix needs an instruction whose definition another one
+    removes.
     """
 
     def __init__(self, text: str) -> None:
@@ -377,7 +381,8 @@ class _Group:
 def _are_apart(a: Edit, b: Edit) -> bool:
     """Returns whether two edits are separate.
 
-    An insertion where the other edit begins or ends is not: the order of the two would be undefined.
+    An insertion where the other edit begins or ends is not: the order of the two would be
+    undefined.
     """
     first, second = sorted((a, b))
     return first.end < second.start or (first.end == second.start and first.start < first.end and second.start < second.end)

@@ -23,8 +23,8 @@ _UNUSED = "W050"
 def add_ignores(text: str, filename: str, check: Check) -> FixedText:
     """Adds a suppression to each line on which `check` has a finding.
 
-    Returns the text and the number of findings of each code that are now hidden. Modules that do not parse
-    are left unchanged, since parse errors cannot be suppressed.
+    Returns the text and the number of findings of each code that are now hidden. Modules that do
+    not parse are left unchanged, since parse errors cannot be suppressed.
 
     >>> from hlotool.verifier.engine import verify
     >>> add_ignores("ENTRY e {\\n  ROOT p = f32[?] parameter(0)\\n}", "m.hlo", verify).text.splitlines()[1]

@@ -1,4 +1,4 @@
-"""Renders explanations of rules and opcodes as Markdown: for pages, editors and `hlotool explain`."""
+"""Renders explanations of rules and opcodes as Markdown, for pages, editors and terminals."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def op_markdown(op: OpExplanation) -> str:
 
 
 def plain(text: str) -> str:
-    """Returns the text with Markdown's special characters escaped, except in code between backticks."""
+    """Escapes the special characters of Markdown, except in code between backticks."""
     parts = text.split("`")
     return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))

@@ -1,7 +1,7 @@
 """The registry of the rules that are not part of an op definition; they are in the folder `rules`.
 
-A rule file has a function decorated with `shape_rule` or `module_rule`. Its docstring has the headings
-*Checks*, *Why*, *Bad* and *Good*.
+A rule file has a function decorated with `shape_rule` or `module_rule`. Its docstring has the
+headings *Checks*, *Why*, *Bad* and *Good*.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ __all__ = ["LINT", "MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "Shap
 class Finding(Record):
     """A violation that a module rule yields.
 
-    `at` is a part of the instruction (`text.source.places`). Without an instruction, it is an offset into
-    the source. Without a computation as well, it may also be a part of the module's header.
+    `at` is a part of the instruction (`text.source.places`). Without an instruction, it is an
+    offset into the source. Without a computation as well, it may also be a part of the module's
+    header.
 
-    `severity` is the severity of the code unless a mode changes it. `others` are further instructions of
-    the computation that the message counts but does not name; without an instruction, they are
-    computations.
+    `severity` is the severity of the code unless a mode changes it. `others` are further
+    instructions of the computation that the message counts but does not name; without an
+    instruction, they are computations.
     """
 
     code: str
@@ -66,8 +67,8 @@ class ShapeRule(Record):
 class ModuleRule(Record):
     """A rule about several instructions.
 
-    Rules of the stage "lint" run last, and only if there are no errors. They can therefore rely on the
-    other rules: shapes fit, attributes are in range, and signatures match their calls.
+    Rules of the stage "lint" run last, and only if there are no errors. They can therefore rely on
+    the other rules: shapes fit, attributes are in range, and signatures match their calls.
     """
 
     codes: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Converts findings to diagnostics.
 
-Adds exact positions, notes about the definitions of operands, and the origin of the instruction in a
-program.
+Adds exact positions, notes about the definitions of operands, and the origin of the instruction in
+a program.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Reporter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.source = facts.module.source or Source("")
-        # Limit on the characters of instructions that are parsed again to locate their parts. Without it,
-        # nested instructions would be parsed again and again.
+        # Limit on the characters of instructions that are parsed again to locate their parts.
+        # Without it, nested instructions would be parsed again and again.
         self.readable = _LEAST_READABLE + 8 * len(self.source.text)
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
@@ -88,8 +88,8 @@ class Reporter:
         """Rewrites a finding about a short form such as `negate-start` in terms of the text.
 
         The finding moves to the instruction that is in the text and uses its opcode. In the hidden
-        computation of a short form, operands and attributes are those of the start, and the result is
-        element 1 of the start's result.
+        computation of a short form, operands and attributes are those of the start, and the result
+        is element 1 of the start's result.
         """
         x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
         if inside in hidden and inside is not None and x is not None:
@@ -124,7 +124,7 @@ class Reporter:
         return locate(self.source.text, x.start, x.end, place)
 
     def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
-        """Returns whether to blame the operand, not its user `x`, if the operand's shape does not fit.
+        """Returns whether to blame the operand, not its user `x`, if the shapes do not fit.
 
         The operand is to blame if its shape follows from nothing else and it has no other users.
         """
@@ -132,12 +132,12 @@ class Reporter:
         return is_source and operand.start >= 0 and computation is not None and self.facts.users(computation).get(operand) == [x]
 
     def _header_span(self, start: int, place: Place) -> tuple[int, int]:
-        """Returns the offsets of the header attribute that begins at `start`, or of a part of it."""
+        """Returns the offsets of the header attribute at `start`, or of a part of it."""
         rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
         return locate_in_header(self.source.text, start, rule, place)
 
     def _definitions(self, x: Instruction, computation: Computation | None, place: Place) -> Iterator[str]:
-        """Yields notes on the positions and shapes of the operands or called computations at fault."""
+        """Yields notes on the definitions of the operands or called computations at fault."""
         called = x.attributes.get(place.word)
         if isinstance(called, Computation) and called.start >= 0:
             parameters = ", ".join(brief(p) for p in self.facts.program_shape(called).parameters)

@@ -29,7 +29,8 @@ class SelectionError(HlotoolError):
 class Layer(NamedTuple):
     """The selection in one source of settings.
 
-    `select` replaces the selection of lower layers; `extend` adds to it, and `ignore` removes from it.
+    `select` replaces the selection of lower layers; `extend` adds to it, and `ignore` removes from
+    it.
     """
 
     select: tuple[str, ...] | None = None
@@ -40,8 +41,8 @@ class Layer(NamedTuple):
 class Selection:
     """The codes to report.
 
-    The longest matching prefix decides. Among prefixes of equal length, the higher layer wins; within a
-    layer, `ignore` wins.
+    The longest matching prefix decides. Among prefixes of equal length, the higher layer wins;
+    within a layer, `ignore` wins.
 
     >>> chosen = Selection(["T"], ["T08"])
     >>> chosen.has("T003"), chosen.has("T083"), chosen.has("C001")

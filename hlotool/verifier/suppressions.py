@@ -70,8 +70,9 @@ def apply_suppressions(
     """Removes hidden diagnostics and adds diagnostics for unused suppressions.
 
     `errors`, the errors of the parser, are never hidden. In a module with errors, no suppression is
-    reported as unused: the findings that it hides may return when the errors are gone. `silent` returns
-    the codes of rules that did not check the module; their suppressions are not reported either.
+    reported as unused: the findings that it hides may return when the errors are gone. `silent`
+    returns the codes of rules that did not check the module; their suppressions are not reported
+    either.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -93,8 +94,9 @@ def apply_suppressions(
 def suppressed(module: Module, code: str) -> Callable[[int], bool]:
     """Returns a predicate on the start of an instruction or computation.
 
-    The predicate is true if a suppression hides findings of this code there. It is for rules that report
-    several instructions in one finding, and for fixes that change code other than that of the finding.
+    The predicate is true if a suppression hides findings of this code there. It is for rules that
+    report several instructions in one finding, and for fixes that change code other than that of
+    the finding.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -119,9 +121,9 @@ def suppressed(module: Module, code: str) -> Callable[[int], bool]:
 def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
     """Each suppression hides a finding, and names its code.
 
-    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression without
-    codes hides nothing. Codes that are not reported in this run are not checked. If the module has other
-    errors, no suppression is checked.
+    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression
+    without codes hides nothing. Codes that are not reported in this run are not checked. If the
+    module has other errors, no suppression is checked.
     """
     guesses = 0
     for mark in marks:

@@ -1,8 +1,8 @@
 """The registries of codecs and builders.
 
-A codec belongs to one kind of attribute value. It has the grammar rule that parses a value and the function
-that writes one. A builder makes a value from the tokens and values of a rule in `grammar/hlo.lark`, like a
-callback of Lark.
+A codec belongs to one kind of attribute value. It has the grammar rule that parses a value and the
+function that writes one. A builder makes a value from the tokens and values of a rule in
+`grammar/hlo.lark`, like a callback of Lark.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Builder = TypeVar("Builder", bound=Callable[[list[Any]], Any])
 BUILDERS: dict[str, Callable[[list[Any]], Any]] = {}
 """The builder of each grammar rule that has a value.
 
-A builder is a function from the rule's children (Lark tokens and values) to the value. It raises Violation
-with the `start_pos` of the offending token as `at`.
+A builder is a function from the rule's children (Lark tokens and values) to the value. It raises
+Violation with the `start_pos` of the offending token as `at`.
 """
 
 
 class WriteStyle(Record):
     """The style in which values are written; the fields correspond to XLA's print options.
 
-    With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six digits
-    of some numbers.
+    With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six
+    digits of some numbers.
     """
 
     exact: bool = True
@@ -44,9 +44,9 @@ class WriteStyle(Record):
 class Codec(Record):
     """The codec of a kind of attribute value.
 
-    `rule` is the start rule of the grammar that parses a value, and `write` is the function that writes it.
-    `convert` converts the value of the rule to this kind, or raises Violation: for example, an enum accepts
-    only some words.
+    `rule` is the start rule of the grammar that parses a value, and `write` is the function that
+    writes it. `convert` converts the value of the rule to this kind, or raises Violation: for
+    example, an enum accepts only some words.
     """
 
     kind: str

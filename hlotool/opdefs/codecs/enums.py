@@ -15,8 +15,8 @@ __all__ = ["ENUMS", "PRECISION", "EnumKind"]
 class EnumKind(Record):
     """The words of an enum as they are printed.
 
-    With `folds_case`, XLA accepts them in upper and lower case. `synonyms` maps words that only other builds
-    of XLA print to words of the enum.
+    With `folds_case`, XLA accepts them in upper and lower case. `synonyms` maps words that only
+    other builds of XLA print to words of the enum.
     """
 
     words: tuple[str, ...]
@@ -37,8 +37,8 @@ ENUMS: dict[str, EnumKind] = {
     "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
-    # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the same call
-    # without the attribute.
+    # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the
+    # same call without the attribute.
     "ApiVersion": EnumKind(
         ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
         synonyms={"API_VERSION_UNSPECIFIED": "API_VERSION_ORIGINAL"},

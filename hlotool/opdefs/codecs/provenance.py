@@ -1,7 +1,7 @@
 """Codecs of annotations.
 
-They are metadata, stack frames, frontend attributes, backend configurations, statistics, origins and
-domains.
+They are metadata, stack frames, frontend attributes, backend configurations, statistics, origins
+and domains.
 """
 
 from __future__ import annotations

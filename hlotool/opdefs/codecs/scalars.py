@@ -31,7 +31,8 @@ def integer_at(text: str, position: int, bits: int = 64) -> int:
     >>> integer_at("-12", 0), integer_at("18446744073709551615", 0)
     (-12, -1)
     """
-    # int() rejects thousands of digits; a number that fits has at most twenty, not counting leading zeros.
+    # int() rejects thousands of digits; a number that fits has at most twenty, not counting leading
+    # zeros.
     digits = text if len(text) < _MAX_DIGITS else text[:1].strip("0123456789") + text.lstrip("-0")
     value = int(digits or "0") if len(digits) < _MAX_DIGITS else 1 << 70
     if value in _INT64 and (bits == 64 or -(1 << (bits - 1)) <= value < 1 << (bits - 1)):

@@ -70,8 +70,8 @@ def build_array_shape(children: list[Any]) -> Shape:
 def plain_array(element_type: str, sizes: str, order: str | None) -> Shape:
     """Returns the shape with these static sizes and this order of dimensions.
 
-    Both are texts without brackets, and must match the grammar's terminals. `order` is None if there is no
-    layout. Raises Violation for shapes that are left to `build_array_shape`.
+    Both are texts without brackets, and must match the grammar's terminals. `order` is None if
+    there is no layout. Raises Violation for shapes that are left to `build_array_shape`.
     """
     dimensions = tuple(map(int, sizes.split(","))) if sizes else ()
     if element_type in _TOKEN_TYPES or any(size >= 1 << 63 for size in dimensions):
@@ -93,8 +93,8 @@ def build_tuple_shape(children: list[Any]) -> Shape:
 def valid_tuple(elements: list[Shape], position: int) -> Shape:
     """Returns the tuple of these shapes, which is written at offset `position`.
 
-    Raises Violation L003 for an element that XLA rejects. XLA checks layouts and sizes of arrays only if
-    they are in a tuple.
+    Raises Violation L003 for an element that XLA rejects. XLA checks layouts and sizes of arrays
+    only if they are in a tuple.
     """
     for element in elements:
         # The elements of inner tuples have been checked; checking them again would take quadratic time.

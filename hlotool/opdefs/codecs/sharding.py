@@ -1,7 +1,7 @@
 """The codec of shardings and meshes.
 
-Building one raises Violation if XLA's parser reports an error or aborts. Ranks, counts and ranges of
-devices are checked by the verifier, as in XLA.
+Building one raises Violation if XLA's parser reports an error or aborts. Ranks, counts and ranges
+of devices are checked by the verifier, as in XLA.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int)
 
 
 class _Parts:
-    """The parts in the braces of a tiled sharding; XLA allows them in any order, and repetitions."""
+    """The parts of a tiled sharding; XLA allows them in any order, and repetitions."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -297,8 +297,8 @@ def axis_numbers(mesh: Mesh) -> dict[str, int]:
 def resolve_axes(mesh: Mesh, numbers: dict[str, int], written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
     """Returns the axes and parts of axes with their offsets in the text.
 
-    A name that is not in the mesh may be the number of an axis. Raises Violation P039 for unknown axes, and
-    for parts that do not fit the axis.
+    A name that is not in the mesh may be the number of an axis. Raises Violation P039 for unknown
+    axes, and for parts that do not fit the axis.
     """
     return [(_resolve_axis(mesh, numbers, axis), axis.name.start_pos) for axis in written]
 
@@ -322,7 +322,7 @@ def _resolve_axis(mesh: Mesh, numbers: dict[str, int], written: WrittenAxis) -> 
 
 
 def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> None:
-    """Raises Violation P039 for overlapping axes, and for adjacent parts that should be one part."""
+    """Raises Violation P039 for overlapping axes, and for adjacent parts to be joined."""
     used: dict[int, list[AxisRef]] = {}
     for axes in lists:
         before: AxisRef | None = None
@@ -359,7 +359,7 @@ def _maximal_mesh_sharding(children: list[Any]) -> Sharding:
 
 
 def _open_mesh(children: list[Any]) -> tuple[int, Mesh, list[Any]]:
-    """Returns the offset and the value of the mesh, which comes first, and the remaining children."""
+    """Returns the offset and the value of the mesh, and the remaining children."""
     (at, mesh), *rest = children
     if rest and isinstance(rest[0], WrittenDevices):
         return at, build_mesh(mesh, rest[0]), rest[1:]

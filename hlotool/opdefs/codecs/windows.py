@@ -110,7 +110,7 @@ def _write_slice_ranges(value: tuple[SliceRange, ...], style: WriteStyle) -> str
 
 
 def _positions(word: str, names: str, side: str, at: int) -> tuple[int, int, tuple[int, ...]]:
-    """Returns the positions of the letters in `names` and of the digits in one word of `dim_labels`.
+    """Returns the positions of the letters in `names` and of the digits in a word of dim_labels.
 
     `side` is the array that the word describes.
     """

@@ -36,7 +36,8 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
     for y in reversed(computation.instructions):
         uses = users.get(y, ())
         is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
-        # An instruction that takes no time may be unused from the start, but goes with its last user.
+        # An instruction that takes no time may be unused from the start, but goes with its last
+        # user.
         if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
             continue
         if is_suppressed(y.start):
@@ -69,8 +70,8 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
 def removed_computation(text: str, computation: Computation) -> Iterator[Edit]:
     """Yields the edit that removes the lines of a computation.
 
-    There is none if the lines contain other code or a comment that a person wrote. Some versions of XLA
-    repeat the name of a computation in a comment after it; this comment is removed, too.
+    There is none if the lines contain other code or a comment that a person wrote. Some versions of
+    XLA repeat the name of a computation in a comment after it; this comment is removed, too.
     """
     # The parser treats the comment as part of the computation if it has parsed both in one piece.
     name = re.compile(rf"[ \t]*//[ \t]*%?{re.escape(computation.name)}[ \t]*(?=\r?\n|\Z)")
@@ -82,7 +83,7 @@ def removed_computation(text: str, computation: Computation) -> Iterator[Edit]:
 
 
 def removed_lines(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Yields the edit that removes an instruction's lines, unless they have other code or a comment."""
+    """Yields the edit that removes an instruction, unless its lines have other code or comments."""
     for edit in _lines(text, start, end):
         if not has_comments(text[edit.start : edit.end]):
             yield edit

@@ -1,4 +1,4 @@
-"""Fixes that are rewrites of the optimizer. The caller of `verifier.fixing` applies the rewrites."""
+"""Fixes that are rewrites of the optimizer, which the caller of `verifier.fixing` applies."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _shape_end(text: str, start: int) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Returns the offset after the parenthesis that closes the one at `start`; -1 if there is none."""
+    """Returns the offset after the closing parenthesis of the one at `start`, or -1."""
     depth = 0
     for k in range(start, len(text)):
         if text[k] == "(":

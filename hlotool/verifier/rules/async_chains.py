@@ -21,11 +21,11 @@ _MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "co
 def async_chains(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation has one async-start, at most one chain of updates, and one async-done.
 
-    Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, not even through
-    tuples, barriers, calls and loops; a start with two dones (A002); an update or done whose first operand
-    does not come from a start or update (A003); a start or update that is continued twice (A009); other
-    instructions that use the value of a start or update, or updates and dones that take it as an operand
-    other than the first (A012).
+    Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, not even
+    through tuples, barriers, calls and loops; a start with two dones (A002); an update or done
+    whose first operand does not come from a start or update (A003); a start or update that is
+    continued twice (A009); other instructions that use the value of a start or update, or updates
+    and dones that take it as an operand other than the first (A012).
     """
     flow = AsyncFlow(facts.users, facts.callers)
     forked: set[Instruction] = set()
@@ -58,7 +58,7 @@ def _later_operands(facts: Facts, computation: Computation, x: Instruction, user
 
 
 def _traced_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
-    """Follows each operation backwards from its done; `forked` has the instructions reported as forks."""
+    """Follows each operation backward from its done; skips chains with reported forks."""
     ended: dict[Instruction, Instruction] = {}
     updated: set[Instruction] = set()
     for computation, x in facts.instructions_of("async-update", "async-done"):

@@ -21,9 +21,9 @@ _FORESIGHT = 100
 def async_overlap(facts: Facts) -> Iterator[Finding]:
     """Something else runs while an operation is in flight, and no more operations are in flight than `in_flight_limit` allows.
 
-    Checks: in scheduled modules, an instruction that takes time comes between a start and its done (A030);
-    no more collectives, copies or transfers are in flight at once than `in_flight_limit` allows (A034,
-    reported once for each kind and computation).
+    Checks: in scheduled modules, an instruction that takes time comes between a start and its done
+    (A030); no more collectives, copies or transfers are in flight at once than `in_flight_limit`
+    allows (A034, reported once for each kind and computation).
     """
     if not facts.module.is_scheduled:
         return
@@ -63,7 +63,7 @@ def _kind(x: Instruction) -> str:
 
 
 def _crowds(computation: Computation, pairs: list[Span], limit: int) -> Iterator[Finding]:
-    """Reports the point with the most operations in flight, for each kind that exceeds the limit."""
+    """Reports the point with the most operations in flight, for each kind above the limit."""
     steps = sorted([(span.first, 1, span) for span in pairs] + [(span.last, -1, span) for span in pairs], key=lambda step: step[:2])
     in_flight: dict[str, int] = {}
     most: dict[str, tuple[int, Span]] = {}

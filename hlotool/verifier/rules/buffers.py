@@ -23,10 +23,10 @@ Value = tuple[Instruction, Path]
 def buffers(facts: Facts) -> Iterator[Finding]:
     """A buffer has one writer at a time and stays inside the program.
 
-    Checks: no `b(...)` in the parameters of the entry computation, or in operands and results of ops that
-    cannot work on buffers, such as fusions and calls without a stream annotation, unless they run
-    asynchronously (T101); each buffer value is returned or used by only one instruction, not counting
-    tuples (T102).
+    Checks: no `b(...)` in the parameters of the entry computation, or in operands and results of
+    ops that cannot work on buffers, such as fusions and calls without a stream annotation, unless
+    they run asynchronously (T101); each buffer value is returned or used by only one instruction,
+    not counting tuples (T102).
     """
     # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
@@ -66,7 +66,10 @@ def _writers(computation: Computation) -> Iterator[Finding]:
 
 
 def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
-    """Returns the buffers in a result: its operands' buffers if `x` only groups values, else new ones."""
+    """Returns the buffers in a result.
+
+    They are the buffers of the operands if `x` only groups values, and new ones otherwise.
+    """
     follow = _PASS_ON.get(x.op.name)
     if follow is not None:
         return follow(x, values)

@@ -1,4 +1,4 @@
-"""W008 to W011, W020, W043 and W054: pairs of instructions that could be one instruction or none."""
+"""W008 to W011, W020, W043 and W054: pairs of instructions that could be one or none."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: a copy of a copy that has no other users, if all three layouts are equal and neither copy has a
-    sharding (before partitioning, a copy with a sharding moves data between devices). There is one finding
-    for each computation, with the number of copies.
+    Checks: a copy of a copy that has no other users, if all three layouts are equal and neither
+    copy has a sharding (before partitioning, a copy with a sharding moves data between devices).
+    There is one finding for each computation, with the number of copies.
     """
     by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
@@ -45,8 +45,8 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 def convert_chains(facts: Facts) -> Iterator[Finding]:
     """A value is converted once.
 
-    Checks: a convert of a convert, if the first loses nothing that the second keeps, or if a float is
-    converted to fewer bits and back.
+    Checks: a convert of a convert, if the first loses nothing that the second keeps, or if a float
+    is converted to fewer bits and back.
     """
     for computation, x in facts.instructions_of("convert"):
         before = x.operands[0]

@@ -47,12 +47,12 @@ def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
 def combinable_collectives(facts: Facts) -> Iterator[Finding]:
     """Small collectives are combined.
 
-    Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in the same computation, with
-    the same groups and reducer, that do not depend on each other.
+    Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in the same computation,
+    with the same groups and reducer, that do not depend on each other.
     """
     for computation in dict.fromkeys(computation for computation, _ in facts.instructions_with(COMBINABLE)):
-        # The number of collectives on the longest path to an instruction. Collectives with the same number
-        # do not depend on each other.
+        # The number of collectives on the longest path to an instruction. Collectives with the same
+        # number do not depend on each other.
         levels: dict[Instruction, int] = {}
         first: dict[Any, Instruction] = {}
         for x in computation.instructions:
@@ -78,8 +78,8 @@ def _combination(x: Instruction) -> tuple[Any, ...]:
 def sliced_collectives(facts: Facts) -> Iterator[Finding]:
     """Devices exchange only data that they keep.
 
-    Checks: an all-reduce whose only user is a dynamic-slice at an index computed from the device's id
-    (W025); an all-gather of whose result each device uses only parts as large as its own (W026).
+    Checks: an all-reduce whose only user is a dynamic-slice at an index computed from the device's
+    id (W025); an all-gather of whose result each device uses only parts as large as its own (W026).
     """
     for computation, x in facts.instructions_of("all-reduce", "all-gather"):
         users = facts.users(computation).get(x, [])
@@ -112,7 +112,8 @@ def _follows_from_id(index: Instruction) -> bool:
 def channel_reuse(facts: Facts) -> Iterator[Finding]:
     """Each collective has its own channel.
 
-    Checks: two collectives with the same channel_id, other than the start and the done of one collective.
+    Checks: two collectives with the same channel_id, other than the start and the done of one
+    collective.
     """
     first: dict[int, Instruction] = {}
     for computation, x in facts.instructions_with(COLLECTIVE):
@@ -125,7 +126,8 @@ def channel_reuse(facts: Facts) -> Iterator[Finding]:
 def idle_collectives(facts: Facts) -> Iterator[Finding]:
     """Collectives move data between devices.
 
-    Checks: groups with only one member each (P033); permutations that send each device its own data (P034).
+    Checks: groups with only one member each (P033); permutations that send each device its own data
+    (P034).
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         groups = groups_of(x)
@@ -141,8 +143,8 @@ def idle_collectives(facts: Facts) -> Iterator[Finding]:
 def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     """All devices of a group reach a collective.
 
-    Checks: collectives in the branches of a conditional, and in computations that the branches call, unless
-    the selector is a constant.
+    Checks: collectives in the branches of a conditional, and in computations that the branches
+    call, unless the selector is a constant.
     """
     branches: dict[Computation, Call] = {}
     for call in facts.instructions_of("conditional"):

@@ -21,14 +21,16 @@ Fault = tuple[str, str, str]
 def collective_sizes(facts: Facts) -> Iterator[Finding]:
     """The operands and results of collectives fit the size of their groups.
 
-    Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides it (P010),
-    all-to-all has an operand for each member or splits a dimension into that many parts (P011). All-gather
-    and reduce-scatter are not checked if neither the groups nor the header give the number of devices.
+    Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides
+    it (P010), all-to-all has an operand for each member or splits a dimension into that many parts
+    (P011). All-gather and reduce-scatter are not checked if neither the groups nor the header give
+    the number of devices.
     """
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
             size = group_size(x, facts.module)
-            # For all-to-all, a group of one is checked as well: XLA assumes one device if nothing gives the number.
+            # For all-to-all, a group of one is checked as well: XLA assumes one device if nothing
+            # gives the number.
             fault = check(x, size) if x.operands and (size > 1 or opcode == "all-to-all") else None
             if fault is not None:
                 yield Finding(fault[0], computation, x, fault[1], fault[2])

@@ -10,8 +10,8 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The search for a path from a predecessor to its successor stops after this many steps, to keep the rule
-# cheap.
+# The search for a path from a predecessor to its successor stops after this many steps, to keep the
+# rule cheap.
 _MOST_STEPS = 500
 # If an instruction has more predecessors, only the first ones are examined.
 _MOST_PREDECESSORS = 32
@@ -21,8 +21,8 @@ _MOST_PREDECESSORS = 32
 def control_dependencies(facts: Facts) -> Iterator[Finding]:
     """A control predecessor orders instructions that nothing else orders.
 
-    Checks: a control predecessor that is also an operand, or that comes first because of other operands and
-    control predecessors.
+    Checks: a control predecessor that is also an operand, or that comes first because of other
+    operands and control predecessors.
     """
     for computation in facts.module.computations:
         places: dict[Instruction, int] = {}

@@ -12,16 +12,16 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Part = tuple[Computation, Instruction, str]
-"""An instruction that carries the value of the loop or conditional, with its computation and a phrase for it."""
+"""An instruction that carries the value, with its computation and a phrase for it."""
 
 
 @module_rule("P027", "P028", stage="module")
 def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
-    """The state of a loop has the same sharding everywhere, and so does the result of a conditional.
+    """The state of a loop and the result of a conditional have the same sharding everywhere.
 
-    Checks: the shardings of a while, of its body's parameter and root and of its condition's parameter
-    (P027); the shardings of a conditional and of its branches' roots (P028). Only explicit shardings are
-    compared.
+    Checks: the shardings of a while, of its body's parameter and root and of its condition's
+    parameter (P027); the shardings of a conditional and of its branches' roots (P028). Only
+    explicit shardings are compared.
     """
     for computation, x in facts.instructions_of("while"):
         body, condition = x.attributes["body"], x.attributes["condition"]

@@ -32,8 +32,8 @@ _ORIGINAL = ("", "API_VERSION_ORIGINAL")
 def unknown_targets(facts: Facts) -> Iterator[Finding]:
     """The targets of custom calls are known functions.
 
-    Checks: targets that are not XLA's own, do not come from libraries that ship with XLA or JAX, and do not
-    match a pattern of the setting known-custom-calls.
+    Checks: targets that are not XLA's own, do not come from libraries that ship with XLA or JAX,
+    and do not match a pattern of the setting known-custom-calls.
     """
     own = facts.modes.known_custom_calls
     for computation, x in facts.instructions_of("custom-call"):
@@ -48,8 +48,8 @@ def unknown_targets(facts: Facts) -> Iterator[Finding]:
 def old_interfaces(facts: Facts) -> Iterator[Finding]:
     """Custom calls use the typed interface, and those with effects have an order.
 
-    Checks: calls with the original API version, which is also the default, except for targets that XLA
-    replaces; calls with side effects that neither take nor return a token.
+    Checks: calls with the original API version, which is also the default, except for targets that
+    XLA replaces; calls with side effects that neither take nor return a token.
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]

@@ -18,16 +18,17 @@ __all__: list[str] = []
 def dead_instructions(facts: Facts) -> Iterator[Finding]:
     """The result of each instruction is used.
 
-    Checks: instructions that have no users, no effects and no control dependencies, and are not the root.
-    Constants, tuples and their elements cost nothing and are not reported. There is one finding for each
-    computation, with the number of instructions. Tracing leaves dead code in dumps from before
-    optimization, so there the finding is only informational.
+    Checks: instructions that have no users, no effects and no control dependencies, and are not the
+    root. Constants, tuples and their elements cost nothing and are not reported. There is one
+    finding for each computation, with the number of instructions. Tracing leaves dead code in dumps
+    from before optimization, so there the finding is only informational.
     """
     is_suppressed = suppressed(facts.module, "W001")
     severity = "info" if _is_traced(facts) else None
     for computation in facts.module.computations:
         # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
-        # Extracting an element of a tuple costs nothing, and programs that unpack tuples leave some unused.
+        # Extracting an element of a tuple costs nothing, and programs that unpack tuples leave some
+        # unused.
         used = {y for x in computation.instructions for y in x.operands}
         unused = [x for x in computation.instructions if x not in used and STRUCTURAL not in x.op.traits and x is not computation.root]
         if not unused:
@@ -61,8 +62,8 @@ def _is_traced(facts: Facts) -> bool:
 def unused_parameters(facts: Facts) -> Iterator[Finding]:
     """Parameters are used.
 
-    Checks: parameters without users, except in computations whose signature is fixed by their caller, such as
-    reducers.
+    Checks: parameters without users, except in computations whose signature is fixed by their
+    caller, such as reducers.
     """
     for computation in facts.module.computations:
         if computation is facts.module.entry or not _has_fixed_signature(facts, computation):
@@ -84,8 +85,8 @@ def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
 def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
-    Checks: computations that the entry computation never calls, directly or through others; reported once
-    for each module, with the number of computations.
+    Checks: computations that the entry computation never calls, directly or through others;
+    reported once for each module, with the number of computations.
     """
     if len(facts.module.computations) == len(facts.reachable):
         return

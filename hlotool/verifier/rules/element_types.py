@@ -26,9 +26,9 @@ _LOW_BITS = 16
 def element_types(facts: Facts) -> Iterator[Finding]:
     """Arrays have element types that accelerators support, and are not empty.
 
-    Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number generators
-    (W013), arrays with a dimension of size 0 (W039). Each is reported once for each computation, at the
-    instruction where such a type first appears.
+    Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number
+    generators (W013), arrays with a dimension of size 0 (W039). Each is reported once for each
+    computation, at the instruction where such a type first appears.
     """
     state = {y for _, x in facts.instructions_with(RANDOM_STATE) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}

@@ -56,8 +56,8 @@ def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
 def many_parameters(facts: Facts) -> Iterator[Finding]:
     """The entry computation has a reasonable number of parameters.
 
-    Checks: the entry computation has no more parameters than entry_parameter_limit, and no tuple parameter
-    has more arrays than that.
+    Checks: the entry computation has no more parameters than entry_parameter_limit, and no tuple
+    parameter has more arrays than that.
     """
     entry = facts.module.entry
     parameters = entry.parameters

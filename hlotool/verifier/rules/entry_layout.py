@@ -1,4 +1,4 @@
-"""M001 to M003, M022, L002 to L004, L021 and L022: the layout of the entry computation in the header."""
+"""M001 to M003, M022, L002 to L004, L021 and L022: `entry_computation_layout`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _AT = "entry_computation_layout"
 def entry_layout(facts: Facts) -> Iterator[Finding]:
     """`entry_computation_layout` matches the entry computation.
 
-    Checks: the number of parameters (M001), their shapes (M002) and the shape of the result (M003); in
-    layout-sensitive modules also the order of their dimensions in memory (L021, L022), but not tiles,
-    padding and memory spaces. Each layout lists each dimension of its array once (L002, L003), and its tiles
-    have positive sizes (L004). A scheduled module has the attribute (M022).
+    Checks: the number of parameters (M001), their shapes (M002) and the shape of the result (M003);
+    in layout-sensitive modules also the order of their dimensions in memory (L021, L022), but not
+    tiles, padding and memory spaces. Each layout lists each dimension of its array once (L002,
+    L003), and its tiles have positive sizes (L004). A scheduled module has the attribute (M022).
     """
     module = facts.module
     header: ProgramShape | None = module.attributes.get(_AT)

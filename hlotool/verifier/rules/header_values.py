@@ -23,10 +23,10 @@ _COMPILED = "after_optimizations"
 def header_values(facts: Facts) -> Iterator[Finding]:
     """The header's numbers and lists fit the module, and scheduled modules are marked as such.
 
-    Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding propagation
-    have one entry, or one for each parameter, output or array in these (M018; a warning if there is only one
-    partition, since XLA then ignores the lists); attributes are in XLA's order (M024); a file whose name
-    contains after_optimizations has a schedule (M026).
+    Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding
+    propagation have one entry, or one for each parameter, output or array in these (M018; a warning
+    if there is only one partition, since XLA then ignores the lists); attributes are in XLA's order
+    (M024); a file whose name contains after_optimizations has a schedule (M026).
     """
     module = facts.module
     for name in _COUNTS:

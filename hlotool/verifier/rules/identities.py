@@ -23,10 +23,10 @@ _MOST_FOLDED = 1 << 24
 def identities(facts: Facts) -> Iterator[Finding]:
     """Arithmetic does something.
 
-    Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest value
-    ...), the same operand twice (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs of an abs and
-    the like. For floats, only identities that hold for every value are reported: `x + 0` is not `x`, since
-    -0 + 0 is 0.
+    Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest
+    value ...), the same operand twice (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs
+    of an abs and the like. For floats, only identities that hold for every value are reported: `x +
+    0` is not `x`, since -0 + 0 is 0.
     """
     for computation, x in facts.instructions_where(_is_algebraic):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -71,8 +71,8 @@ _PHRASES = {
 def foldable(facts: Facts) -> Iterator[Finding]:
     """Instructions whose operands are all constants are replaced by their result.
 
-    Checks: elementwise operations, reductions, slices and the like whose operands are constants with known
-    values, and whose results have up to 16 Mi elements.
+    Checks: elementwise operations, reductions, slices and the like whose operands are constants
+    with known values, and whose results have up to 16 Mi elements.
     """
     for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]

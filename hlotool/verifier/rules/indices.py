@@ -21,9 +21,9 @@ _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
 def constant_indices(facts: Facts) -> Iterator[Finding]:
     """Constant indices are in bounds, and are used in slices rather than in dynamic slices.
 
-    Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, and constant indices
-    of gather and scatter that are clamped or dropped (W034); dynamic-slices all of whose indices are
-    constants (W036).
+    Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, and constant
+    indices of gather and scatter that are clamped or dropped (W034); dynamic-slices all of whose
+    indices are constants (W036).
     """
     for computation, x in facts.instructions_of(*_FIRST_INDEX):
         first = _FIRST_INDEX[x.op.name]
@@ -47,7 +47,7 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
 
 
 def _least_bound(x: Instruction) -> int | None:
-    """Returns the largest index that is in bounds in all dimensions that the indices refer to, or None."""
+    """Returns the largest index that is in bounds in all indexed dimensions, or None."""
     sizes = x.operands[0].shape.dimensions
     if x.op.name == "gather":
         slice_sizes = x.attributes["slice_sizes"]
@@ -61,8 +61,8 @@ def _least_bound(x: Instruction) -> int | None:
 def index_overflows(facts: Facts) -> Iterator[Finding]:
     """Index types are wide enough for the dimension.
 
-    Checks: an iota along a dimension to whose end the element type cannot count; dynamic slices of a
-    dimension to whose end the index type cannot count.
+    Checks: an iota along a dimension to whose end the element type cannot count; dynamic slices of
+    a dimension to whose end the index type cannot count.
     """
     for computation, x in facts.instructions_of("iota"):
         last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)

@@ -28,8 +28,8 @@ _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 def large_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are small, and not written out if all elements are equal.
 
-    Checks: constants of constant_size_limit or more, or with more than 65,536 elements that are written out
-    (W006); eight or more equal elements that are written out (W022).
+    Checks: constants of constant_size_limit or more, or with more than 65,536 elements that are
+    written out (W006); eight or more equal elements that are written out (W022).
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal

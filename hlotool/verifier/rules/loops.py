@@ -22,9 +22,9 @@ _CALLBACK = "callback"
 def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     """Loops do not transfer data to or from the host.
 
-    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host callbacks, in
-    the body or condition of a while or in computations that these call. Host offloading in a scheduled module
-    is not reported, since the compiler chose it.
+    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host
+    callbacks, in the body or condition of a while or in computations that these call. Host
+    offloading in a scheduled module is not reported, since the compiler chose it.
     """
     transfers = [
         (computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)
@@ -62,8 +62,9 @@ def _is_on_host(x: Instruction) -> bool:
 def invariants(facts: Facts) -> Iterator[Finding]:
     """A loop does not compute the same value again and again.
 
-    Checks: contractions, reductions, sorts, fusions and the like in the body of a while, if all their
-    operands are computed from constants and elements of the state that the body passes on unchanged.
+    Checks: contractions, reductions, sorts, fusions and the like in the body of a while, if all
+    their operands are computed from constants and elements of the state that the body passes on
+    unchanged.
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
         kept = set(carried_elements(computation))
@@ -86,8 +87,8 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: loops whose counter starts at, is incremented by and is compared with constants, if this shows
-    that they run never or once.
+    Checks: loops whose counter starts at, is incremented by and is compared with constants, if this
+    shows that they run never or once.
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)

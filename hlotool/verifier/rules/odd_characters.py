@@ -23,8 +23,8 @@ _KINDS = {
 def odd_characters(facts: Facts) -> Iterator[Finding]:
     """Lines contain printable characters and end with a line feed.
 
-    Checks: there are no CRLF line endings, tabs, whitespace at the ends of lines, control characters or bytes
-    that are not UTF-8; each kind is reported once.
+    Checks: there are no CRLF line endings, tabs, whitespace at the ends of lines, control
+    characters or bytes that are not UTF-8; each kind is reported once.
     """
     source = facts.module.source
     for what, pattern in _KINDS.items() if source is not None else ():

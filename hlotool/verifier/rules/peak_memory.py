@@ -19,10 +19,10 @@ _SHOWN = 5
 def peak_memory(facts: Facts) -> Iterator[Finding]:
     """The values that are live at the same time fit into the memory budget.
 
-    Checks: the peak number of bytes that the entry computation and the computations that it calls use at
-    once, in the default memory space, does not exceed `memory_budget`. Padding of tiles is counted, and
-    results that overwrite parameters are counted once. Compilers may share more memory, so the estimate is
-    an upper bound.
+    Checks: the peak number of bytes that the entry computation and the computations that it calls
+    use at once, in the default memory space, does not exceed `memory_budget`. Padding of tiles is
+    counted, and results that overwrite parameters are counted once. Compilers may share more
+    memory, so the estimate is an upper bound.
     """
     budget = facts.modes.memory_budget
     if budget is None:

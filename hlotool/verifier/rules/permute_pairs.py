@@ -19,9 +19,9 @@ _AT = "source_target_pairs value"
 def permute_pairs(facts: Facts) -> Iterator[Finding]:
     """Each device sends once and receives once.
 
-    Checks: no source (P013) and no target (P014) occurs twice (in the form with slices: more often than
-    there are slices); none is negative or out of range for the count in the header (P015; not checked if the
-    count is 1).
+    Checks: no source (P013) and no target (P014) occurs twice (in the form with slices: more often
+    than there are slices); none is negative or out of range for the count in the header (P015; not
+    checked if the count is 1).
     """
     for computation, x in facts.instructions_where(permutes):
         mode = group_mode(x)

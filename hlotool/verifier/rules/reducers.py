@@ -22,9 +22,9 @@ __all__: list[str] = []
 def reducers(facts: Facts) -> Iterator[Finding]:
     """Reducers are associative, and reductions start from the identity of the reducer.
 
-    Checks: the reducer of a collective is a single known operation on its two parameters (C031); the reducer
-    of reduce and reduce-window, if it is a single operation, is associative (C032); a constant init value is
-    the identity of the operation (C033).
+    Checks: the reducer of a collective is a single known operation on its two parameters (C031);
+    the reducer of reduce and reduce-window, if it is a single operation, is associative (C032); a
+    constant init value is the identity of the operation (C033).
     """
     for computation, x in facts.instructions_where(reduces):
         called: Computation = x.attributes["to_apply"]

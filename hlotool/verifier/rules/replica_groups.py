@@ -20,10 +20,10 @@ _AT = "replica_groups value"
 def replica_groups(facts: Facts) -> Iterator[Finding]:
     """The groups of a collective name each id once.
 
-    Checks: no group is empty (P001); no id occurs twice (P002) or is missing (P003); the number of ids is the
-    number in the header (P004; not checked if that is 1); groups have the same size if the op requires it
-    (P005); global device ids come with groups (P006). An iota has as many ids as its groups have members, and
-    its transposition is a permutation (P030).
+    Checks: no group is empty (P001); no id occurs twice (P002) or is missing (P003); the number of
+    ids is the number in the header (P004; not checked if that is 1); groups have the same size if
+    the op requires it (P005); global device ids come with groups (P006). An iota has as many ids as
+    its groups have members, and its transposition is a permutation (P030).
     """
     if not facts.modes.check_replica_groups:
         return

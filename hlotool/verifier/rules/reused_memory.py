@@ -20,9 +20,9 @@ _MEBIBYTE = 1 << 20
 def reused_memory(facts: Facts) -> Iterator[Finding]:
     """Large results reuse the memory of parameters, which are not read afterwards.
 
-    Checks: a result of 1 MiB or more that is in no pair, although a parameter of its shape is neither aliased
-    nor donated (M020); in a scheduled module, an instruction that reads an aliased parameter after the
-    aliased output is written (M021).
+    Checks: a result of 1 MiB or more that is in no pair, although a parameter of its shape is
+    neither aliased nor donated (M020); in a scheduled module, an instruction that reads an aliased
+    parameter after the aliased output is written (M021).
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())

@@ -16,10 +16,10 @@ __all__: list[str] = []
 def schedule_order(facts: Facts) -> Iterator[Finding]:
     """A schedule lists every instruction once, after its operands and control predecessors.
 
-    Checks: in scheduled modules, operands and control predecessors come before their users (A028); no
-    operand and no called computation is missing, and no instruction is listed twice (A029). Bodies of fusions
-    have no schedule. The parser already rejects texts with such faults; this rule is for modules that a
-    program has built or changed.
+    Checks: in scheduled modules, operands and control predecessors come before their users (A028);
+    no operand and no called computation is missing, and no instruction is listed twice (A029).
+    Bodies of fusions have no schedule. The parser already rejects texts with such faults; this rule
+    is for modules that a program has built or changed.
     """
     if not facts.module.is_scheduled:
         return

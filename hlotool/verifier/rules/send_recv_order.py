@@ -21,12 +21,13 @@ Pending = tuple[Instruction, ...]
 def send_recv_order(facts: Facts) -> Iterator[Finding]:
     """In a schedule, each send is followed by its recv before any other communication.
 
-    Checks: in the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv
-    with the same source-target pairs, or vice versa, with no collective between them (A026; a warning for
-    reductions and asynchronous collectives, which XLA accepts). Several transfers may begin together if no
-    device sends or receives twice and they form no cycle. The transfers of an asynchronous group are matched
-    among themselves. Each transfer has pairs, without repetitions or cycles (A027). Transfers to the host and
-    pipelined transfers are not checked.
+    Checks: in the mode `collective_deadlocks` and in scheduled modules, every send is followed by
+    the recv with the same source-target pairs, or vice versa, with no collective between them
+    (A026; a warning for reductions and asynchronous collectives, which XLA accepts). Several
+    transfers may begin together if no device sends or receives twice and they form no cycle. The
+    transfers of an asynchronous group are matched among themselves. Each transfer has pairs,
+    without repetitions or cycles (A027). Transfers to the host and pipelined transfers are not
+    checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
@@ -54,7 +55,7 @@ def _fault(pairs: Pairs) -> str | None:
 
 
 def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
-    """Returns the communicating instructions of each computation, including calls that communicate."""
+    """Returns the instructions of each computation that communicate, including calls."""
     chosen_by: dict[Computation, set[Instruction]] = {}
     pending = [(computation, x) for computation, x in facts.instructions_with(COMMUNICATES) if x in sound or COLLECTIVE in x.op.traits]
     while pending:
@@ -68,8 +69,9 @@ def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> di
 class _Walk:
     """The state of a walk through a computation.
 
-    `before` are the transfers that were pending before it, and `rest` is the rest of its communication. For
-    a group of transfers, `group_of` are the transfers that are pending outside the group.
+    `before` are the transfers that were pending before it, and `rest` is the rest of its
+    communication. For a group of transfers, `group_of` are the transfers that are pending outside
+    the group.
     """
 
     __slots__ = ("before", "computation", "group_of", "rest")

@@ -22,10 +22,10 @@ _OF_EACH = frozenset({"metadata", "sharding", "control-predecessors", "origin"})
 def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
     """Each send and recv is finished once, by its own kind of done.
 
-    Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that passes it on
-    (A024), unless it is the root of an asynchronous computation; a done takes a send or recv, or an element of
-    a tuple (A037); both agree on `is_host_transfer` (A023); transfers to or from the host on the same channel
-    have the same direction, shape and attributes (A025).
+    Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that
+    passes it on (A024), unless it is the root of an asynchronous computation; a done takes a send
+    or recv, or an element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to
+    or from the host on the same channel have the same direction, shape and attributes (A025).
     """
     channels: dict[int | None, Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
@@ -41,7 +41,7 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
 
 
 def _unlike(first: Instruction, x: Instruction) -> str:
-    """Describes another transfer on the channel, with the difference; "" if only the data differ."""
+    """Describes how another transfer differs from `x`; "" if only the data may differ."""
     if first.op is not x.op:
         return f"the {first.op.name} '{first.name}'"
     if not compatible(first.shape, x.shape):

@@ -24,7 +24,8 @@ _TUPLE = re.compile(r"\{\s*\{")
 Fault = tuple[str, str, str, str | None]
 """Code, place, message and hint."""
 
-# The positions of a tile assignment and its devices in the text of a sharding, after the path to it.
+# The positions of a tile assignment and its devices in the text of a sharding, after the path to
+# it.
 _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 
 
@@ -32,11 +33,12 @@ _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 def shardings(facts: Facts) -> Iterator[Finding]:
     """A sharding fits the dimensions of its array and the devices of the module.
 
-    Checks: a tuple has a tuple sharding (P024; for instructions other than parameters, only a warning if
-    XLA's parser repeats a single sharding for all arrays), with an entry for each of its arrays (P023); there
-    are as many tile dimensions as array dimensions (P020) and as many tiles as devices (P019, in the iota
-    form P026); each device is listed once (P021). If the header or the mode `devices` gives the number of
-    partitions, each device is below it (P022), and all partitions are used (P029).
+    Checks: a tuple has a tuple sharding (P024; for instructions other than parameters, only a
+    warning if XLA's parser repeats a single sharding for all arrays), with an entry for each of its
+    arrays (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as
+    devices (P019, in the iota form P026); each device is listed once (P021). If the header or the
+    mode `devices` gives the number of partitions, each device is below it (P022), and all
+    partitions are used (P029).
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
     # Keys are identities of objects that the module keeps alive; hashing long tuples would take longer.
@@ -84,7 +86,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
 
 
 def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
-    """Returns the fault if the parser has repeated a single tiled sharding for all arrays of a tuple.
+    """Returns the fault if the parser has repeated a single tiled sharding for a tuple.
 
     XLA's parser does the same for old texts.
     """

@@ -19,8 +19,8 @@ _HINT = "correct the signature or remove it"
 def signatures(facts: Facts) -> Iterator[Finding]:
     """The signature of a computation matches its parameters.
 
-    Checks: the number, names and shapes of the parameters in a computation's header are those of its
-    parameter instructions.
+    Checks: the number, names and shapes of the parameters in a computation's header are those of
+    its parameter instructions.
     """
     source = facts.module.source
     if source is None:

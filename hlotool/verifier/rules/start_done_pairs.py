@@ -20,9 +20,10 @@ _ORDER = "control_dep"
 def start_done_pairs(facts: Facts) -> Iterator[Finding]:
     """Each start is used once, by the matching done.
 
-    Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013, A014): the
-    matching done, or a tuple, barrier, copy, marker or loop that passes the value on; dones take the matching
-    start (A015), which the dones of collectives may get through such instructions.
+    Checks: starts of all-gather, all-reduce, collective-permute and copy have one user (A013,
+    A014): the matching done, or a tuple, barrier, copy, marker or loop that passes the value on;
+    dones take the matching start (A015), which the dones of collectives may get through such
+    instructions.
     """
     for start, done in [(op.name, op.done) for op in OPS.values() if op.start_of is not None and op.done is not None]:
         for computation, x in facts.instructions_of(start):

@@ -23,9 +23,10 @@ _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     """The written shape of a send, recv or recv-done is its actual shape.
 
-    Checks: it has as many elements as the result of the op, and they follow from the operand. A tuple of
-    another length is an error. Other differences are warnings, and so are all differences in transfers between
-    pairs of devices or without a channel, since XLA's parser ignores them and programs write them.
+    Checks: it has as many elements as the result of the op, and they follow from the operand. A
+    tuple of another length is an error. Other differences are warnings, and so are all differences
+    in transfers between pairs of devices or without a channel, since XLA's parser ignores them and
+    programs write them.
     """
     source = facts.module.source
     if source is None:

@@ -63,7 +63,10 @@ _STORED_FIRST = "body"
 
 
 class AttributeSpec(Record):
-    """An attribute of an opcode: `kind` is the name of its codec. With `always`, it is printed even if it equals the default."""
+    """An attribute of an opcode.
+
+    `kind` is the name of its codec. With `always`, it is printed even if it equals the default.
+    """
 
     name: str
     kind: str

@@ -1,4 +1,4 @@
-"""Collectives, in which several devices gather, reduce or exchange data, and opcodes that return device ids.
+"""Collectives, in which devices gather, reduce or exchange data, and opcodes for device ids.
 
 XLA's parser ignores group sizes, on which result shapes depend, so it requires the shapes of
 collectives to be written.
@@ -143,7 +143,7 @@ def all_gather(
     dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
-    """Concatenates the operands of the members of a group along one dimension, in the order of the group.
+    """Concatenates the operands of a group's members along one dimension, in group order.
 
     r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -294,7 +294,7 @@ def reduce_scatter(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Combines the operands of the members of a group, and returns to each member its part along one dimension.
+    """Combines the operands of a group's members, and returns to each its part along one dimension.
 
     r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """

@@ -1,4 +1,4 @@
-"""Opcodes that communicate with hosts, other devices or other memories, or only order other instructions."""
+"""Opcodes that communicate with hosts, devices or memories, or order other instructions."""
 
 from __future__ import annotations
 
@@ -166,9 +166,11 @@ def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict
     operand_defaults={"outfeed_shape": lambda operands: operands[0]},
 )
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
-    """Appends the operand to the queue that the host reads; outfeed_shape is the operand's shape by default.
+    """Appends the operand to the queue that the host reads.
 
-    t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
+    The default of outfeed_shape is the operand's shape.
+
+        t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
     """
     return TOKEN
 

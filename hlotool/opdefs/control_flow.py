@@ -1,4 +1,4 @@
-"""Opcodes that call computations: call, while, conditional, fusion, custom-call and the async family.
+"""Opcodes that call computations: call, while, conditional, fusion, custom-call and async ops.
 
 Definitions see no instructions, so rules of the verifier check that the operand of an async-done is an async-start.
 """
@@ -104,9 +104,11 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
     traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, HOLDS_BUFFERS, ANY_SIGNATURE, SAME_THREAD_ON_REQUEST),
 )
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
-    """Calls a computation with the operands. A composite call stands for a named operation that the computation implements.
+    """Calls a computation with the operands.
 
-    r = f32[4] call(f32[4] x), to_apply=f
+    A composite call represents a named operation, which the computation implements.
+
+        r = f32[4] call(f32[4] x), to_apply=f
     """
     parameters = to_apply.parameters
     fits = len(parameters) == len(operands)
@@ -558,8 +560,10 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     gives=1,
 )
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
-    """Waits for an asynchronous operation and returns its result; the attributes only repeat those of the async-start.
+    """Waits for an asynchronous operation and returns its result.
 
-    r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
+    The attributes only repeat those of the async-start.
+
+        r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """
     written_shape_needed("async-done")

@@ -394,7 +394,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """Returns the k largest (or smallest) elements along the last dimension, in order, and their indices.
+    """Returns the k largest (or smallest) elements of the last dimension, in order, with indices.
 
     r = (f32[2], s32[2]) topk(x), k=2, largest=true
     """

@@ -318,7 +318,10 @@ def require_valid_array(array: Shape, at: str, opcode: str) -> None:
 
 
 def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode: str) -> None:
-    """Raises Violation if the running product of sizes, in bytes, does not fit in 64 bits, even if a later size is 0."""
+    """Raises Violation if an array has more bytes than 64 bits can count.
+
+    The running product of sizes must fit, even if a later size is 0.
+    """
     extent = max(1, ELEMENT_TYPES[element_type].bits // 8)
     for size in sizes:
         extent *= 1 if size == UNBOUNDED else size
@@ -345,10 +348,11 @@ class ReducerRules(Record):
 def require_reducer(
     computation: ProgramShape, attribute: str, opcode: str, inits: Sequence[Shape], elements: Sequence[str], rules: ReducerRules
 ) -> None:
-    """Raises Violation if a computation cannot reduce `elements` (an element type for each input), starting from `inits`.
+    """Raises Violation if a computation cannot reduce the inputs, starting from `inits`.
 
-    A reducer takes the accumulators and then the elements, which are all scalars. It returns the
-    new accumulators: a scalar, or a tuple of scalars.
+    `elements` has an element type for each input. A reducer takes the accumulators and then the
+    elements, which are all scalars. It returns the new accumulators: a scalar, or a tuple of
+    scalars.
     """
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters

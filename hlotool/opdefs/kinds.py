@@ -64,7 +64,7 @@ SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
 """A called computation; definitions see only the shapes of its parameters and result."""
 ContinuedComputation = ProgramShape
-"""The computation of the asynchronous operation that an instruction continues. It may be omitted, and is never printed."""
+"""The computation of the asynchronous operation that is continued; optional, never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]

@@ -94,7 +94,7 @@ def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyM
 
 
 def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """Raises Violation if a bitcast moves data to or from the host, or changes the number of bytes."""
+    """Raises Violation if a bitcast moves data to or from the host, or changes the size."""
     if not (modes.layout_sensitive and result.is_array and operand.is_array):
         return
     spaces = _space(operand), _space(result)
@@ -133,7 +133,7 @@ def check_copied_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
 
 
 def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """Raises Violation if a dynamic-slice moves data to the host; it may only move data from there."""
+    """Raises Violation if a dynamic-slice moves data to the host; the reverse is allowed."""
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-slice", spaces, modes)
     if modes.layouts_kept and spaces[1] == HOST_MEMORY != spaces[0]:

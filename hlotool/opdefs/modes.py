@@ -1,4 +1,4 @@
-"""The modes of a verification: `hlotool.VerifyModes`, with the options of XLA's verifier and a few more.
+"""The modes of a verification: the options of XLA's verifier and a few more.
 
 Op definitions and module-level rules read them. The options of the command line and the keys of
 settings files are derived from the fields.

@@ -1,4 +1,7 @@
-"""Opcodes that apply a scalar function to an array: reduce, reduce-window, select-and-scatter, map and scan."""
+"""Opcodes that apply a scalar function to an array.
+
+They are reduce, reduce-window, select-and-scatter, map and scan.
+"""
 
 from __future__ import annotations
 

@@ -87,9 +87,11 @@ def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | 
 
 @op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED, STRIDED))
 def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
-    """Repeats the operand along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
+    """Repeats the operand along new dimensions.
 
-    r = f32[2,3] broadcast(x), dimensions={1}
+    Dimension k of the operand becomes dimension dimensions[k] of the result.
+
+        r = f32[2,3] broadcast(x), dimensions={1}
     """
     require_array(operand, "operand 0", "broadcast")
     require(UNBOUNDED not in operand.dimensions, "T083", "operand 0", "operand 0 of 'broadcast' must not have unbounded dimensions")
@@ -287,9 +289,11 @@ def _in_int64(value: int) -> int:
 
 @op(verify=_keeps_element_type("pad"), traits=(MOVES, FOLDABLE, ORDER_KEPT))
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
-    """Adds the padding value around the operand and between its elements; negative padding removes elements.
+    """Adds the padding value around the operand and between its elements.
 
-    r = f32[7] pad(x, zero), padding=1_2
+    Negative padding removes elements.
+
+        r = f32[7] pad(x, zero), padding=1_2
     """
     require_array(operand, "operand 0", "pad")
     require(is_scalar(padding_value), "T037", "operands", f"the padding value must be a scalar, got {padding_value.text_without_layout}")

@@ -1,4 +1,7 @@
-"""The complete tables of opcodes and codecs. Importing this module defines all of them, in the order of its imports."""
+"""The complete tables of opcodes and codecs.
+
+Importing this module defines all of them, in the order of its imports.
+"""
 
 from __future__ import annotations
 

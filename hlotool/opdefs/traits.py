@@ -58,11 +58,14 @@ __all__ = [
 # ---- constraints on the result --------------------------------------------------------------------------------------
 
 MIXED_PRECISION = "mixed-precision"
-"""Operands may be floats of different types, even if the verifier does not allow mixed precision elsewhere."""
+"""Operands may be floats of different types, even if mixed precision is not allowed elsewhere."""
 LAYOUT_KEPT = "layout-kept"
 """The result has the inferred layout, since the op computes nothing that could change it."""
 ORDER_KEPT = "order-kept"
-"""The result has the layout of the operands of its rank: XLA's layout assignment inserts copies instead of changing it."""
+"""The result has the layout of the operands of its rank.
+
+XLA's layout assignment inserts copies instead of changing it.
+"""
 PRECISION_KEPT = "precision-kept"
 """The result has the inferred element type, even if the verifier allows mixed precision."""
 ACCUMULATED = "accumulated"
@@ -124,9 +127,9 @@ MOVES = "moves"
 Elements are selected, moved or repeated.
 """
 CONVERTS = "converts"
-"""Each element of the result is the value nearest to an element of operand 0 in another type or format."""
+"""Each element of the result is an element of operand 0, rounded to another type or format."""
 FORWARDS = "forwards"
-"""Returns values that other instructions have computed: its operands, or the results of computations that it runs."""
+"""Returns values that others have computed: its operands, or results of called computations."""
 RETURNS = "returns"
 """The operands become parameters of the called computation, and its result is the op's result."""
 RANDOM_STATE = "random-state"
@@ -144,7 +147,10 @@ RUNS_COMPUTATIONS = "runs-computations"
 This applies to control flow, and to ops that start other threads.
 """
 ANY_SIGNATURE = "any-signature"
-"""The called computation has a parameter for each operand; the opcode does not determine their number or shapes."""
+"""The called computation has a parameter for each operand.
+
+The opcode does not determine their number or shapes.
+"""
 SAME_THREAD = "same-thread"
 """The called computation runs on the caller's thread."""
 SAME_THREAD_ON_REQUEST = "same-thread-on-request"
@@ -162,7 +168,7 @@ COMBINABLE = "combinable"
 # ---- algebra ---------------------------------------------------------------------------------------------------------
 
 ELEMENTWISE = "elementwise"
-"""Computes each element of an array from the elements at the same index, in the same way for each index."""
+"""Computes each element from the elements at the same index, in the same way for each index."""
 COMMUTATIVE = "commutative"
 """The two operands can be swapped; only the choice between two NaNs may change."""
 ASSOCIATIVE = "associative"

@@ -1,6 +1,8 @@
-"""Runs all rules over a module: inference and the constraints of every instruction, then the rules in the folder `rules`.
+"""Runs all rules over a module.
 
-The engine has no cases for opcodes or rules. `verifier.report` converts its findings to diagnostics.
+It runs inference and the constraints of every instruction, then the rules in the folder `rules`.
+The engine has no cases for opcodes or rules. `verifier.report` converts its findings to
+diagnostics.
 """
 
 from __future__ import annotations
@@ -217,7 +219,7 @@ class InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        """Returns the first error among the constraints of an op, or a warning if there is no error."""
+        """Returns the first error among the constraints of an op, or else a warning, or None."""
         warning: Violation | None = None
         expected: Shape | None = None
         try:

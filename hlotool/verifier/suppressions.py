@@ -271,7 +271,7 @@ def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:
 
 
 class _Lines:
-    """The text that belongs to a line: the line itself and all instructions that are partly on it."""
+    """The text that belongs to a line: the line itself and all instructions that touch it."""
 
     def __init__(self, module: Module, source: Source) -> None:
         self.module = module

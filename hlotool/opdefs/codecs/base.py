@@ -56,7 +56,7 @@ class Codec(Record):
 
 
 CODECS: dict[str, Codec] = {}
-"""The codecs by the names of their kinds, as in `opdefs.kinds` and in the tables of common and of module attributes."""
+"""The codecs by kind, as named in `opdefs.kinds` and in the tables of attributes."""
 
 
 def builds(*rules: str) -> Callable[[Builder], Builder]:

@@ -222,7 +222,7 @@ def _tuple_sharding(children: list[Sharding]) -> Sharding:
 
 
 class WrittenAxis(NamedTuple):
-    """A reference to an axis or to a part of one as written; `pre_size` and `size` are None for a whole axis."""
+    """An axis or a part of one as written; `pre_size` and `size` are None for a whole axis."""
 
     name: Any
     pre_size: Any = None

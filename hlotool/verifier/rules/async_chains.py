@@ -19,7 +19,7 @@ _MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "co
 
 @module_rule("A001", "A002", "A003", "A009", "A010", "A012", stage="module")
 def async_chains(facts: Facts) -> Iterator[Finding]:
-    """An asynchronous operation has one async-start, at most one chain of updates, and one async-done.
+    """An asynchronous operation has one start, at most one chain of updates, and one done.
 
     Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, not even
     through tuples, barriers, calls and loops; a start with two dones (A002); an update or done

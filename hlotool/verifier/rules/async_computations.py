@@ -21,7 +21,7 @@ _THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
 
 @module_rule("A005", "A007", "A008", "A011", stage="module")
 def async_computations(facts: Facts) -> Iterator[Finding]:
-    """An asynchronous operation runs one instruction on one thread, and has all its operands when it ends.
+    """An asynchronous operation runs one instruction on one thread, with all its operands.
 
     Checks: operands that are still missing at the async-done (A005); a computation on the main
     thread with more than parameters, elements of tuples and a root (A007), unless it is marked as a

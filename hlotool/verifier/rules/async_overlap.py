@@ -19,7 +19,7 @@ _FORESIGHT = 100
 
 @module_rule("A030", "A034", stage="lint")
 def async_overlap(facts: Facts) -> Iterator[Finding]:
-    """Something else runs while an operation is in flight, and no more operations are in flight than `in_flight_limit` allows.
+    """Asynchronous operations overlap with other work, and not too many are in flight.
 
     Checks: in scheduled modules, an instruction that takes time comes between a start and its done
     (A030); no more collectives, copies or transfers are in flight at once than `in_flight_limit`

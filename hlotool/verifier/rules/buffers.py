@@ -16,7 +16,10 @@ __all__: list[str] = []
 _STREAM = "_xla_stream_annotation"
 
 Value = tuple[Instruction, Path]
-"""The value of a buffer between two writes: the instruction that produces it, and its index in that result."""
+"""The value of a buffer between two writes.
+
+It consists of the instruction that produces it, and its index in the result.
+"""
 
 
 @module_rule("T101", "T102", stage="calls")

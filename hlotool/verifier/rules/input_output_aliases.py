@@ -25,7 +25,7 @@ Buffer = tuple[int, Index]
 
 @module_rule("M005", "M006", "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", stage="module")
 def input_output_aliases(facts: Facts) -> Iterator[Finding]:
-    """A pair of `input_output_alias` names two arrays of the same size; a donated buffer is an array that is in no pair.
+    """Pairs in `input_output_alias` are arrays of equal size; donated arrays are in no pair.
 
     Checks: the parameter exists (M005, M012) and has the index (M006, M013); no output (M007) and
     no parameter (M008) is in two pairs; both are arrays (M009, M013), of the same size in

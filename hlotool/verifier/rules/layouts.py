@@ -22,7 +22,7 @@ _BITS_OF_A_BYTE = 8
 
 @shape_rule("L002", "L003", "L004", "L006", "L018", "L027", "L033")
 def layouts(shape: Shape, modes: VerifyModes) -> None:
-    """A layout lists each dimension of its array once, and its tiles, sizes and memory space are valid.
+    """A layout lists each dimension once, and its tiles, sizes and memory space are valid.
 
     Checks: each dimension is listed once (L002, L003); tiles have positive sizes (L004); `E(n)`
     packs only types of less than a byte (L006, unless tiles show that the target is neither a CPU

@@ -322,7 +322,7 @@ class _Fixing:
 
 
 def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
-    """Yields a finding and, if fixes are per instruction, one for each of its `others`."""
+    """Yields a finding and, if its fix is a rewrite, one for each of its `others`."""
     yield d
     if d.code in rewrite_fixes():
         yield from (replace(d, instruction=other, others=()) for other in d.others)

@@ -5,7 +5,7 @@
 | `// hlotool: ignore[T003] reason` | the line, and the instructions on it |
 | `// hlotool: ignore-next[T003]` | the next line, and the instructions on it |
 | `// hlotool: ignore-file[W016, W001]` | the whole module |
-| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between them; without `on`, to the end |
+| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between them, or to the end without `on` |
 | `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA keeps this one |
 """
 

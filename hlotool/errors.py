@@ -25,7 +25,8 @@ __all__ = [
     "visible",
 ]
 
-# Of words that `nearest` compares: longer ones are no misspelled names. With less similarity it guesses more than it knows.
+# Limits of `nearest`: longer words are not misspelled names, and a less similar candidate would be
+# a mere guess.
 _MAX_WORD = 64
 _LEAST_SIMILARITY = 0.6
 
@@ -54,29 +55,38 @@ class Source:
         return self._starts
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """The line and the column of `offset`, both counted from 1; offsets outside the text are clamped."""
+        """Returns the line and column of an offset, from 1; clamps offsets outside the text."""
         offset = max(0, min(offset, len(self.text)))
         starts = self._line_starts()
         line = bisect_right(starts, offset)
         return line + self.first_line - 1, offset - starts[line - 1] + 1
 
     def line_start(self, line: int) -> int:
-        """The offset of the first character of `line`, counted from `first_line`; lines outside the text are clamped."""
+        """Returns the offset of the first character of `line`, counted from `first_line`.
+
+        Lines outside the text are clamped.
+        """
         starts, index = self._line_starts(), line - self.first_line
         if index < 0:
             return 0
         return starts[index] if index < len(starts) else len(self.text)
 
     def offset(self, line: int, column: int) -> int:
-        """The offset of a line and a column, the inverse of `line_column`."""
+        """Returns the offset of a line and column: the inverse of `line_column`."""
         return self.line_start(line) + column - 1
 
     def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
-        """Edits of this text as edits of the text that users have, which may be another one; None if they cannot be made there."""
+        """Converts edits of this text to edits of the text that the user has, which may be another.
+
+        Returns None if the edits cannot be made there.
+        """
         return tuple(edits)
 
     def line_text(self, line: int) -> str:
-        """The text of `line`, counted from `first_line`, without its line end; empty for lines outside the text."""
+        """Returns the text of `line`, counted from `first_line`, without its line ending.
+
+        Returns an empty string for lines outside the text.
+        """
         starts, index = self._line_starts(), line - self.first_line
         if not 0 <= index < len(starts):
             return ""
@@ -85,7 +95,7 @@ class Source:
 
 
 class Edit(NamedTuple):
-    """A change of a source: replaces the characters from offset `start` up to `end` by `text`.
+    """A change to a source: replaces the characters from offset `start` up to `end` with `text`.
 
     >>> Edit(3, 4, "x")
     Edit(start=3, end=4, text='x')
@@ -110,12 +120,13 @@ class Fix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A problem at a place in a source.
+    """A problem at a position in a source.
 
-    `severity` is "error", "warning" or "info". Lines and columns count from 1, and the end is exclusive. `computation` and `instruction`
-    are names. `op_name`, `source_file` and `source_line` come from the metadata of the instruction. `fix` is set only if fixes were
-    requested. `others` are the names of what the message only counts: further instructions of the computation, or without `instruction`, further
-    computations.
+    `severity` is "error", "warning" or "info". Lines and columns count from 1, and the end is
+    exclusive. `computation` and `instruction` are names. `op_name`, `source_file` and `source_line`
+    come from the metadata of the instruction. `fix` is set only if fixes were requested. `others`
+    holds the names of further instructions that the message counts but does not name; if
+    `instruction` is None, they are computations.
 
     >>> str(Diagnostic("S002", "undefined-operand", "error", "no instruction named 'x'", "m.hlo", 4, 7))
     "m.hlo:4:7: error[S002] undefined-operand: no instruction named 'x'"
@@ -145,9 +156,10 @@ class Diagnostic:
 
 
 class HlotoolError(Exception):
-    """Base of the exceptions that hlotool raises; `diagnostics` has the problems and their places, if there are any.
+    """Base of the exceptions that hlotool raises.
 
-    `exit_code` is that of a command that ends with the exception.
+    `diagnostics` holds the problems with their positions, if there are any. `exit_code` is the exit
+    code of a command that ends with the exception.
     """
 
     exit_code = 1
@@ -161,7 +173,7 @@ class HlotoolError(Exception):
 
 
 class ParseError(HlotoolError):
-    """Raised for a text that XLA's parser would not accept; `diagnostics` has every error found in it."""
+    """Raised for text that XLA's parser would reject; `diagnostics` has every error found in it."""
 
     exit_code = 2
 
@@ -171,7 +183,7 @@ class ParseError(HlotoolError):
 
 
 class EvaluationError(HlotoolError):
-    """Raised for a module that cannot be run, or not with these arguments."""
+    """Raised for a module that cannot be run, or cannot be run with the given arguments."""
 
     exit_code = 2
 
@@ -181,7 +193,10 @@ class EvaluationError(HlotoolError):
 
 
 class BuilderError(HlotoolError):
-    """Raised by the call of a builder's method whose arguments do not fit; `diagnostics` name the method, the argument and the caller's line."""
+    """Raised by a method of a builder if its arguments do not fit.
+
+    `diagnostics` name the method, the argument and the line of the call.
+    """
 
     exit_code = 2
 
@@ -193,7 +208,10 @@ class BuilderError(HlotoolError):
 
 
 class EditError(HlotoolError):
-    """A change of a module that cannot be: an instruction that is still used, an unknown opcode, a name that is taken."""
+    """Raised for an impossible change to a module.
+
+    Examples: erasing an instruction that is still used, an unknown opcode, a name that is taken.
+    """
 
     exit_code = 2
 
@@ -205,10 +223,12 @@ class InternalError(HlotoolError):
 
 
 class Violation(Exception):
-    """Raised by op definitions and codecs for a broken rule; callers that know the place in the source turn it into a Diagnostic.
+    """Raised by op definitions and codecs for a broken rule.
 
-    `at` is the part to point to, by a name that `text.source.places` lists (such as "operand 1", "shape" or "slice_sizes", an attribute), or
-    by its offset. `severity` is that of the code unless it is given here.
+    Callers that know the position in the source turn it into a Diagnostic. `at` is the part to
+    point to: a name that `text.source.places` lists (such as "operand 1", "shape", or the name of
+    an attribute such as "slice_sizes"), or an offset. `severity` overrides the severity of the
+    code.
     """
 
     def __init__(
@@ -227,14 +247,14 @@ class Violation(Exception):
 
 
 def _restored(cls: type[Exception], arguments: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
-    """A copy of an exception, for pickles: constructors take other arguments than the message."""
+    """Restores a pickled exception; the constructors take other arguments than the message."""
     error = cls.__new__(cls, *arguments)
     error.__dict__.update(fields)
     return error
 
 
 def visible(text: str) -> str:
-    """The text with control characters escaped, so that input cannot control the terminal.
+    """Returns the text with control characters escaped, so that input cannot control the terminal.
 
     >>> visible("a\\x1b[31mb")
     'a\\\\x1b[31mb'
@@ -245,7 +265,9 @@ def visible(text: str) -> str:
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that was probably meant: the most similar one, if most of the word is right; case does not matter.
+    """Returns the candidate that was probably meant, or None if none is similar enough.
+
+    Case does not matter.
 
     >>> nearest("tranpose", ["transpose", "reverse"])
     'transpose'
@@ -253,6 +275,6 @@ def nearest(word: str, candidates: Iterable[str]) -> str | None:
     by_word: dict[str, str] = {}
     for candidate in candidates:
         by_word.setdefault(candidate.lower(), candidate)
-    # Loaded where a message needs it: it would cost every start 3 ms.
+    # Imported only when a message needs it, since the import takes 3 ms.
     matches = import_module("difflib").get_close_matches(word.lower()[:_MAX_WORD], by_word, n=1, cutoff=_LEAST_SIMILARITY)
     return by_word[matches[0]] if matches else None

@@ -53,7 +53,7 @@ def test_a_missing_and_a_repeated_instruction() -> None:
     assert [(code, x) for code, x, _ in found(module)] == [("A029", "b")]
     module = parse(LINE)
     module.entry.instructions.append(module.entry.instructions[1])
-    assert found(module) == [("A029", "a", "'a' is twice in the schedule of 'e'")]
+    assert found(module) == [("A029", "a", "'a' is listed twice in the schedule of 'e'")]
     module = parse(LINE)
     module.entry.instructions.pop()
     assert found(module) == [("A029", None, "root 'b' is not in the schedule of 'e'")]

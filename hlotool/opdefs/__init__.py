@@ -1,4 +1,6 @@
-"""The definitions of opcodes: one function for each, with its operands, attributes, inferred shape and documentation.
+"""Definitions of opcodes.
+
+Each opcode has a function with its operands, attributes, inferred shape and documentation.
 
 Definitions see shapes and attribute values, but no instructions. `opdefs.table` imports all of them.
 """

@@ -1,8 +1,9 @@
-"""The algebra of opcodes with two operands: identity, absorbing and similar elements, for each element type.
+"""The algebra of opcodes with two operands: identities, absorbing elements and the like, by type.
 
-It is exact: an identity preserves every value of the type, including -0.0 and infinities, bit for bit; only NaNs may be replaced by other
-NaNs. Laws of the real numbers that floats violate are left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex numbers
-have no such elements, since inf * 0 is NaN.
+It is exact: an identity preserves every value of the type bit for bit, including -0.0 and
+infinities; only NaNs may be replaced by other NaNs. Laws of the real numbers that floats violate
+are left out: x + 0 is not always x, since -0.0 + 0.0 is 0.0. Complex numbers have no such elements,
+since inf * 0 is NaN.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from hlotool.shapes.dtype import ElementType
 __all__ = ["NO_ALGEBRA", "Algebra", "Element", "Number", "greatest", "least", "ones", "value", "zero"]
 
 Number = int | float
-"""The value of an element: an integer for integral types and pred (1 for true), a float for floats, where -0.0 and 0.0 are different values."""
+"""The value of an element: an integer for integral types and pred (1 for true), a float for floats.
+
+The floats -0.0 and 0.0 are different values.
+"""
 
 Element = Callable[[ElementType], Number | None]
 """A special element as a function of the element type; None for types that do not have it."""
@@ -29,9 +33,10 @@ def _none(row: ElementType) -> Number | None:
 class Algebra(Record):
     """The special elements of an opcode with two operands.
 
-    If the second operand is `identity`, the result is the first operand. If the first operand is `absorbing`, it is the result. If the opcode is
-    COMMUTATIVE, both also hold with the operands swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that
-    is the same operation on pred, and whose algebra applies there.
+    If the second operand is `identity`, the result is the first operand. If the first operand is
+    `absorbing`, it is the result. If the opcode is COMMUTATIVE, both also hold with the operands
+    swapped. `of_itself` is the result for two equal operands. `on_pred` is the opcode that is the
+    same operation on pred; its algebra applies there.
     """
 
     identity: Element = _none
@@ -44,7 +49,9 @@ NO_ALGEBRA = Algebra()
 
 
 def value(of_integers: int | None, of_floats: float | None) -> Element:
-    """One number for all integral types and pred, another one for all floats; None for types without the element.
+    """Returns an element with one number for integral types and pred, and one for floats.
+
+    The element is None for types that do not have it.
 
     >>> from hlotool.shapes.dtype import ELEMENT_TYPES
     >>> element = value(0, -0.0)
@@ -61,18 +68,20 @@ def value(of_integers: int | None, of_floats: float | None) -> Element:
 
 
 zero = value(0, None)
-"""Zero, for integers and pred. Floats have two zeros, so rules about floats name one of them."""
+"""Zero for integers and pred. Floats have two zeros, so rules must name one of them."""
 
 
 def ones(row: ElementType) -> Number | None:
-    """The value of an integral type or of pred whose bits are all one."""
+    """Returns the value of an integral type or pred with all bits set; else None."""
     if row.kind == "pred":
         return 1
     return (-1 if row.kind == "signed" else row.maximum) if row.is_integral else None
 
 
 def least(row: ElementType) -> Number | None:
-    """The smallest number of a type, which is -inf for floats; None for pred, complex types, and floats without infinities.
+    """Returns the smallest number of a type, which is -inf for floats.
+
+    Returns None for pred, complex types, and floats without infinities.
 
     >>> from hlotool.shapes.dtype import ELEMENT_TYPES
     >>> [least(ELEMENT_TYPES[name]) for name in ("s8", "u8", "bf16", "f8e4m3fn", "pred")]
@@ -84,7 +93,10 @@ def least(row: ElementType) -> Number | None:
 
 
 def greatest(row: ElementType) -> Number | None:
-    """The largest number of a type, which is inf for floats; None for pred, complex types, and floats without infinities."""
+    """Returns the largest number of a type, which is inf for floats.
+
+    Returns None for pred, complex types, and floats without infinities.
+    """
     if row.float_format is not None:
         return inf if row.float_format.nonfinite == "ieee" else None
     return row.maximum if row.is_integral else None

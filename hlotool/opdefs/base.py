@@ -1,8 +1,9 @@
-"""The `op` decorator, for which the signature of a function is the declaration of an opcode.
+"""The `op` decorator, which derives the definition of an opcode from the signature of a function.
 
-Positional parameters are operands (`*operands` accepts any number of them). Keyword-only parameters are attributes, in XLA's print order:
-the annotation names a codec of `opdefs.codecs`, and a default makes the attribute optional. The body of the function is XLA's lenient shape
-inference. What the verifier requires in addition is in another function, which the decorator takes as `verify`.
+Positional parameters are operands (`*operands` accepts any number of them). Keyword-only parameters
+are attributes, in XLA's print order: the annotation names a codec of `opdefs.codecs`, and a default
+makes the attribute optional. The body of the function is XLA's lenient shape inference. Additional
+constraints of the verifier are in another function, which is passed to the decorator as `verify`.
 """
 
 from __future__ import annotations
@@ -43,13 +44,16 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "REQUIRED"})()
 
 
 def require(holds: object, code: str, at: str, message: str, hint: str | None = None) -> None:
-    """Raises Violation unless `holds`; `at` is the name of an attribute, "operand 1", "operands", "shape" or "opcode"."""
+    """Raises Violation unless `holds` is true.
+
+    `at` is the name of an attribute, "operand 1", "operands", "shape" or "opcode".
+    """
     if not holds:
         raise Violation(code, at, message, hint)
 
 
 CONTINUED = "ContinuedComputation"
-"""The kind of the attribute by which an async-update or async-done refers to the computation of its start."""
+"""The kind of the attribute of async-update and async-done that names the start's computation."""
 
 CALLED_KINDS = frozenset({"Computation", "Computations", CONTINUED})
 """The kinds of attributes whose values are called computations."""
@@ -59,7 +63,10 @@ _STORED_FIRST = "body"
 
 
 class AttributeSpec(Record):
-    """An attribute of an opcode: `kind` is the name of its codec. With `always`, it is printed even if it equals the default."""
+    """An attribute of an opcode.
+
+    `kind` is the name of its codec. With `always`, it is printed even if it equals the default.
+    """
 
     name: str
     kind: str
@@ -70,25 +77,30 @@ class AttributeSpec(Record):
 class OpDef:
     """The definition of an opcode, derived from its function.
 
-    `name` defaults to the name of the function with dashes, and `doc` to its docstring. With `shape_ignored`, XLA recomputes the result shape
-    whatever is written.
-    `infer(*operand_shapes, **attributes)` returns the result shape that XLA's parser infers if none is written, or raises Violation; called
-    computations are passed as ProgramShapes. `infers` is False if XLA's parser requires a written shape.
-    `operand_defaults` computes the defaults of attributes that depend on the operand shapes; XLA does not print values equal to them.
-    `derived` computes attributes that XLA derives from the result shape, whatever is written.
-    `check_parsed(result or None, operand_shapes, attributes)` raises Violation for what XLA's parser refuses even if the shape is written. It
-    may return the shape by which XLA replaces the written one.
-    `verify(result, operand_shapes, attributes, modes)` raises Violation for what inference accepts but the verifier refuses; `attributes`
-    includes defaults. It returns the required result shape if that is not the inferred one.
-    `result_code` is the code to report if the result has another shape.
-    `traits` are those of `opdefs.traits`, including implied ones. `algebra` has the identity and other special elements.
-    `effect_if` is the name of the attribute that says whether an instruction has an effect, for opcodes that do not always have one.
-    `start_of` is the synchronous opcode of which this one is the start; `done_of` is the opcode of the start that this one waits for, and
-    `update_of` that of the operation that it continues. `done` and `start` are the inverses of the first two.
-    `gives` is the index of the element of its operand that a done returns, and `operands_at` the index of the operands in a start's result.
-    `calls` has the names of the attributes with called computations, in the order in which XLA stores them.
-    `work(result, operand_shapes, attributes)` counts what is computed; None for nothing, or one operation for each element of elementwise results.
-    `kernel` computes values; it is None until the interpreter, which sets it, is imported.
+    `name` defaults to the name of the function with dashes, and `doc` to its docstring. With
+    `shape_ignored`, XLA ignores the written result shape and recomputes it. `infer(*operand_shapes,
+    **attributes)` returns the result shape that XLA's parser infers if none is written, or raises
+    Violation; called computations are passed as ProgramShapes. `infers` is False if XLA's parser
+    requires a written shape. `operand_defaults` computes the defaults of attributes that depend on
+    the operand shapes; XLA does not print values that are equal to these defaults. `derived`
+    computes attributes that XLA derives from the result shape, ignoring written values.
+    `check_parsed(result or None, operand_shapes, attributes)` raises Violation for instructions
+    that XLA's parser rejects even if the shape is written. It may return the shape with which XLA
+    replaces the written one. `verify(result, operand_shapes, attributes, modes)` raises Violation
+    for instructions that inference accepts but XLA's verifier rejects; `attributes` includes
+    defaults. It returns the required result shape if that is not the inferred one. `result_code` is
+    the code to report if the result has another shape. `traits` are traits from `opdefs.traits`,
+    including implied ones. `algebra` has the identity and other special elements. `effect_if` is
+    the name of the attribute that says whether an instruction has an effect, for opcodes that do
+    not always have one. `start_of` is the synchronous opcode that this opcode starts, `done_of` is
+    the opcode of the start that it waits for, and `update_of` is the opcode of the operation that
+    it continues. The inverses of the first two are `start` and `done`. `gives` is the index of the
+    element of its operand that a done returns, and `operands_at` is the index of the operands in a
+    start's result. `calls` has the names of the attributes with called computations, in the order
+    in which XLA stores them. `work(result, operand_shapes, attributes)` counts the operations of an
+    instruction. If it is None, an elementwise opcode has one operation for each element of the
+    result, and any other opcode has none. `kernel` computes values. It is None until the
+    interpreter, which sets it, is imported.
     """
 
     __slots__ = (
@@ -173,7 +185,7 @@ class OpDef:
 
     @property
     def done(self) -> str | None:
-        """The opcode that waits for what this one begins; None if it does not begin anything.
+        """The opcode that waits for the operation that this one begins; None if it begins none.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["send"].done, OPS["all-reduce-start"].done, OPS["add"].done
@@ -183,7 +195,7 @@ class OpDef:
 
     @property
     def start(self) -> str | None:
-        """The start opcode of this synchronous one; None if it can only be started by `async-start`.
+        """The start opcode of this synchronous opcode; None if only `async-start` can start it.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["all-reduce"].start, OPS["all-to-all"].start
@@ -193,7 +205,7 @@ class OpDef:
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether it begins, continues or ends an asynchronous operation.
+        """True if the opcode begins, continues or ends an asynchronous operation.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("copy", "copy-start", "copy-done", "async-update", "recv") if OPS[name].is_asynchronous]
@@ -203,7 +215,9 @@ class OpDef:
 
     @property
     def is_pure(self) -> bool:
-        """Whether it only computes a value that its operands and attributes determine. The computations that it calls may do more.
+        """True if the opcode only computes a value that its operands and attributes determine.
+
+        The computations that it calls may do more.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("add", "rng", "all-reduce", "custom-call", "while") if OPS[name].is_pure]
@@ -213,14 +227,16 @@ class OpDef:
 
     @property
     def may_have_effect(self) -> bool:
-        """Whether instructions with this opcode can have an effect, by themselves or through a computation that they call.
+        """True if instructions with this opcode can have an effect.
+
+        The effect may also be that of a computation that they call.
 
         >>> from hlotool.opdefs.table import OPS
         >>> [name for name in ("add", "infeed", "custom-call", "while", "copy-done") if OPS[name].may_have_effect]
         ['infeed', 'custom-call', 'while', 'copy-done']
         """
         if self._may_have_effect is None:
-            # Asked of every instruction of a module, several times.
+            # Cached, since it is queried several times for every instruction of a module.
             self._may_have_effect = EFFECT in self.traits or self.effect_if is not None or self.is_asynchronous or bool(self.calls)
         return self._may_have_effect
 
@@ -245,7 +261,7 @@ OPS: dict[str, OpDef] = {}
 
 def _decorator(define: Callable[Concatenate[Callable[..., Any], Slots], OpDef]) -> Callable[Slots, Callable[[Function], Function]]:
     def op(*names: Slots.args, **slots: Slots.kwargs) -> Callable[[Function], Function]:
-        """Registers the decorated function in OPS. The other arguments are those of `OpDef`.
+        """Registers the decorated function in OPS. The other arguments are passed to `OpDef`.
 
         >>> from hlotool.opdefs.table import OPS
         >>> OPS["transpose"].operands, OPS["transpose"].required
@@ -273,7 +289,10 @@ op = _decorator(OpDef)
 
 
 def _read_signature(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, AttributeSpec]]:
-    """Reads code and annotations directly: inspect.signature takes 84 us, which every start would spend on each of 133 functions."""
+    """Reads the operands and attributes from the code object and the annotations.
+
+    `inspect.signature` would take 84 us for each of 133 functions at every start.
+    """
     code = function.__code__
     names, positional, keyword = code.co_varnames, code.co_argcount, code.co_kwonlyargcount
     defaults: dict[str, Any] = function.__kwdefaults__ or {}
@@ -300,7 +319,10 @@ def require_operand_count(op: OpDef, found: int) -> None:
 
 
 def unknown_op(name: str) -> OpDef:
-    """A definition for an opcode that is not in the table: any operands, attributes as they are written, and a written shape."""
+    """Returns a definition for an opcode that is not in the table.
+
+    It takes any operands and attributes, and requires a written shape.
+    """
 
     def infer(*operands: Shape) -> Shape:
         raise Violation("S037", "shape", f"the result shape of the unknown opcode '{name}' cannot be inferred", "write it")

@@ -1,6 +1,7 @@
-"""Collectives, in which several devices gather, reduce or exchange data, and opcodes that return device ids.
+"""Collectives, in which devices gather, reduce or exchange data, and opcodes for device ids.
 
-XLA's parser ignores group sizes, on which result shapes depend, so that it requires written shapes of collectives.
+XLA's parser ignores group sizes, on which result shapes depend, so it requires the shapes of
+collectives to be written.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ __all__ = [
 
 
 def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[Shape, ...]:
-    """The part of the result for each operand: all of it for one operand, otherwise the elements of a tuple."""
+    """Returns the part of the result for each operand.
+
+    It is the whole result for one operand, and otherwise an element of a tuple.
+    """
     for k, operand in enumerate(operands):
         require_array(operand, f"operand {k}", opcode)
     if len(operands) == 1:
@@ -83,7 +87,7 @@ def _as_result(parts: Sequence[Shape]) -> Shape:
 
 
 def _like_operands(opcode: str) -> Verify:
-    """The constraint that each part of the result has the shape of its operand."""
+    """Returns the constraint that each part of the result has the shape of its operand."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
         _results(result, operands, opcode)
@@ -98,7 +102,7 @@ def _rescaled(operand: Shape, dimension: int, size: int) -> Shape:
 
 
 def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], opcode: str) -> Shape:
-    """The result of an all-gather: one dimension of each operand is multiplied by the same factor."""
+    """Returns the result of an all-gather: one dimension of each operand, times the same factor."""
     parts, dimension, factors = [], attributes["dimensions"][0], set()
     for operand, part in zip(operands, _results(result, operands, opcode), strict=True):
         require_array(part, "shape", opcode)
@@ -120,7 +124,7 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
 
 def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
     require(operands, "S013", "operands", "'all-gather' takes at least one operand")
-    # XLA's parser does not check this for all-gathers, only its verifier does.
+    # XLA checks this for all-gathers only in its verifier, not in its parser.
     _global_ids_need_channel(result, operands, attributes)
     return _gathered(result, operands, attributes, "all-gather")
 
@@ -139,7 +143,7 @@ def all_gather(
     dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
-    """Concatenates the operands of the members of a group along one dimension, in the order of the group.
+    """Concatenates the operands of a group's members along one dimension, in group order.
 
     r = f32[8] all-gather(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -171,7 +175,7 @@ def all_gather_start(
     dimensions: FirstDim,
     use_global_device_ids: Bool = False,
 ) -> Shape:
-    """Begins an all-gather; returns the operands and the future results.
+    """Starts an all-gather; returns the operands and the future results.
 
     s = (f32[4], f32[8]) all-gather-start(f32[4] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -179,13 +183,17 @@ def all_gather_start(
 
 
 def _global_ids_need_channel(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # A written mode replaces the one that XLA derives from channel_id, so everything is accepted.
+    # A written mode replaces the mode that XLA derives from channel_id, so everything is accepted.
     if attributes.get("use_global_device_ids") and attributes.get("channel_id") is None and attributes.get("mode") is None:
         raise Violation("P007", "use_global_device_ids", "use_global_device_ids=true needs a channel_id")
 
 
 def _reduced_alike(opcode: str) -> Verify:
-    """The constraint of all-reduces: results have the operands' shapes, and the computation combines two scalars of each operand's type."""
+    """Returns the constraint of all-reduces.
+
+    The results have the operands' shapes, and the computation combines two scalars of each
+    operand's type.
+    """
     same_shapes = _like_operands(opcode)
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
@@ -196,7 +204,10 @@ def _reduced_alike(opcode: str) -> Verify:
 
 
 def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
-    """The computation takes two values for each operand, or two scalars for all operands; backends only use its root."""
+    """Checks that the computation takes two values per operand, or two scalars for all operands.
+
+    Backends use only its root.
+    """
     parameters = len(to_apply.parameters)
     require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"the computation needs 2 parameters, got {parameters}")
 
@@ -242,7 +253,7 @@ def all_reduce_start(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Begins an all-reduce; the result has the shape of the final result.
+    """Starts an all-reduce; the result has the shape of the final result.
 
     s = f32[4] all-reduce-start(f32[4] x), replica_groups={{0,1}}, to_apply=add
     """
@@ -250,7 +261,7 @@ def all_reduce_start(
 
 
 def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Each operand is split along one dimension into as many parts as the group has members."""
+    """Checks that each operand is split along one dimension, into one part per member."""
     require(operands, "S013", "operands", "'reduce-scatter' takes at least one operand")
     parts, dimension = [], attributes["dimensions"][0]
     for operand, part in zip(operands, _results(result, operands, "reduce-scatter"), strict=True):
@@ -283,7 +294,7 @@ def reduce_scatter(
     to_apply: Computation,
     mode: CollectiveMode | None = None,
 ) -> Shape:
-    """Combines the operands of the members of a group, and returns to each member its part along one dimension.
+    """Combines the operands of a group's members, and returns to each its part along one dimension.
 
     r = f32[4] reduce-scatter(f32[8] x), replica_groups={{0,1}}, dimensions={0}, to_apply=add
     """
@@ -291,7 +302,11 @@ def reduce_scatter(
 
 
 def _verify_all_to_all(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    """With a dimension, the result has the operand's shape; otherwise it has a part for each operand, all of the same shape."""
+    """Returns the required result of an all-to-all.
+
+    With a dimension, it has the operand's shape; otherwise it has a part for each operand, all of
+    the same shape.
+    """
     require(operands, "S013", "operands", "'all-to-all' takes at least one operand")
     if attributes["dimensions"] is not None:
         require(len(operands) == 1, "S013", "operands", f"'all-to-all' with dimensions takes 1 operand, got {len(operands)}")
@@ -335,7 +350,7 @@ _RAGGED_OPERANDS = ("the input", "the output", "input offsets", "send sizes", "o
 
 
 def _verify_ragged(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """The result is the second operand with some parts overwritten, as the other operands specify."""
+    """Checks the operands; the result is the second one with some parts overwritten."""
     arity = len(_RAGGED_OPERANDS)
     require(len(operands) == arity, "P017", "operands", f"'ragged-all-to-all' takes {arity} operands, got {len(operands)}")
     first = operands[2]
@@ -356,7 +371,7 @@ def ragged_all_to_all(
     replica_groups: Always[ReplicaGroups] = (),
     dimensions: IgnoredDims | None = None,
 ) -> Shape:
-    """Exchanges slices whose offsets and sizes are operands, too; XLA reads `dimensions` and ignores it.
+    """Exchanges slices whose offsets and sizes are also operands; XLA ignores `dimensions`.
 
     r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
     """
@@ -368,7 +383,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-broadcast' takes at least one operand")
     require_array(data[0], "operand 0", "collective-broadcast")
-    # XLA checks the first operand only, and refuses a tuple.
+    # XLA checks only the first operand, and rejects a tuple.
     require(len(data) == 1, "S013", "operands", f"'collective-broadcast' takes 1 operand, got {len(data)}")
     return data[0]
 
@@ -380,15 +395,21 @@ def collective_broadcast(
     replica_groups: Always[ReplicaGroups] = (),
     has_dynamic_root: Bool = False,
 ) -> Shape:
-    """Sends the operand of one member of a group to all members: of the first one, or of the one that the last operand names.
+    """Sends the operand of one member of a group to all members.
 
-    r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
+    The sender is the first member, or the one that the last operand names.
+
+        r = f32[4] collective-broadcast(f32[4] x), replica_groups={{0,1}}
     """
     written_shape_needed("collective-broadcast")
 
 
 def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    """Each result has the shape of its operand; with has_dynamic_root, the last operand has the number of a member for each of the others."""
+    """Checks that each result has the shape of its operand.
+
+    With has_dynamic_root, the last operand has the number of a member for each of the other
+    operands.
+    """
     data = operands[:-1] if attributes["has_dynamic_root"] else operands
     require(data, "S013", "operands", "'collective-reduce' takes at least one operand")
     if attributes["has_dynamic_root"]:
@@ -418,9 +439,12 @@ def collective_reduce(
     has_dynamic_root: Always[Bool] = False,
     to_apply: Computation,
 ) -> Shape:
-    """Combines the operands of all members of a group for one of them: the first, or those that the last operand names; others get zeros.
+    """Combines the operands of all members of a group, and returns the result to one of them.
 
-    r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
+    The receiver is the first member, or the one that the last operand names, which has an element
+    for each of the other operands. The other members get zeros.
+
+        r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
     """
     written_shape_needed("collective-reduce")
 
@@ -431,7 +455,11 @@ def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes:
 
 
 def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
-    """The start of a slice is a tuple with an offset for each dimension; the starts of several slices are a tuple of such tuples."""
+    """Checks the offsets of slices.
+
+    The start of a slice is a tuple with an offset for each dimension. The starts of several slices
+    are a tuple of such tuples.
+    """
     require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
     nested = any(element.is_tuple for element in offsets.elements)
     for slice_offsets in offsets.elements if nested else (offsets,):
@@ -457,7 +485,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
         pairs = zip(buffers.elements, offsets.elements, strict=True) if buffers.is_tuple else ((buffers, offsets),)
         for buffer, offset in pairs:
             _check_offsets(buffer, offset, f"operand {k + 2}")
-    # The form with slices returns operand 1, into which they are copied.
+    # The form with slices returns operand 1, into which the slices are copied.
     return operands[1] if sliced else _as_result(operands)
 
 
@@ -469,7 +497,7 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
     traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
 )
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Sends the operand from each source to its target; devices that are not the target of any other receive zeros.
+    """Sends the operand from each source to its target; other devices receive zeros.
 
     The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands 2 and 3.
 
@@ -499,7 +527,7 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
     operands_at=0,
 )
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Begins a collective-permute; returns the operand, the future result and contexts.
+    """Starts a collective-permute; returns the operand, the future result and contexts.
 
     s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
@@ -507,15 +535,15 @@ def collective_permute_start(*operands: Shape, channel_id: Int | None = None, so
 
 
 _DONES = {
-    "all-gather-done": """Waits for an all-gather and gives its result.
+    "all-gather-done": """Waits for an all-gather and returns its result.
 
         r = f32[8] all-gather-done((f32[4], f32[8]) s)
     """,
-    "all-reduce-done": """Waits for an all-reduce and gives its result.
+    "all-reduce-done": """Waits for an all-reduce and returns its result.
 
         r = f32[4] all-reduce-done(f32[4] s)
     """,
-    "collective-permute-done": """Waits for a collective-permute and gives its result.
+    "collective-permute-done": """Waits for a collective-permute and returns its result.
 
         r = f32[4] collective-permute-done((f32[4], f32[4], u32[], u32[]) s)
     """,
@@ -536,11 +564,11 @@ def _is_id(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[s
 
 
 _IDS = {
-    "partition-id": """Index of the partition that runs the program.
+    "partition-id": """Returns the index of the partition that runs the program.
 
         r = u32[] partition-id()
     """,
-    "replica-id": """Index of the replica that runs the program.
+    "replica-id": """Returns the index of the replica that runs the program.
 
         r = u32[] replica-id()
     """,
@@ -556,12 +584,16 @@ def _whole(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any
 
 
 def _second(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # A done that does not follow a start is reported by the rules about pairs.
+    # The rules about pairs report a done that does not follow a start.
     return operands[0].elements[1] if operands[0].is_tuple and len(operands[0].elements) > 1 else None
 
 
 class _DoneRow(Record):
-    """The done of a collective: its start, the shape that it must return, and the part of the value in flight that it returns."""
+    """The done of a collective.
+
+    It has the start, the shape to return, and the index of the returned part in the value in
+    flight.
+    """
 
     done_of: str
     verify: Verify

@@ -1,4 +1,4 @@
-"""Opcodes that communicate with hosts, other devices or other memories, or only order other instructions."""
+"""Opcodes that communicate with hosts, devices or memories, or order other instructions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = [
 
 
 def _tokens_at(*places: int) -> Verify:
-    """The constraint that the operands at these places are tokens."""
+    """Returns the constraint that the operands with these numbers are tokens."""
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         for k in places:
@@ -58,7 +58,7 @@ def _tokens_at(*places: int) -> Verify:
 
 @op(shape_ignored=True, traits=(STRUCTURAL, FREE))
 def after_all(*operands: Shape) -> Shape:
-    """A token that comes after all its operands, tokens or other values.
+    """Returns a token that is ready after all operands, which may be tokens or other values.
 
     t = token[] after-all(token[] a, token[] b)
     """
@@ -67,7 +67,7 @@ def after_all(*operands: Shape) -> Shape:
 
 @op(shape_ignored=True, verify=_tokens_at(1), traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY, ORDER_KEPT))
 def add_dependency(operand: Shape, token: Shape) -> Shape:
-    """Returns the operand, but not before the token is ready.
+    """Returns the operand as soon as the token is ready.
 
     r = f32[4] add-dependency(f32[4] x, token[] t)
     """
@@ -80,7 +80,7 @@ def _in_flight(buffer: Shape, at: str, opcode: str) -> Shape:
 
 @op(infers=False, shape_ignored=True, result_code="A020", traits=(MIXED_PRECISION, EFFECT, TRANSFER), operands_at=0)
 def send(operand: Shape, token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Begins to send the operand through a channel; returns the operand, a context and a token.
+    """Starts to send the operand through a channel; returns the operand, a context and a token.
 
     s = (f32[4], u32[], token[]) send(f32[4] x, token[] t), channel_id=1
     """
@@ -97,7 +97,7 @@ def send_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer
 
 
 def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
-    """As in XLA, element 0 of the written shape is used, and the rest is derived."""
+    """Derives the shape from element 0 of the written shape, as XLA does."""
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
@@ -112,7 +112,7 @@ def _verify_recv(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 @op(infers=False, check_parsed=_recv_rule, verify=_verify_recv, result_code="A021", traits=(EFFECT, NONDETERMINISTIC, TRANSFER))
 def recv(token: Shape, *, channel_id: Int | None = None, is_host_transfer: Bool = False) -> Shape:
-    """Begins to receive from a channel; returns the data, a context and a token.
+    """Starts to receive from a channel; returns the data, a context and a token.
 
     s = (f32[4], u32[], token[]) recv(token[] t), channel_id=1
     """
@@ -131,7 +131,7 @@ def recv_done(operand: Shape, *, channel_id: Int | None = None, is_host_transfer
 
 
 def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> Shape | None:
-    """As in XLA, element 0 of the written shape is used, and the token is added."""
+    """Derives the shape from element 0 of the written shape and adds the token, as XLA does."""
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
@@ -166,15 +166,20 @@ def _verify_outfeed(result: Shape, operands: tuple[Shape, ...], attributes: dict
     operand_defaults={"outfeed_shape": lambda operands: operands[0]},
 )
 def outfeed(operand: Shape, token: Shape, *, outfeed_shape: Always[ShapeValue | None] = None, outfeed_config: Text = "") -> Shape:
-    """Appends the operand to the queue that the host reads; outfeed_shape is the operand's shape by default.
+    """Appends the operand to the queue that the host reads.
 
-    t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
+    The default of outfeed_shape is the operand's shape.
+
+        t = token[] outfeed(f32[4] x, token[] t), outfeed_shape=f32[4]
     """
     return TOKEN
 
 
 def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """The result is the destination, the source and a context; only the destination may be in another memory space."""
+    """Returns the required result: the destination, the source and a context.
+
+    Only the destination may be in another memory space.
+    """
     for k, element in enumerate(result.elements[:2]):
         if compatible(element, operands[0]) and not same_order(element, operands[0], modes):
             which = ("destination", "source")[k]
@@ -185,15 +190,17 @@ def _verify_copy_start(result: Shape, operands: tuple[Shape, ...], attributes: d
 
 @op(infers=False, verify=_verify_copy_start, result_code="A018", traits=(MIXED_PRECISION, PRECISION_KEPT), start_of="copy", operands_at=1)
 def copy_start(operand: Shape, *, cross_program_prefetch_index: Int | None = None) -> Shape:
-    """Begins to copy the operand, usually to another memory space; returns the destination, the source and a context.
+    """Starts to copy the operand, usually to another memory space.
 
-    s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
+    Returns the destination, the source and a context.
+
+        s = (f32[4]{0:S(1)}, f32[4]{0}, u32[]) copy-start(f32[4] x)
     """
     written_shape_needed("copy-start")
 
 
 def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # A done that does not follow a copy-start is reported by the rules about pairs.
+    # The rules about pairs report a done that does not follow a copy-start.
     if not operands[0].elements:
         return None
     destination, *rest = operands[0].elements
@@ -208,9 +215,9 @@ def _verify_copy_done(result: Shape, operands: tuple[Shape, ...], attributes: di
             "L026",
             "operand 0",
             f"the destination is {destination.text}, but the source is {rest[0].text}",
-            "an asynchronous copy moves bytes as they are",
+            "an asynchronous copy moves bytes unchanged",
         )
-    # A done moves nothing, so even the memory space must be that of the start.
+    # A done moves nothing, so even the memory space must be the same as in the start.
     differs = result != destination if modes.layout_sensitive else not same_shape(result, destination, modes)
     if compatible(result, destination) and differs:
         raise Violation("L026", "shape[layout]", f"the destination is {destination.text}, but {result.text} is written")
@@ -241,7 +248,7 @@ def opt_barrier(operand: Shape) -> Shape:
 
 @op("domain", result_code="T081", traits=(MIXED_PRECISION, FREE, VIEW, IDENTITY))
 def domain(operand: Shape, *, domain: Domain) -> Shape:
-    """Returns the operand, at the border between two shardings.
+    """Returns the operand, and marks the border between two shardings.
 
     r = f32[4] domain(f32[4] x), domain={kind="sharding", entry={maximal device=0}, exit={maximal device=1}}
     """

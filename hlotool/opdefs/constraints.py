@@ -1,4 +1,4 @@
-"""What the verifier requires of every op, and helpers for the constraints of several families.
+"""The verifier's constraints on every op, and helpers for the constraints of several families.
 
 The constraints of a single opcode are next to its definition.
 """
@@ -28,11 +28,14 @@ __all__ = [
 ]
 
 Path = tuple[Any, int] | None
-"""An index in a tuple, after the path to the tuple. Paths are linked lists: as flat tuples they would take quadratic memory in deep tuples."""
+"""An index in a tuple, after the path to the tuple.
+
+Paths are linked lists, since flat tuples would take quadratic memory in deeply nested shapes.
+"""
 
 MIXED_PRECISION_HINT = "allow mixed precision (--allow-mixed-precision true)"
 
-# A longer path, or one of a shape of which nobody reads the end, is cut.
+# Longer paths are cut: readers would not follow them to the end.
 _SHOWN_PATH = 12
 _MOST_OPERANDS_SHOWN = 2
 
@@ -40,9 +43,11 @@ _TYPE_KEPT = frozenset({LAYOUT_KEPT, PRECISION_KEPT})
 
 
 def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Whether two shapes are the same for a value that is passed to a computation: layouts and dynamic dimensions count only in some modes.
+    """Returns whether two shapes are the same for a value that is passed to a computation.
 
-    Memory spaces never count, since compilers for TPUs assign them to the operands of fusions, but not to parameters of the bodies.
+    Layouts and dynamic dimensions count only in some modes. Memory spaces never count, since
+    compilers for TPUs assign them to the operands of fusions but not to the parameters of the
+    bodies.
     """
     if not modes.layout_sensitive:
         return compatible(first, second)
@@ -50,13 +55,16 @@ def same_shape(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def without_memory_space(shape: Shape) -> Shape:
-    """The shape of an array as it is in the default memory space."""
+    """Returns the shape of an array with the default memory space."""
     layout = shape.layout
     return shape if layout is None or not layout.memory_space else shape.with_layout(replace(layout, memory_space=0))
 
 
 def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Whether two shapes may share memory: they are compatible and, if modes are layout-sensitive, have their dimensions in the same order."""
+    """Returns whether two shapes may share memory.
+
+    They must be compatible and, in layout-sensitive mode, have their dimensions in the same order.
+    """
     if not compatible(first, second):
         return False
     return not modes.layout_sensitive or all(
@@ -65,7 +73,10 @@ def same_order(first: Shape, second: Shape, modes: VerifyModes) -> bool:
 
 
 def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shape]]:
-    """The pairs of parts at the same index, down to where the structures differ. Uses an explicit stack, since tuples may nest deep."""
+    """Yields the pairs of parts at the same index, down to the point where the structures differ.
+
+    Uses an explicit stack, since tuples may be nested deeply.
+    """
     stack: list[tuple[Path, Shape, Shape]] = [(None, first, second)]
     while stack:
         path, a, b = stack.pop()
@@ -80,7 +91,7 @@ def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shap
 
 
 def _path_text(path: Path) -> str:
-    """The path as text, such as `{1,0}`; the beginning of a long path is omitted."""
+    """Returns the path as text, such as `{1,0}`, without the beginning of a long path."""
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
         indices.append(str(path[1]))
@@ -89,7 +100,9 @@ def _path_text(path: Path) -> str:
 
 
 def difference(expected: Shape, actual: Shape) -> tuple[str, str, str]:
-    """The first part in which two shapes differ: where it is, and both shapes; with layouts if only these differ.
+    """Returns the first difference of two shapes: its position, and both shapes there.
+
+    The shapes have layouts only if nothing else differs.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> difference(tuple_shape([array_shape("f32")]), tuple_shape([array_shape("s32")]))
@@ -113,18 +126,18 @@ def _agrees(op: OpDef, expected: Shape, result: Shape, modes: VerifyModes) -> bo
 
 
 def _layout_place(expected: Shape, result: Shape) -> str:
-    """The place of the first layout that differs, in shapes that are equal otherwise."""
+    """Returns the position of the first layout that differs, in shapes that are otherwise equal."""
     path = next((path for path, a, b in _leaf_pairs(expected, result) if a != b), None)
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
         indices.append(f"[{path[1]}]")
         path = path[0]
-    # Places that are nested very deep are not named; the message is about the whole shape.
+    # Positions that are nested very deeply are not named; the finding is at the whole shape.
     return "shape" + "".join(reversed(indices)) + "[layout]" if path is None else "shape"
 
 
 class ResultRules:
-    """The inference and the constraints of an op; what depends only on the op is looked up once.
+    """The inference and the constraints of an op, with lookups cached for the op.
 
     >>> from hlotool.opdefs.table import OPS
     >>> from hlotool.shapes.shape import array_shape
@@ -143,10 +156,13 @@ class ResultRules:
         self._defaults = {name: spec.default for name, spec in op.attributes.items() if spec.default is not REQUIRED}
 
     def expected(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-        """The result shape, or None if it is not determined; raises Violation for a broken rule. Called computations are ProgramShapes."""
+        """Returns the result shape, or None if it is not determined.
+
+        Raises Violation for a broken rule. Called computations are ProgramShapes.
+        """
         expected = None
         if self._check_parsed is not None:
-            # The parser has done so already, but not for what was edited since.
+            # The parser has done so already, but the instruction may have been edited since.
             self._check_parsed(result, operands, attributes)
         if self._infer is not None:
             names = self._names
@@ -156,7 +172,9 @@ class ResultRules:
         return self.constrained(result, operands, attributes, modes) or expected
 
     def constrained(self, result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-        """As `expected` without inference, for a result that inference has just given; raises Violation for a broken rule of the verifier.
+        """Like `expected`, without inference, for a result that has just been inferred.
+
+        Raises Violation for a broken rule of the verifier.
 
         >>> from hlotool.opdefs.table import OPS
         >>> from hlotool.shapes.shape import array_shape
@@ -168,7 +186,7 @@ class ResultRules:
         return self._verify(result, operands, {**self._defaults, **attributes}, modes)
 
 
-# Rules whose findings are placed at the whole left side; all others are placed at the shape.
+# Rules whose findings are at the whole left side; findings of other rules are at the shape.
 _BLAMED_WITH_NAME = frozenset({"A006", "A016", "A019", "C003", "C011", "C014", "T009", "T024", "T095"})
 
 
@@ -195,10 +213,11 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
 
 
 def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
-    """Refuses a result that is not dynamic where the operands make it so, or the other way round.
+    """Raises Violation if a dimension should be dynamic but is static, or vice versa.
 
-    XLA does not look at this, and its own programs write static shapes after set-dimension-size and what follows it: only elementwise ops,
-    whose result has the shape of the operands, are at fault; for others it is a warning.
+    It is an error only for elementwise ops, whose result has the shape of the operands, and a
+    warning for other ops: XLA does not check this, and its own programs have static shapes after
+    set-dimension-size.
     """
     for path, a, b in _leaf_pairs(expected, result):
         if a.dynamic == b.dynamic:
@@ -212,7 +231,10 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
 
 
 def check_precision(op: OpDef, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Raises Violation for floats of different types, unless the op only passes values on or accumulates in a type of its own."""
+    """Raises Violation for operands of different floating-point types.
+
+    Ops that only pass values on, or accumulate in a type of their own, may have them.
+    """
     if modes.allow_mixed_precision or len(operands) < 2 or MIXED_PRECISION in op.traits:
         return
     seen = ""
@@ -235,5 +257,8 @@ def require_same_element_type(result: Shape, operand: Shape, opcode: str, modes:
 
 
 def _accumulated(inferred: Shape, result: Shape) -> Shape:
-    """The inferred shape with the element type of the result, in which products are accumulated; XLA accepts any."""
+    """Returns the inferred shape with the element type of the result.
+
+    Products are accumulated in this type; XLA accepts any type.
+    """
     return inferred.with_element_type(result.element_type) if result.is_array else inferred

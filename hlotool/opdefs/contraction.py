@@ -29,7 +29,7 @@ __all__ = ["DotDimensions", "dot", "ragged_dot", "scaled_dot"]
 
 
 class DotDimensions(Record):
-    """The dimension numbers that all kinds of dots have."""
+    """The dimension numbers of all kinds of dots."""
 
     lhs_batch: Dims
     lhs_contracting: Dims
@@ -37,7 +37,7 @@ class DotDimensions(Record):
     rhs_contracting: Dims
 
     def check(self, lhs: Shape, rhs: Shape, opcode: str) -> None:
-        """Raises Violation for dimensions that are out of range, repeated, not paired, or of different sizes."""
+        """Raises Violation for dimensions out of range, repeated, unpaired or of unequal sizes."""
         for side, shape, contracting, batch in (
             ("lhs", lhs, self.lhs_contracting, self.lhs_batch),
             ("rhs", rhs, self.rhs_contracting, self.rhs_batch),
@@ -47,7 +47,11 @@ class DotDimensions(Record):
         _check_pairs(lhs, rhs, "batch", "T048", self.lhs_batch, self.rhs_batch)
 
     def result(self, lhs: Shape, rhs: Shape, group: Dims = ()) -> list[Bound]:
-        """The dimensions of the result: batch dimensions, free dimensions of lhs, and free dimensions of rhs except `group`."""
+        """Returns the dimensions of the result.
+
+        They are the batch dimensions, the free dimensions of lhs, and the free dimensions of rhs
+        except `group`.
+        """
         lhs_bounds, rhs_bounds = bounds(lhs), bounds(rhs)
         lhs_free = _others(lhs.rank, {*self.lhs_contracting, *self.lhs_batch})
         rhs_free = _others(rhs.rank, {*self.rhs_contracting, *self.rhs_batch, *group})
@@ -88,7 +92,7 @@ def _dot_result(opcode: str, lhs: Shape, rhs: Shape, numbers: DotDimensions) -> 
 
 
 def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """A multiplication and an addition for each product."""
+    """Counts a multiplication and an addition for each product."""
     contracted = prod(max(operands[0].dimensions[k], 0) for k in attributes["lhs_contracting_dims"])
     return Work(2 * elements(result) * contracted)
 
@@ -105,7 +109,7 @@ def dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """Sums products over the contracting dimensions, for each index of the batch dimensions and of the remaining ones.
+    """Sums products over the contracting dimensions, for each index of the other dimensions.
 
     r = f32[2,4] dot(f32[2,3] a, f32[3,4] b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
     """
@@ -126,7 +130,7 @@ def ragged_dot(
     rhs_group_dims: Dims = (),
     operand_precision: OperandPrecision = (),
 ) -> Shape:
-    """Computes a dot for each group, where one dimension of lhs is split into groups of the given sizes.
+    """Computes a dot for each group; one dimension of lhs is split into groups of the given sizes.
 
     The ragged dimension may be free (each group has its slice of rhs), contracting (the result has a leading group dimension), or a batch
     dimension.
@@ -165,7 +169,11 @@ def ragged_dot(
 
 
 def _check_group_sizes(lhs: Shape, group_sizes: Shape, numbers: DotDimensions, ragged: int) -> None:
-    """Group sizes are a vector, preceded by the dimensions of lhs that are outside of the ragged one, if they are not the same for all."""
+    """Checks the shape of the group sizes.
+
+    They are a vector. If they differ between the indices of outer dimensions, the vector is
+    preceded by the dimensions of lhs outside of the ragged one.
+    """
     require(group_sizes.rank > 0, "T087", "operand 2", "group sizes must not be a scalar")
     if group_sizes.rank == 1:
         return
@@ -190,7 +198,7 @@ def _before(dimensions: Sequence[int], ragged: int) -> Sequence[int]:
 
 
 def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """Each scale belongs to a block of its operand; a scalar scale means that there is none."""
+    """Checks that each scale belongs to a block of its operand; a scalar means no scale."""
     require_arrays(operands, "scaled-dot")
     numbers = DotDimensions(*[attributes[f"{side}_{role}_dims"] for side in ("lhs", "rhs") for role in ("batch", "contracting")])
     require(operands[2].rank or operands[3].rank, "T088", "operands", "lhs_scale and rhs_scale cannot both be scalars")
@@ -222,7 +230,7 @@ def scaled_dot(
     operand_precision: OperandPrecision = (),
     algorithm: PrecisionAlgorithm | None = None,
 ) -> Shape:
-    """Computes a dot of operands whose blocks are multiplied by scales first; the blocks of an operand have equal sizes.
+    """Multiplies the blocks of each operand, which have equal sizes, by scales, and computes a dot.
 
     r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
         lhs_contracting_dims={1}, rhs_contracting_dims={1}

@@ -1,4 +1,4 @@
-"""Opcodes that call computations: call, while, conditional, fusion, custom-call and the async family.
+"""Opcodes that call computations: call, while, conditional, fusion, custom-call and async ops.
 
 Definitions see no instructions, so rules of the verifier check that the operand of an async-done is an async-start.
 """
@@ -69,7 +69,7 @@ def _verify_call(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 
 def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Raises Violation for operands that do not have the shapes of the parameters of the called computation."""
+    """Raises Violation for operands that do not have the shapes of the parameters."""
     for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
         # Messages about tuples are built only when they are needed, since loops carry thousands of arrays.
         if not same_shape(operand, parameter, modes):
@@ -79,13 +79,16 @@ def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: 
 def _refuse_argument(operand: Shape, parameter: Shape, code: str, k: int, name: str) -> NoReturn:
     where, expected, actual = difference(parameter, operand)
     if compatible(operand, parameter):
-        message = f"{where}operand {k} has the layout of {actual}, but {where}{name} has that of {expected}"
+        message = f"{where}operand {k} has the layout of {actual}, but {where}{name} has the layout of {expected}"
         raise Violation("L025", "operands", message, "insert a copy to change the layout")
     raise Violation(code, f"call of operand {k}", f"{where}operand {k} is {actual}, but {where}{name} is {expected}")
 
 
 def _check_composite(frontend_attributes: dict[str, str]) -> None:
-    """Raises Violation unless the frontend attributes of a composite call name its operation; attributes and version are optional."""
+    """Raises Violation unless the frontend attributes of a composite call name its operation.
+
+    Its attributes and version are optional.
+    """
     values = {key: value.strip('"') for key, value in frontend_attributes.items()}
     require(values.get("composite.name"), "C034", "is_composite", "frontend attribute composite.name is missing or empty")
     if "composite.attributes" in values:
@@ -101,9 +104,11 @@ def _check_composite(frontend_attributes: dict[str, str]) -> None:
     traits=(MIXED_PRECISION, LAYOUT_KEPT, CONTROL_FLOW, HOLDS_BUFFERS, ANY_SIGNATURE, SAME_THREAD_ON_REQUEST),
 )
 def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) -> Shape:
-    """Calls a computation with the operands. A composite call stands for a named operation that the computation implements.
+    """Calls a computation with the operands.
 
-    r = f32[4] call(f32[4] x), to_apply=f
+    A composite call represents a named operation, which the computation implements.
+
+        r = f32[4] call(f32[4] x), to_apply=f
     """
     parameters = to_apply.parameters
     fits = len(parameters) == len(operands)
@@ -115,11 +120,14 @@ def call(*operands: Shape, to_apply: Computation, is_composite: Bool = False) ->
 
 
 def _verify_while(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    """As in XLA, the written shape is that of the body's result; whether this fits the next iteration is a rule of its own (`while_state`)."""
+    """Checks that the written shape is that of the body's result, as XLA does.
+
+    Another rule (`while_state`) checks that this fits the next iteration.
+    """
     condition: ProgramShape = attributes["condition"]
     body: ProgramShape = attributes["body"]
     if not compatible(result, body.result) or compatible(result, operands[0]):
-        # Inference says it better.
+        # Inference has the better message.
         while_(*operands, condition=condition, body=body)
     _check_loop_parts(condition, body)
     _require_arguments(operands, body, "C005", modes)
@@ -177,7 +185,7 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
 
 
 def _check_branches(branches: int, operands: int) -> None:
-    """There is at least one branch, and an operand for each branch after the selector."""
+    """Checks that there is at least one branch, and an operand for each branch."""
     require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
     needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
     require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
@@ -206,7 +214,8 @@ def conditional(
 ) -> Shape:
     """Runs one of several branches, chosen by a selector, with the operand for this branch.
 
-    A pred selector chooses between two named computations. An s32 selector is an index into a list; out of range, it chooses the last branch.
+    A pred selector chooses between two named computations. An s32 selector is an index into a list;
+    an index that is out of range chooses the last branch.
 
         r = f32[] conditional(s32[] i, f32[] x, f32[4] y), branch_computations={f, g}
     """
@@ -227,12 +236,12 @@ def conditional(
             _refuse_argument(operand, parameters[0], "C010", k + 1, f"the parameter of branch {k}")
         if not compatible(branches[0].result, branch.result):
             where, first, other = difference(branches[0].result, branch.result)
-            raise Violation("C011", "result", f"{where}the result of branch 0 is {first}, but that of branch {k} is {other}")
+            raise Violation("C011", "result", f"{where}the result of branch 0 is {first}, but the result of branch {k} is {other}")
     return _dynamic_where_any([branch.result for branch in branches])
 
 
 def _dynamic_where_any(results: list[Shape]) -> Shape:
-    """The first shape, where each dimension is dynamic if it is so in any of the shapes."""
+    """Returns the first shape; dimensions are dynamic if they are dynamic in any shape."""
     leaves = (_dynamic_where_any_leaf(same) for same in zip(*(result.leaves() for result in results), strict=True))
     return _with_leaves(results[0], leaves)
 
@@ -244,7 +253,7 @@ def _dynamic_where_any_leaf(leaves: tuple[Shape, ...]) -> Shape:
 
 
 def _with_leaves(shape: Shape, leaves: Iterator[Shape]) -> Shape:
-    """A shape of the same nesting with other leaves, in order."""
+    """Returns a shape with the same nesting and other leaves, in order."""
     if not shape.is_tuple:
         return next(leaves)
     # An explicit stack, since shapes may nest deeper than Python recurses.
@@ -267,7 +276,7 @@ def _verify_fusion(result: Shape, operands: tuple[Shape, ...], attributes: dict[
     called: ProgramShape = attributes["calls"]
     parameters = len(called.parameters)
     message = f"'fusion' needs {count(parameters, 'operand')} for the parameters of its computation, got {len(operands)}"
-    # Compilers may leave operands behind that nothing takes; a rule reports them.
+    # Compilers may leave extra operands; a rule reports them.
     require(parameters <= len(operands), "C012", "operands", message)
     _require_arguments(operands[:parameters], called, "C013", modes)
     _check_aliases(result, operands, attributes["output_to_operand_aliasing"], modes)
@@ -283,9 +292,10 @@ def _check_aliases(
     *,
     converts: bool = False,
 ) -> None:
-    """Raises Violation if an aliased output does not have the operand's shape; `codes` are those for missing indices and for shapes.
+    """Raises Violation if an aliased output does not have the operand's shape.
 
-    With `converts`, an array may be aliased with a buffer.
+    `codes` are the codes for missing indices and for different shapes. With `converts`, an array
+    may be aliased with a buffer.
     """
     for number, pair in enumerate(pairs):
         at = f"output_to_operand_aliasing[{number}][parentheses]"
@@ -375,7 +385,8 @@ def custom_call(
 ) -> Shape:
     """Calls a function outside of HLO by name.
 
-    `to_apply` is another spelling of a single called computation and overrides `called_computations`. With layout constraints, XLA drops both.
+    `to_apply` is another spelling of a single called computation and overrides
+    `called_computations`. With layout constraints, XLA drops both.
 
         r = f32[4] custom-call(f32[4] x), custom_call_target="f"
     """
@@ -392,12 +403,16 @@ def _async_shape_rule(opcode: str) -> ParsedCheck:
 
 
 def _is_in_flight(shape: Shape) -> bool:
-    """Whether it is the shape of an operation that is not done: operands, result and contexts."""
+    """Returns whether a shape is that of an operation in flight: operands, result and contexts."""
     return shape.is_tuple and len(shape.elements) >= 2 and shape.elements[0].is_tuple
 
 
 def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: VerifyModes) -> None:
-    """Raises Violation unless element 0 has the first parameters of the computation, and element 1 the first parts of its result."""
+    """Raises Violation unless the shape of an operation in flight fits the computation.
+
+    Element 0 has the first parameters of the computation, and element 1 the first parts of its
+    result.
+    """
     bound, promised = result.elements[:2]
     message = f"the shape has {count(len(bound.elements), 'operand')}, but the computation of '{opcode}' takes {len(called.parameters)}"
     require(len(bound.elements) <= len(called.parameters), "A005", "shape", message)
@@ -412,12 +427,15 @@ def _check_bound(result: Shape, called: ProgramShape, opcode: str, modes: Verify
 
 
 def _first_parts(whole: Shape, part: Shape) -> Shape:
-    """The first elements of a tuple, as many as another one has; the shape itself if either is no tuple."""
+    """Returns as many elements of a tuple as `part` has; `whole` if either is not a tuple."""
     return tuple_shape(whole.elements[: len(part.elements)]) if whole.is_tuple and part.is_tuple else whole
 
 
 def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: int, code: str, modes: VerifyModes) -> None:
-    """Raises Violation unless the operands from number `first` on have the shapes of what is bound by them."""
+    """Raises Violation unless the passed operands have the shapes that the result gives for them.
+
+    `first` is the number of the first passed operand.
+    """
     for k, (held, operand) in enumerate(zip(bound, passed, strict=True), first):
         if not same_shape(held, operand, modes):
             where, actual, expected = difference(operand, held)
@@ -425,7 +443,11 @@ def _check_passed(bound: tuple[Shape, ...], passed: tuple[Shape, ...], first: in
 
 
 def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Checks that element 0 has the operands, the first parameters of the computation, and element 1 the result, or the first parts of it."""
+    """Checks the tuple that an async-start returns.
+
+    Element 0 has the operands, which are the first parameters of the computation. Element 1 has the
+    result, or the first parts of it.
+    """
     called: ProgramShape = attributes["calls"]
     bound = result.elements[0].elements
     message = f"the shape has {count(len(bound), 'operand')}, 'async-start' has {len(operands)} and the computation takes {len(called.parameters)}"
@@ -449,7 +471,8 @@ def _verify_async_start(result: Shape, operands: tuple[Shape, ...], attributes: 
 def async_start(*operands: Shape, async_execution_thread: Text = "main", output_to_operand_aliasing: OutputAliases = (), calls: Computation) -> Shape:
     """Starts a computation on another thread; returns the operands, the future result and contexts.
 
-    The operands may be only the first ones that the computation takes, and the result `()` or its first elements: updates bind the others.
+    The operands may be only the first operands of the computation, and the result may be `()` or
+    only its first elements; updates bind the rest.
 
         s = ((f32[4]), f32[4], u32[]) async-start(f32[4] x), calls=f
         t = ((), (), u32[]) async-start(), calls=f
@@ -458,10 +481,13 @@ def async_start(*operands: Shape, async_execution_thread: Text = "main", output_
 
 
 def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Checks that the result has what was bound before and the new operands, and that aliases are between contexts."""
+    """Checks that the result has the parts bound before and the new operands.
+
+    Also checks that aliases are between contexts.
+    """
     before, passed = operands[0], operands[1:]
     if not _is_in_flight(before):
-        # What an update continues is checked by the rules about chains.
+        # The rules about chains check the operand of an update.
         return
     same = partial(same_shape, modes=modes)
     for k in (0, 1):
@@ -503,10 +529,12 @@ def async_update(
     output_to_operand_aliasing: OutputAliases = (),
     calls: ContinuedComputation | None = None,
 ) -> Shape:
-    """Continues an asynchronous operation, and may pass operands and show parts of the result that the async-start left open.
+    """Continues an asynchronous operation.
 
-    The computation runs as soon as it has all operands and its result is in the shape, at the latest at the async-done. Operands are passed in
-    the order of the parameters. Aliases are between contexts. `calls` and the thread only repeat those of the start.
+    It may add operands and parts of the result that the async-start has left out. The computation
+    runs as soon as it has all operands and its result is in the shape, at the latest at the
+    async-done. Operands are passed in the order of the parameters. Aliases are between contexts.
+    `calls` and the thread only repeat those of the start.
 
         u = ((f32[4]), f32[4], u32[]) async-update(((f32[4]), f32[4], u32[]) s)
         v = ((f32[4], f32[2]), f32[4], u32[]) async-update(((f32[4]), (), u32[]) t, f32[2] y)
@@ -515,7 +543,8 @@ def async_update(
 
 
 def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape | None:
-    # A done that does not follow a start is reported by the rules about chains, and a wrong result of the start at the start.
+    # The rules about chains report a done that does not follow a start. A wrong result of the start
+    # is reported at the start.
     called: ProgramShape | None = attributes["calls"]
     if called is None or not _is_in_flight(operands[0]):
         return None
@@ -531,8 +560,10 @@ def _verify_async_done(result: Shape, operands: tuple[Shape, ...], attributes: d
     gives=1,
 )
 def async_done(previous: Shape, *, async_execution_thread: Text | None = None, calls: ContinuedComputation | None = None) -> Shape:
-    """Waits for an asynchronous operation and returns its result; the attributes only repeat those of the async-start.
+    """Waits for an asynchronous operation and returns its result.
 
-    r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
+    The attributes only repeat those of the async-start.
+
+        r = f32[4] async-done(((f32[4]), f32[4], u32[]) s)
     """
     written_shape_needed("async-done")

@@ -1,4 +1,4 @@
-"""The opcode convolution: its result shape follows from dimension labels and windows."""
+"""The opcode convolution, whose result shape follows from dimension labels and windows."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ from hlotool.shapes.values import WindowDimension
 
 __all__ = ["convolution"]
 
-# Of windows beyond this size, products with padding are counted, too, which takes no time.
+# For larger windows, the count includes the products with padding, since counting without them
+# takes time proportional to the size.
 _LARGEST_WINDOW = 1 << 16
 
 
 def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """A multiplication and an addition for each product, without those with padding and with the holes of dilations."""
+    """Counts a multiplication and an addition for each product.
+
+    Products with padding, and with the holes of dilations, are not counted.
+    """
     lhs, rhs = operands[0], operands[1].elements[0] if operands[1].is_tuple else operands[1]
     labels, window = attributes["dim_labels"], attributes["window"]
     sizes = zip((lhs.dimensions[k] for k in labels.input_spatial), (result.dimensions[k] for k in labels.output_spatial), window, strict=True)
@@ -47,7 +51,7 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 
 
 def _products(source: int, result: int, window: WindowDimension) -> int:
-    """How many pairs of a position of the result and one in the window have an element of the source."""
+    """Returns the number of pairs of a result and a window position with a source element."""
     dilation, last = window.base_dilation, (source - 1) * window.base_dilation
     if window.size > _LARGEST_WINDOW:
         return window.size * max(0, result)
@@ -56,7 +60,10 @@ def _products(source: int, result: int, window: WindowDimension) -> int:
 
 
 def _multiples(start: int, step: int, count: int, divisor: int, last: int) -> int:
-    """How many of start, start + step, ..., `count` in all, are multiples of the divisor from 0 to `last`."""
+    """Returns how many of the `count` numbers start, start + step, ... hit source elements.
+
+    These are the multiples of the divisor from 0 to `last`.
+    """
     low = max(0, -(start // step))
     high = min(count - 1, (last - start) // step)
     if divisor == 1:
@@ -83,16 +90,17 @@ def convolution(
     algorithm: PrecisionAlgorithm | None = None,
     sparsity_config: SparsityConfig | None = None,
 ) -> Shape:
-    """Slides the kernel rhs over the spatial dimensions of lhs, and sums products over the window and the input features.
+    """Slides the kernel rhs over the spatial dimensions of lhs.
 
-    A tuple in place of the kernel consists of a sparse kernel and its metadata. Newer versions of XLA write operands after the kernel, which
-    do not change the result.
+    Each result is a sum of products over the window and the input features. A tuple instead of the
+    kernel consists of a sparse kernel and its metadata. Newer versions of XLA write further
+    operands after the kernel, which do not change the result.
 
         r = f32[1,6,6,8] convolution(f32[1,8,8,3] x, f32[3,3,3,8] k), window={size=3x3}, dim_labels=b01f_01io->b01f
     """
     if rhs.is_tuple:
         # A sparse kernel with its metadata, which XLA does not check.
-        message = f"operand 1 of 'convolution' must be an array, or a tuple of it and its metadata, got {rhs.text_without_layout}"
+        message = f"operand 1 of 'convolution' must be an array, or a tuple of an array and its metadata, got {rhs.text_without_layout}"
         require(len(rhs.elements) == 2, "T099", "call of operand 1", message)
         rhs = rhs.elements[0]
     require_arrays((lhs, rhs), "convolution")
@@ -135,7 +143,7 @@ def _check_labels(lhs: Shape, rhs: Shape, labels: DimLabels, window: Window) -> 
 
 
 def _check_sparsity(config: SparsityConfig | None, operands: tuple[Shape, ...]) -> None:
-    """Raises Violation unless the places of the kept elements are arrays among the operands after the kernel, each of its own."""
+    """Raises Violation unless the indices of kept elements are distinct arrays after the kernel."""
     sides = (config.lhs, config.rhs) if config is not None else ()
     places = [side.index for side in sides if side is not None and side.index is not None]
     for k in places:
@@ -161,7 +169,8 @@ def _check_features(
         require(len(kept) == 2 and kept[0] == 1, "T051", "sparsity_config", "only 1xN sparsity of the kernel is supported")
         require(kernel_features != UNBOUNDED, "T051", "operand 1", "a sparse kernel needs a bounded input feature dimension")
         kernel_features *= kept[1]
-    # XLA compares unbounded feature dimensions by value, so that one fits only another one, and only without groups.
+    # XLA compares unbounded feature dimensions by value, so an unbounded one fits only another
+    # unbounded one, and only without groups.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
     require(fits, "T051", "operands", f"the kernel expects {kernel_features * feature_groups} features, but lhs has {features}")

@@ -1,4 +1,4 @@
-"""The custom-call targets that XLA itself knows: their operands, results and aliases.
+"""The operands, results and aliases of the custom-call targets that XLA itself knows.
 
 The opcode is defined in `opdefs.control_flow`.
 """
@@ -21,12 +21,12 @@ _ALIASES = "output_to_operand_aliasing={{}: (0, {})}"
 
 
 def holds_buffers(shape: Shape) -> bool:
-    """Whether the shape contains a buffer; faster than finding its path."""
+    """Returns whether the shape contains a buffer; faster than finding its path."""
     return any(leaf.element_type == "buffer" for leaf in shape.leaves())
 
 
 def buffer_paths(shape: Shape) -> Iterator[Path]:
-    """The paths of the buffers in a shape.
+    """Yields the paths of the buffers in a shape.
 
     >>> from hlotool.shapes.shape import array_shape, buffer_shape, tuple_shape
     >>> list(buffer_paths(tuple_shape([array_shape("f32"), buffer_shape(array_shape("f32"))])))
@@ -36,7 +36,10 @@ def buffer_paths(shape: Shape) -> Iterator[Path]:
 
 
 def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
-    """A buffer that goes in comes out, once: whoever takes it writes it. None comes out that did not go in, unless the target makes it."""
+    """Checks that each buffer operand is aliased by one output, since the call writes it.
+
+    Each buffer in the result must alias an operand, unless the target creates it.
+    """
     for k, operand in enumerate(operands):
         if not holds_buffers(operand):
             continue
@@ -49,7 +52,7 @@ def check_buffers(target: str, result: Shape, operands: tuple[Shape, ...], pairs
     aliased = {pair.output_index for pair in pairs}
     for path in buffer_paths(result):
         where = f"element {{{','.join(map(str, path))}}} of the result" if path else "the result"
-        require(path in aliased, "T101", "shape", f"{where} is a buffer, but no operand's", "name the operand in output_to_operand_aliasing")
+        require(path in aliased, "T101", "shape", f"{where} is a buffer, but aliases no operand", "name the operand in output_to_operand_aliasing")
 
 
 def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
@@ -59,7 +62,10 @@ def _check_seed(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[Alia
 
 
 def _converts(target: str, source: str, product: str) -> TargetCheck:
-    """The check of a call that converts an array to a buffer in the same memory, or back; None means that there is no operand."""
+    """Returns the check of a call that converts an array to a buffer in the same memory, or back.
+
+    If `source` is empty, the call has no operand.
+    """
 
     def check(result: Shape, operands: tuple[Shape, ...], pairs: Sequence[AliasPair]) -> None:
         arity = 1 if source else 0
@@ -88,7 +94,7 @@ _TARGETS: dict[str, TargetCheck] = {
 _BUFFER_MAKERS = frozenset({"Pin", "CreateBuffer"})
 
 BUFFER_CONVERTERS = frozenset({"Pin", "Unpin"})
-"""The targets whose result is the memory of the operand, as an array instead of a buffer or the other way round."""
+"""The targets that return the operand's memory as an array instead of a buffer or vice versa."""
 LAYOUT_KEEPERS = frozenset({"LayoutConstraint"})
 """The targets whose result must have the layout of the operand."""
 

@@ -49,16 +49,17 @@ _NUMERIC = ("signed", "unsigned", "float", "complex")
 _ANY = ("pred", "signed", "unsigned", "float", "complex")
 
 _CODES = {_FLOAT: "T005", _FLOAT_OR_COMPLEX: "T005", _INTEGRAL: "T006", _LOGICAL: "T007", _SIGNED: "T008", _NUMERIC: "T008", _ANY: "T002"}
-"""The code for operands of another kind."""
+"""The code to report for operands of other kinds."""
 
 
 # One operand
 
 
 class UnaryRow(Record):
-    """An opcode whose result has the shape of its operand. `kinds` are the kinds of element types that inference accepts.
+    """An opcode whose result has the shape of its operand.
 
-    With `accuracy`, it has the attribute result_accuracy. With `to_component`, the results for complex operands are real.
+    `kinds` are the kinds of element types that inference accepts. With `accuracy`, the opcode has
+    the attribute result_accuracy. With `to_component`, the results for complex operands are real.
     """
 
     name: str
@@ -82,7 +83,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("asin", _FLOAT_OR_COMPLEX, "Inverse sine.", accuracy=True),
     UnaryRow("asinh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic sine.", accuracy=True),
     UnaryRow("atanh", _FLOAT_OR_COMPLEX, "Inverse hyperbolic tangent.", accuracy=True),
-    UnaryRow("cbrt", _FLOAT, "Real cube root, also of negative numbers.", accuracy=True),
+    UnaryRow("cbrt", _FLOAT, "Real cube root, including that of negative numbers.", accuracy=True),
     UnaryRow("ceil", _FLOAT, "Smallest integer that is not less than the operand.", traits=(IDEMPOTENT,)),
     UnaryRow("cosh", _FLOAT_OR_COMPLEX, "Hyperbolic cosine.", accuracy=True),
     UnaryRow("cosine", _FLOAT_OR_COMPLEX, "Cosine of an angle in radians.", accuracy=True),
@@ -109,7 +110,7 @@ UNARY: tuple[UnaryRow, ...] = (
     UnaryRow("tan", _FLOAT_OR_COMPLEX, "Tangent of an angle in radians.", accuracy=True),
     UnaryRow("tanh", _FLOAT_OR_COMPLEX, "Hyperbolic tangent.", accuracy=True),
 )
-"""The opcodes with one operand that are defined by a row alone."""
+"""The opcodes with one operand that need nothing but a row of this table."""
 
 
 def _unary_shape(row: UnaryRow, operand: Shape) -> Shape:
@@ -148,7 +149,7 @@ for _unary in UNARY:
 
 @op(result_code="T009", traits=(ELEMENTWISE,))
 def is_finite(operand: Shape) -> Shape:
-    """Whether each element is a finite number: neither infinite nor NaN.
+    """Returns whether each element is finite, that is, neither infinite nor NaN.
 
     r = pred[4] is-finite(x)
     """
@@ -163,7 +164,8 @@ def is_finite(operand: Shape) -> Shape:
 class BinaryRow(Record):
     """An opcode whose two operands and result have the same shape.
 
-    `kinds` are as in UnaryRow; `strict_kinds` are those that the verifier accepts, if not all of them.
+    `kinds` are as in UnaryRow; `strict_kinds` are the kinds that the verifier accepts, if not all
+    of them.
     """
 
     name: str
@@ -182,7 +184,10 @@ def _zero_of_integers(row: ElementType) -> Number | None:
 
 
 def _greatest_integer(row: ElementType) -> Number | None:
-    """The largest integer, or true. Floats have no such value, since the maximum of inf and NaN is NaN."""
+    """Returns the largest integer, or true for pred.
+
+    Floats have no such value, since the maximum of inf and NaN is NaN.
+    """
     return greatest(row) if row.kind != "float" else None
 
 
@@ -203,7 +208,7 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "divide",
         _NUMERIC,
-        "Quotient, for integers truncated toward zero; an integer divided by 0 is -1, which has all bits set.",
+        "Quotient, truncated toward zero for integers; an integer divided by 0 is -1, with all bits set.",
         algebra=Algebra(value(1, 1.0)),
     ),
     BinaryRow(
@@ -233,8 +238,8 @@ BINARY: tuple[BinaryRow, ...] = (
         "power",
         _NUMERIC,
         "lhs to the power of rhs; integers wrap around.\n\n"
-        "XLA:CPU takes only the lowest six bits of an integer exponent. It reads exponents as signed numbers, even in unsigned types, and negative "
-        "powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding takes all bits, so the two agree only for exponents from "
+        "XLA:CPU uses only the lowest six bits of an integer exponent. It reads exponents as signed numbers, even in unsigned types, and negative "
+        "powers are 0 unless lhs is 1 or -1. hlotool does the same. XLA's constant folding uses all bits, so the two agree only for exponents from "
         "0 to 63.",
         traits=(TRANSCENDENTAL,),
         algebra=Algebra(value(1, 1.0)),
@@ -255,7 +260,7 @@ BINARY: tuple[BinaryRow, ...] = (
     BinaryRow(
         "shift-right-arithmetic",
         _NUMERIC,
-        "lhs shifted right by rhs bits, filled with copies of its top bit; only these if rhs is at least the width of the type.",
+        "lhs shifted right by rhs bits, filled with copies of its top bit; these fill all bits if rhs is at least the width of the type.",
         strict_kinds=_INTEGRAL,
         algebra=Algebra(zero, zero),
     ),
@@ -275,9 +280,10 @@ BINARY: tuple[BinaryRow, ...] = (
         algebra=Algebra(zero, of_itself=zero),
     ),
 )
-"""The opcodes with two operands that are defined by a row alone.
+"""The opcodes with two operands that need nothing but a row of this table.
 
-The kinds are those that XLA's inference accepts, which include floats for shifts and complex numbers for maxima.
+The kinds are those that XLA's inference accepts, including floats for shifts and complex numbers
+for maxima.
 """
 
 
@@ -285,7 +291,7 @@ _NO_BROADCAST = "HLO never broadcasts implicitly; add a broadcast"
 
 
 def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
-    """One dimension of the result, if sizes of 1 may be repeated."""
+    """Returns one dimension of the result; sizes of 1 may be repeated."""
     if a[0] == b[0] != 1:
         return a[0], a[1] or b[1]
     # A size of 1, dynamic or not, is replaced by any other size, and an unbounded size by any bounded one except 1.
@@ -297,7 +303,10 @@ def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
 
 
 def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
-    """The shape of an elementwise result for operands of equal sizes, with sizes of 1, or of which one is a scalar."""
+    """Returns the shape of an elementwise result.
+
+    The operands have equal sizes or sizes of 1, or one of them is a scalar.
+    """
     texts = f"{lhs.text_without_layout} and {rhs.text_without_layout}"
     agree = same_type_up_to_precision(lhs.element_type, rhs.element_type)
     require(agree, "T002", "operands", f"operands of '{opcode}' have different element types: {texts}")
@@ -307,7 +316,7 @@ def _binary_shape(opcode: str, lhs: Shape, rhs: Shape) -> Shape:
         require(not smaller.dimensions, "T001", "operands", f"operands of '{opcode}' have different ranks: {texts}")
         return new_array(element_type, bounds(larger), opcode)
     if lhs.dimensions == rhs.dimensions and UNBOUNDED not in lhs.dimensions:
-        # Only in this case the layout of the first operand is kept.
+        # The layout of the first operand is kept only in this case.
         marks = tuple(a or b for (_, a), (_, b) in zip(bounds(lhs), bounds(rhs), strict=True))
         return with_bounds(change_element_type(lhs, element_type), list(zip(lhs.dimensions, marks, strict=True)))
     return new_array(element_type, [_merged_bound(a, b, opcode, texts) for a, b in zip(bounds(lhs), bounds(rhs), strict=True)], opcode)
@@ -319,7 +328,10 @@ def _require_operands(opcode: str, lhs: Shape, rhs: Shape, kinds: tuple[str, ...
 
 
 def _same_sizes(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """Raises Violation for operands of different sizes. Inference accepts scalars and sizes of 1 for compatibility with old builders of HLO."""
+    """Raises Violation for operands of different sizes.
+
+    Inference accepts scalars and sizes of 1, for compatibility with old builders of HLO.
+    """
     lhs, rhs = operands
     if dimensions_agree(lhs.dimensions, rhs.dimensions):
         return
@@ -348,19 +360,21 @@ for _binary in BINARY:
 
 @op(verify=_same_sizes, traits=(ELEMENTWISE,))
 def complex_(lhs: Shape, rhs: Shape) -> Shape:
-    """Complex numbers with real parts from lhs and imaginary parts from rhs.
+    """Combines real parts in lhs and imaginary parts in rhs to complex numbers.
 
     r = c64[4] complex(x, y)
     """
     require_arrays((lhs, rhs), "complex")
     known = lhs.element_type == rhs.element_type and lhs.element_type in ("f32", "f64")
-    require(known, "T012", "operands", f"'complex' needs f32 or f64 parts of one type, got {lhs.element_type} and {rhs.element_type}")
+    require(known, "T012", "operands", f"'complex' needs f32 or f64 parts of the same type, got {lhs.element_type} and {rhs.element_type}")
     shape = _binary_shape("complex", lhs, rhs)
     return change_element_type(shape, "c64" if lhs.element_type == "f32" else "c128")
 
 
 def default_comparison_type(operand: Shape) -> str | None:
-    """The default of `type` for a compare of such operands, which XLA does not print; None for operands that cannot be compared.
+    """Returns the default of `type` for a compare of such operands, which XLA does not print.
+
+    Returns None for operands that cannot be compared.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> default_comparison_type(array_shape("u8"))
@@ -378,7 +392,7 @@ def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes
 
 
 _COMPARISON_TYPES = {"FLOAT": ("FLOAT", "TOTALORDER")}
-"""The allowed values of `type` for defaults that are not the only one."""
+"""The allowed values of `type`, for defaults that are not the only allowed value."""
 
 
 def _verify_compare(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -422,7 +436,7 @@ def _verify_stochastic_convert(result: Shape, operands: tuple[Shape, ...], attri
 
 @op(infers=False, verify=_verify_stochastic_convert, traits=(ELEMENTWISE,))
 def stochastic_convert(operand: Shape, random: Shape) -> Shape:
-    """Converts floats to a narrower type, rounding up or down at random as given by random bits.
+    """Converts floats to a narrower type, rounding each up or down as determined by random bits.
 
     r = s8[4] stochastic-convert(x, bits)
     """
@@ -441,9 +455,11 @@ def _select_bound(pred: Bound, on_true: Bound, on_false: Bound) -> Bound:
 
 @op(traits=(ELEMENTWISE, MOVES))
 def select(pred: Shape, on_true: Shape, on_false: Shape) -> Shape:
-    """Selects the element of on_true if pred is true, and the element of on_false otherwise; a scalar pred selects for all elements.
+    """Selects the element of on_true if pred is true, and the element of on_false otherwise.
 
-    r = f32[4] select(p, x, y)
+    A scalar pred selects for all elements.
+
+        r = f32[4] select(p, x, y)
     """
     require_arrays((pred, on_true, on_false), "select")
     same_type = same_type_up_to_precision(on_true.element_type, on_false.element_type)
@@ -520,9 +536,11 @@ def _verify_bitcast_convert(result: Shape, operands: tuple[Shape, ...], attribut
 
 @op(infers=False, verify=_verify_bitcast_convert, result_code="T043", traits=(ELEMENTWISE,))
 def bitcast_convert(operand: Shape) -> Shape:
-    """Reads the bits of the operand as elements of another type. A wider type removes the last dimension, and a narrower type adds one.
+    """Reinterprets the bits of the operand as elements of another type.
 
-    r = u32[4] bitcast-convert(x)
+    A wider type removes the last dimension, and a narrower type adds one.
+
+        r = u32[4] bitcast-convert(x)
     """
     written_shape_needed("bitcast-convert")
 
@@ -537,7 +555,7 @@ def _verify_reduce_precision(result: Shape, operands: tuple[Shape, ...], attribu
 
 @op(infers=False, verify=_verify_reduce_precision, traits=(MIXED_PRECISION, ELEMENTWISE, CONVERTS))
 def reduce_precision(operand: Shape, *, exponent_bits: Int32, mantissa_bits: Int32) -> Shape:
-    """Rounds floats to the numbers that a format with the given numbers of exponent and mantissa bits can represent, without changing the type.
+    """Rounds floats to a format with fewer exponent and mantissa bits, without changing the type.
 
     r = f32[4] reduce-precision(x), exponent_bits=5, mantissa_bits=10
     """

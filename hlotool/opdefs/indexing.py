@@ -1,4 +1,7 @@
-"""Opcodes that read or write at indices computed at run time, or reorder by values: gather, scatter, dynamic slices, sort and topk."""
+"""Opcodes that access elements at computed indices, or reorder them by value.
+
+They are gather, scatter, dynamic slices, sort and topk.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ _INTEGRAL = ("signed", "unsigned")
 
 
 def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -> list[Bound]:
-    """The dimensions of the indices, with one of size 1 appended if index_vector_dim is just after the last one."""
+    """Returns the dimensions of the indices.
+
+    If index_vector_dim is just after the last dimension, a dimension of size 1 is appended.
+    """
     code = "T064" if opcode == "gather" else "T067"
     require_kind(indices, at, opcode, _INTEGRAL, code)
     rank = indices.rank
@@ -68,14 +74,17 @@ def _index_bounds(opcode: str, at: str, indices: Shape, index_vector_dim: int) -
 
 def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector: Bound) -> None:
     code = "T064" if opcode == "gather" else "T067"
-    # Gather refuses an unbounded index vector, scatter accepts it.
+    # Gather rejects an unbounded index vector; scatter accepts it.
     fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
     require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, but an index vector has {vector[0]}")
     require_distinct_dimensions(index_map, rank, code, name, opcode)
 
 
 def _check_batching(opcode: str, names: tuple[str, str], dims: tuple[Dims, Dims], operand: Shape, indices: Sequence[Bound]) -> None:
-    """Checks that batching dimensions pair up. XLA's inference compares only their number, not their sizes or the other dimension lists."""
+    """Checks that batching dimensions are paired.
+
+    XLA's inference compares only their number, not their sizes or the other dimension lists.
+    """
     code = "T062" if opcode == "gather" else "T065"
     of_operand, of_indices = dims
     require_ascending_dimensions(of_operand, operand.rank, code, names[0], opcode)
@@ -106,9 +115,12 @@ def gather(
     slice_sizes: SliceSizes,
     indices_are_sorted: Bool = False,
 ) -> Shape:
-    """Gathers slices of the same size from the operand. Index vectors give their starts, which are clamped so that slices are in bounds.
+    """Gathers slices of the same size from the operand.
 
-    r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
+    Index vectors give the starts of the slices. Starts are clamped so that the slices are in
+    bounds.
+
+        r = f32[2,3] gather(x, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,3}
     """
     require_arrays((operand, start_indices), "gather")
     indices = _index_bounds("gather", "operand 1", start_indices, index_vector_dim)
@@ -132,7 +144,11 @@ def gather(
 
 
 def _interleaved(rank: int, window_dims: Dims, window: Sequence[Bound], batch: Sequence[Bound]) -> list[Bound]:
-    """The dimensions of the result: window dimensions at their places, and the others, in order, at all other places."""
+    """Returns the dimensions of the result.
+
+    The window dimensions are at the positions `window_dims`, and the others, in order, at all other
+    positions.
+    """
     windows, batches, places = iter(window), iter(batch), set(window_dims)
     return [next(windows) if k in places else next(batches) for k in range(rank)]
 
@@ -143,7 +159,7 @@ def _check_scatter(result: Shape | None, operands: tuple[Shape, ...], attributes
 
 
 def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Sequence[Bound], window_dims: Dims, index_vector_dim: int) -> None:
-    """The window dimensions of the updates fit the operand's, the others are those of the indices."""
+    """Checks that window dimensions fit the operand, and other dimensions match the indices."""
     # There are more limits than window dimensions if a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
         # XLA represents an unbounded size as the smallest integer, so it fits every limit, and no other size fits it.
@@ -183,10 +199,12 @@ def scatter(
     unique_indices: Bool = False,
     to_apply: Computation,
 ) -> Shape:
-    """Combines updates with the operands by to_apply, at the indices given by index vectors; updates that are out of bounds are skipped.
+    """Combines updates with the operands by to_apply, at the indices given by index vectors.
 
-    r = f32[5,4] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
-        index_vector_dim=1, to_apply=add
+    Updates that are out of bounds are skipped.
+
+        r = f32[5,4] scatter(x, i, u), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0},
+            index_vector_dim=1, to_apply=add
     """
     _check_scatter(None, operands, {})
     count = len(operands) // 2
@@ -212,11 +230,15 @@ def scatter(
     return inputs[0] if count == 1 else new_tuple(inputs, "operands", "scatter")
 
 
-# Slices at computed places
+# Slices at computed positions
 
 
 def _check_start_indices(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
-    """Checks the operands after the first `fixed` ones: a scalar for each dimension of operand 0, or a vector, whose length is not checked."""
+    """Checks the operands after the first `fixed` ones.
+
+    They are a scalar for each dimension of operand 0, or a vector, whose length is not checked
+    here.
+    """
     indices = len(operands) - fixed
     require(indices >= 0, "T028", "operands", f"'{opcode}' takes at least {counted(fixed, 'operand')}, got {len(operands)}")
     if indices == 1:
@@ -233,7 +255,10 @@ def _check_dynamic_slice(result: Shape | None, operands: tuple[Shape, ...], attr
 
 
 def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> None:
-    """Start indices are integral scalars of the same type, or one integral vector with an element for each dimension."""
+    """Checks that the start indices are integers of the same type.
+
+    They are scalars, or one vector with an element for each dimension.
+    """
     starts = operands[fixed:]
     for k, start in enumerate(starts, fixed):
         at = f"operand {k}"
@@ -270,9 +295,11 @@ def _verify_dynamic_slice(result: Shape, operands: tuple[Shape, ...], attributes
 
 @op(infers=False, check_parsed=_check_dynamic_slice, verify=_verify_dynamic_slice, traits=(STRIDED, ORDER_KEPT))
 def dynamic_slice(*operands: Shape, dynamic_slice_sizes: Dims) -> Shape:
-    """Returns a slice of the first operand. The other operands are its start indices, which are clamped so that it is in bounds.
+    """Returns a slice of the first operand.
 
-    r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
+    The other operands are the start indices, which are clamped so that the slice is in bounds.
+
+        r = f32[2] dynamic-slice(x, i), dynamic_slice_sizes={2}
     """
     written_shape_needed("dynamic-slice")
 
@@ -306,9 +333,11 @@ def _verify_update_slice(result: Shape, operands: tuple[Shape, ...], attributes:
     traits=(PRECISION_KEPT, OVERWRITES, ORDER_KEPT, HOLDS_BUFFERS),
 )
 def dynamic_update_slice(*operands: Shape) -> Shape:
-    """Overwrites a slice of the first operand by the second. The other operands are its start indices, which are clamped so that it is in bounds.
+    """Overwrites a slice of the first operand with the second operand.
 
-    r = f32[4] dynamic-update-slice(x, u, i)
+    The other operands are the start indices, which are clamped so that the slice is in bounds.
+
+        r = f32[4] dynamic-update-slice(x, u, i)
     """
     written_shape_needed("dynamic-update-slice")
 
@@ -337,16 +366,18 @@ def _verify_sort(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 
 
 def _sort_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """A comparison is one operation, and there are n log n of them."""
+    """Counts n log n comparisons, each as one operation."""
     count = elements(operands[0])
     return Work(count * max(0, count - 1).bit_length())
 
 
 @op(verify=_verify_sort, traits=(MIXED_PRECISION, MOVES, EXPENSIVE, ORDER_KEPT), work=_sort_work)
 def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_apply: Computation) -> Shape:
-    """Sorts the operands along one dimension, all in the same order, so that to_apply, a comparison, holds for neighbors.
+    """Sorts the operands along one dimension by the comparison to_apply.
 
-    r = f32[4] sort(x), dimensions={0}, to_apply=less
+    All operands are permuted in the same way.
+
+        r = f32[4] sort(x), dimensions={0}, to_apply=less
     """
     if len(operands) == 1:
         return operands[0]
@@ -363,7 +394,7 @@ def sort(*operands: Shape, dimensions: SingleDim, is_stable: Bool = False, to_ap
 
 @op(traits=(MIXED_PRECISION, ORDER_KEPT))
 def topk(operand: Shape, *, k: Int, largest: Always[Bool] = True, is_stable: Bool = True) -> Shape:
-    """Returns the k largest (or smallest) elements along the last dimension, in order, and their indices.
+    """Returns the k largest (or smallest) elements of the last dimension, in order, with indices.
 
     r = (f32[2], s32[2]) topk(x), k=2, largest=true
     """

@@ -1,6 +1,7 @@
-"""Shared parts of op definitions: checks of operands and dimension lists, element types, sizes, new shapes, reducers and windows.
+"""Shared parts of op definitions: operands, element types, sizes, new shapes, reducers and windows.
 
-They infer what XLA's parser infers if the result shape is not written, which is more lenient than XLA's verifier.
+They infer the shape that XLA's parser infers if none is written, which is more lenient than XLA's
+verifier.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
 
 def written_shape_needed(opcode: str) -> NoReturn:
-    """Raises the Violation of opcodes whose result shape does not follow from their operands."""
+    """Raises the Violation for opcodes whose result shape does not follow from their operands."""
     raise Violation("S037", "shape", f"cannot infer the result shape of '{opcode}'", f"write it: r = f32[...] {opcode}(...)")
 
 
 def count(number: int, noun: str) -> str:
-    """The number with its noun, which is in the plural unless the number is 1.
+    """Returns the number with its noun, in the plural unless the number is 1.
 
     >>> count(1, "operand"), count(2, "operand")
     ('1 operand', '2 operands')
@@ -81,7 +82,7 @@ def count(number: int, noun: str) -> str:
 
 
 def brief(shape: Shape) -> str:
-    """The shape without layouts; for a long or nested tuple only its number of elements.
+    """Returns the shape without layouts; for a long or nested tuple, only its number of elements.
 
     >>> brief(tuple_shape([tuple_shape([])] * 3))
     'a tuple of 3 elements'
@@ -95,23 +96,30 @@ def brief(shape: Shape) -> str:
 
 
 def bare(shape: Shape) -> Shape:
-    """The array in a buffer, else the shape itself. XLA looks through `b(...)` if it needs dimensions but does not check for an array."""
+    """Returns the array shape inside a buffer shape, or the shape unchanged.
+
+    XLA also looks through `b(...)` if it needs dimensions but does not check for an array.
+    """
     return shape.elements[0] if shape.element_type == "buffer" else shape
 
 
 def has_dimensions(shape: Shape) -> bool:
-    """Whether the shape is an array or a buffer; XLA aborts if it needs the dimensions of anything else."""
+    """Returns whether the shape is an array or a buffer.
+
+    XLA aborts if it needs the dimensions of any other shape.
+    """
     return bare(shape).is_array
 
 
 def is_scalar(shape: Shape) -> bool:
-    """Whether the shape is an array of rank 0, possibly in a buffer."""
+    """Returns whether the shape is an array of rank 0, possibly in a buffer."""
     return has_dimensions(shape) and not bare(shape).dimensions
 
 
 def require_array(shape: Shape, at: str, opcode: str) -> None:
     """Raises Violation for tuples, tokens, opaque values and buffers."""
-    # Here and below, messages are built only when they are needed: the verifier checks every operand of every instruction.
+    # Here and below, messages are built only when they are needed, since the verifier checks every
+    # operand of every instruction.
     if not shape.is_array:
         raise Violation(
             "T099", f"call of {at}" if at.startswith("operand ") else at, f"{at} of '{opcode}' must be an array, got {shape.text_without_layout}"
@@ -125,7 +133,10 @@ def require_arrays(operands: Iterable[Shape], opcode: str) -> None:
 
 
 def array_operand(shape: Shape, at: str, opcode: str) -> Shape:
-    """The array or, unlike `require_array`, the array in a buffer; raises Violation for everything else."""
+    """Returns the array, or the array in a buffer; raises Violation for other shapes.
+
+    Unlike `require_array`, it accepts buffers.
+    """
     array = bare(shape)
     require_array(array, at, opcode)
     return array
@@ -135,7 +146,9 @@ def array_operand(shape: Shape, at: str, opcode: str) -> Shape:
 
 
 def kind_of(element_type: str) -> str:
-    """The kind of an element type ("pred", "signed", "unsigned", "float", "complex"), or the name itself for shapes other than arrays.
+    """Returns the kind of an element type: "pred", "signed", "unsigned", "float" or "complex".
+
+    For the types of shapes other than arrays, returns the name itself.
 
     >>> kind_of("bf16"), kind_of("tuple")
     ('float', 'tuple')
@@ -152,17 +165,17 @@ def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code:
 
 
 def component_type(element_type: str) -> str:
-    """The type of the real part of a complex type; other types are returned unchanged."""
+    """Returns the type of the real part of a complex type; returns other types unchanged."""
     return _COMPONENTS.get(element_type, element_type)
 
 
 def same_type_up_to_precision(first: str, second: str) -> bool:
-    """Whether two element types are equal, or both are floating-point types."""
+    """Returns whether two element types are equal, or both are floating-point types."""
     return first == second or (kind_of(first) == "float" == kind_of(second))
 
 
 def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
-    """The sort key of element types by precision: range, then significand, then width."""
+    """Returns the sort key of an element type by precision: range, then significand, then width."""
     row = ELEMENT_TYPES[element_type]
     form = ELEMENT_TYPES[component_type(element_type)].float_format
     exponent = significand = -1
@@ -176,9 +189,11 @@ def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
 
 
 def higher_precision(first: str, second: str, opcode: str) -> str:
-    """The result type for operands of different types: the one with the wider range, then significand, then width, then a sign.
+    """Returns the result type for operands of different types.
 
-    For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1) there is none, and XLA aborts.
+    It is the type with the wider range; if the ranges are equal, the significand, the width and
+    finally the sign decide. For some pairs (f8e5m2 and f8e5m2fnuz, pred and u1) there is no such
+    type, and XLA aborts.
 
     >>> higher_precision("f16", "bf16", "dot"), higher_precision("s8", "u8", "dot"), higher_precision("f64", "c64", "dot")
     ('bf16', 's8', 'c64')
@@ -191,7 +206,7 @@ def higher_precision(first: str, second: str, opcode: str) -> str:
 
 
 def change_element_type(shape: Shape, element_type: str) -> Shape:
-    """The same array with another element type; the layout keeps an `E(n)` only if XLA packs the type."""
+    """Returns the shape with another element type; keeps `E(n)` only if XLA packs the type."""
     layout = shape.layout
     if layout is not None and layout.element_size_in_bits and ELEMENT_TYPES[element_type].bits not in (1, 2, 4):
         layout = replace(layout, element_size_in_bits=0)
@@ -202,7 +217,7 @@ def change_element_type(shape: Shape, element_type: str) -> Shape:
 
 
 def bounds(shape: Shape) -> list[Bound]:
-    """The size of each dimension, and whether it is dynamic.
+    """Returns the size of each dimension, and whether it is dynamic.
 
     >>> bounds(array_shape("f32", (2, 3), (False, True)))
     [(2, False), (3, True)]
@@ -211,17 +226,19 @@ def bounds(shape: Shape) -> list[Bound]:
 
 
 def sizes_agree(first: int, second: int) -> bool:
-    """Whether two sizes can be equal at run time: an unbounded size agrees with any other."""
+    """Returns whether two sizes may be equal at run time; an unbounded size agrees with any."""
     return first in (second, UNBOUNDED) or second == UNBOUNDED
 
 
 def dimensions_agree(first: Sequence[int], second: Sequence[int]) -> bool:
-    """Whether two lists have the same length and their sizes agree."""
+    """Returns whether two lists have the same length and their sizes agree."""
     return len(first) == len(second) and all(map(sizes_agree, first, second))
 
 
 def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
-    """Whether both are arrays, or both buffers of arrays, of agreeing sizes and of the same type up to precision.
+    """Returns whether two arrays have agreeing sizes and the same type up to precision.
+
+    Both may also be in buffers; the result is False for other shapes.
 
     Unlike `shapes.shape.compatible`, which accepts other shapes too, it does not distinguish floating-point types.
     """
@@ -257,7 +274,10 @@ def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str
 
 
 def new_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Shape:
-    """A new array with the default layout; raises Violation if XLA cannot represent it."""
+    """Returns an array shape with the default layout.
+
+    Raises Violation if XLA cannot represent it.
+    """
     sizes: list[int] = []
     marks: list[bool] = []
     for size, dynamic in dimensions:
@@ -270,14 +290,18 @@ def new_array(element_type: str, dimensions: Iterable[Bound], opcode: str) -> Sh
 
 
 def with_bounds(shape: Shape, dimensions: Sequence[Bound]) -> Shape:
-    """The same element type and layout with other sizes. Unlike `new_array`, it checks nothing, like XLA when it edits a shape."""
+    """Returns the shape with other sizes but the same element type and layout.
+
+    Unlike `new_array`, it checks nothing, like XLA when it edits a shape.
+    """
     return array_shape(shape.element_type, tuple(size for size, _ in dimensions), tuple(mark for _, mark in dimensions), shape.layout)
 
 
 def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
-    """A tuple of any shapes. Raises Violation for invalid arrays in it, which XLA checks when inference creates a tuple.
+    """Returns a tuple shape; raises Violation for invalid arrays in it.
 
-    XLA never checks arrays outside of tuples, or those in tuples that the opcode tuple creates.
+    XLA checks them only when inference creates a tuple. It checks neither arrays outside of tuples
+    nor the tuples of the opcode tuple.
     """
     for element in elements:
         for leaf in element.leaves():
@@ -287,14 +311,17 @@ def new_tuple(elements: Sequence[Shape], at: str, opcode: str) -> Shape:
 
 
 def require_valid_array(array: Shape, at: str, opcode: str) -> None:
-    """Raises Violation for invalid sizes and layouts, which the text format itself refuses only in tuples."""
+    """Raises Violation for invalid sizes and layouts, which XLA's parser rejects only in tuples."""
     _require_countable(array.element_type, array.dimensions, at, opcode)
     valid = array.layout is None or is_valid_layout(array.layout, array.dimensions)
     require(valid, "L003", at, f"the layout of {array.text} in '{opcode}' is not valid")
 
 
 def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode: str) -> None:
-    """Raises Violation if the running product of sizes, in bytes, does not fit in 64 bits, even if a later size is 0."""
+    """Raises Violation if an array has more bytes than 64 bits can count.
+
+    The running product of sizes must fit, even if a later size is 0.
+    """
     extent = max(1, ELEMENT_TYPES[element_type].bits // 8)
     for size in sizes:
         extent *= 1 if size == UNBOUNDED else size
@@ -306,7 +333,10 @@ def _require_countable(element_type: str, sizes: Iterable[int], at: str, opcode:
 
 
 class ReducerRules(Record):
-    """The codes for each fault of a reducer. Its init values are the operands from `first_init` on, or, if None, the reduced arrays."""
+    """The code for each fault of a reducer.
+
+    The init values are the operands from `first_init` on, or, if that is None, the reduced arrays.
+    """
 
     parameters: str
     result: str
@@ -318,9 +348,11 @@ class ReducerRules(Record):
 def require_reducer(
     computation: ProgramShape, attribute: str, opcode: str, inits: Sequence[Shape], elements: Sequence[str], rules: ReducerRules
 ) -> None:
-    """Raises Violation if a computation cannot reduce `elements` (an element type for each input), starting from `inits`.
+    """Raises Violation if a computation cannot reduce the inputs, starting from `inits`.
 
-    A reducer takes the accumulators and then the elements, all of them scalars, and returns the accumulators: a scalar, or a tuple of scalars.
+    `elements` has an element type for each input. A reducer takes the accumulators and then the
+    elements, which are all scalars. It returns the new accumulators: a scalar, or a tuple of
+    scalars.
     """
     inputs = len(inits)
     result, parameters = computation.result, computation.parameters
@@ -358,7 +390,7 @@ def require_reducer(
 
 
 def window_result(sizes: Sequence[int], window: Sequence[WindowDimension]) -> list[int]:
-    """The number of window positions in each dimension of an array with the given sizes.
+    """Returns the number of window positions in each dimension of an array with the given sizes.
 
     >>> window_result([7], [WindowDimension(3, stride=2, padding_low=1, padding_high=1)])
     [4]
@@ -375,7 +407,7 @@ def _window_positions(size: int, dimension: WindowDimension) -> int:
     if size == UNBOUNDED:
         return UNBOUNDED
     padded = dimension.padding_low + _dilated(size, dimension.base_dilation) + dimension.padding_high
-    require(padded >= 0, "T095", "window", f"negative padding removes more elements than the {size} there are")
+    require(padded >= 0, "T095", "window", f"negative padding removes more than all {size} elements")
     covered = _dilated(dimension.size, dimension.window_dilation)
     return 0 if padded == 0 or covered > padded else (padded - covered) // dimension.stride + 1
 

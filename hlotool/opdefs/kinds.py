@@ -1,4 +1,4 @@
-"""The kinds of attribute values, with which the signatures of ops are annotated.
+"""The kinds of attribute values, which annotate the parameters of op definitions.
 
 Each name is the key of a codec in `opdefs.codecs`, and an alias of the Python type of the values.
 """
@@ -24,7 +24,7 @@ Always = Annotated[T, "printed even when it equals the default"]
 
 Int = int
 Int32 = int
-"""An integer of which XLA keeps the lower 32 bits."""
+"""An integer; XLA keeps only its lower 32 bits."""
 Bool = bool
 Number = float
 Text = str
@@ -32,9 +32,9 @@ Dims = tuple[int, ...]
 SingleDim = tuple[int, ...]
 """A list that must have exactly one entry."""
 FirstDim = tuple[int, ...]
-"""A list of which XLA keeps only the first entry."""
+"""A list; XLA keeps only its first entry."""
 IgnoredDims = tuple[int, ...]
-"""A list that XLA reads and ignores."""
+"""A list that XLA parses and ignores."""
 Pairs = tuple[tuple[int, ...], ...]
 SliceSizes = tuple[int, ...]
 """`slice_sizes` of gather: one size for each dimension."""
@@ -62,9 +62,9 @@ Padding = tuple[PaddingDimension, ...]
 DimLabels = ConvolutionDimensions
 SliceRanges = tuple[SliceRange, ...]
 Computation = ProgramShape
-"""A called computation, of which definitions see only the shapes of parameters and result."""
+"""A called computation; definitions see only the shapes of its parameters and result."""
 ContinuedComputation = ProgramShape
-"""The computation of the asynchronous operation that an instruction continues. It may be omitted, and is never printed."""
+"""The computation of the asynchronous operation that is continued; optional, never printed."""
 Computations = tuple[ProgramShape, ...]
 ShapeValue = Shape
 Shapes = tuple[Shape, ...]
@@ -99,7 +99,7 @@ DESCRIPTIONS: dict[str, str] = {
     "Computations": "list of names of computations: {f, g}",
     "ShapeValue": "shape: f32[4,8]{1,0}",
     "Shapes": "list of shapes with layouts: {f32[4]{0}, s32[]}",
-    "ReplicaGroups": "groups of devices: {{0,1},{2,3}}, [2,2]<=[4], or {} for all in one",
+    "ReplicaGroups": "groups of devices: {{0,1},{2,3}}, [2,2]<=[4], or {} for a single group",
     "ResultAccuracy": "accuracy: {tolerance={atol=0,rtol=0,ulps=2}} or {mode=highest}",
     "SparsityConfig": "sparsity of the operands",
     "TypedLiteral": "literal with its shape: s32[2] {1, 2}",
@@ -110,13 +110,13 @@ DESCRIPTIONS: dict[str, str] = {
     "Names": "list of names of instructions: {a, b}",
     "Statistics": "numbers for visualization: {visualizing_index=0,name=1.5}",
     "Origin": 'names of the original instruction: {"add.3"}',
-    "Metadata": 'where the instruction comes from: {op_name="f" source_file="f.py" source_line=1}',
+    "Metadata": 'origin of the instruction: {op_name="f" source_file="f.py" source_line=1}',
     "InputOutputAlias": "pairs of output index and (parameter, index): { {0}: (1, {}, may-alias) }",
     "BufferDonor": "pairs of parameter and index: { (0, {}), (1, {}) }",
     "EntryLayout": "shapes with layouts: {(f32[4]{0})->f32[4]{0}}",
     "Bools": "list of true and false: {true,false}",
-    "RecoveryTable": 'how original values are computed: {{"x"} : {"y"}}',
+    "RecoveryTable": 'recovery of original values: {{"x"} : {"y"}}',
     "DebugAttributes": "attributes for debugging",
     "BackendConfig": 'string or JSON for the backend: {"window_config":{}}',
 }
-"""What the values of a kind are, in the words of HLO, with an example; `opdefs.codecs.enums` has the words of the other kinds."""
+"""Descriptions of the values of kinds, with examples. See `opdefs.codecs.enums` for others."""

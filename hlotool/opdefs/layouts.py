@@ -1,6 +1,6 @@
-"""What the verifier requires of the layouts and memory spaces of operands and results, especially of ops that move data.
+"""The verifier's constraints on layouts and memory spaces, especially those of ops that move data.
 
-Layouts that are invalid by themselves are reported by rules in `verifier.rules`.
+Rules in `verifier.rules` report layouts that are invalid by themselves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def _space(shape: Shape) -> int:
 
 
 def _is_late(modes: VerifyModes) -> bool:
-    """Whether a module comes from the last stages of a compiler, which give memory spaces meanings of their own and view parts of buffers."""
+    """Returns whether a module comes from the last stages of a compiler.
+
+    These stages give memory spaces meanings of their own, and view parts of buffers.
+    """
     return bool(modes.layout_sensitive and not modes.layouts_kept)
 
 
@@ -47,19 +50,29 @@ def _ordered(layout: Layout) -> str:
 
 
 def _lasting(layout: Layout, same_type: bool) -> Layout:
-    """The layout without what any op may change: tiles, memory space and the prefix for sizes; for another element type, also without its size."""
+    """Returns the layout without the parts that any op may change.
+
+    These are the tiles, the memory space and the prefix for sizes, and, if the element type
+    changes, the element size.
+    """
     size = layout.element_size_in_bits if same_type else 0
     return replace(layout, tiles=(), memory_space=0, dynamic_shape_metadata_prefix_bytes=0, element_size_in_bits=size)
 
 
 def check_kept_layout(op: OpDef, result: Shape, operands: Sequence[Shape], modes: VerifyModes) -> None:
-    """Raises Violation if the op cannot change layouts or move data to or from the host, but its result differs from an operand in these."""
+    """Raises Violation if the layouts of result and operands differ although the op must keep them.
+
+    Such an op cannot move data to or from the host, either.
+    """
     if ORDER_KEPT in op.traits:
         require_kept_layout(result, operands, modes, is_elementwise=ELEMENTWISE in op.traits)
 
 
 def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyModes, *, is_elementwise: bool = False) -> None:
-    """Raises Violation if the result has another layout than the operands of its rank, or if an elementwise op moves data to or from the host."""
+    """Raises Violation if the result has another layout than the operands of its rank.
+
+    Also raises it if an elementwise op moves data to or from the host.
+    """
     layout = result.layout
     if layout is None:
         return
@@ -81,7 +94,7 @@ def require_kept_layout(result: Shape, operands: Sequence[Shape], modes: VerifyM
 
 
 def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """Raises Violation if a bitcast moves data to or from the host, or changes the number of bytes."""
+    """Raises Violation if a bitcast moves data to or from the host, or changes the size."""
     if not (modes.layout_sensitive and result.is_array and operand.is_array):
         return
     spaces = _space(operand), _space(result)
@@ -91,7 +104,8 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     sizes = data_size(operand), data_size(result)
     if sizes[1] < sizes[0] and _is_late(modes):
         return
-    # Whether padding counts depends on the target. Without the mode it may, since XLA's tests accept bitcasts between tiled and flat arrays.
+    # It depends on the target whether padding counts. Without the mode, the sizes may agree with or
+    # without it, since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
         raise Violation("L009", "shape", f"the operand has {sizes[0]} bytes, but the result has {sizes[1]}")
 
@@ -119,7 +133,7 @@ def check_copied_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
 
 
 def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:
-    """Raises Violation if a dynamic-slice moves data to the host; it may only move data from there."""
+    """Raises Violation if a dynamic-slice moves data to the host; the reverse is allowed."""
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-slice", spaces, modes)
     if modes.layouts_kept and spaces[1] == HOST_MEMORY != spaces[0]:

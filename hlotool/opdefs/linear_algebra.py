@@ -31,9 +31,11 @@ __all__ = ["cholesky", "fft", "triangular_solve"]
 
 @op(traits=(ORDER_KEPT, EXPENSIVE), work=lambda result, operands, attributes: Work(elements(result) * max(0, result.dimensions[-1]) // 3))
 def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
-    """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint; reads only the triangle named by `lower`.
+    """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint.
 
-    r = f32[4,4] cholesky(f32[4,4] a), lower=true
+    Reads only the triangle named by `lower`.
+
+        r = f32[4,4] cholesky(f32[4,4] a), lower=true
     """
     array = array_operand(a, "operand 0", "cholesky")
     require_kind(array, "operands", "cholesky", ("float", "complex"), "T058")
@@ -53,9 +55,11 @@ def triangular_solve(
     unit_diagonal: Bool = False,
     transpose_a: TransposeOption = "TRANSPOSE_INVALID",
 ) -> Shape:
-    """Solves op(a) x = b (left_side) or x op(a) = b for x, where a is triangular; reads only the triangle named by `lower`.
+    """Solves op(a) x = b (with left_side) or x op(a) = b for x, where a is triangular.
 
-    r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
+    Reads only the triangle named by `lower`.
+
+        r = f32[4,2] triangular-solve(f32[4,4] a, f32[4,2] b), left_side=true, lower=true, transpose_a=NO_TRANSPOSE
     """
     matrix, other = array_operand(a, "operand 0", "triangular-solve"), array_operand(b, "operand 1", "triangular-solve")
     require_kind(matrix, "operands", "triangular-solve", ("float", "complex"), "T057")
@@ -68,14 +72,18 @@ def triangular_solve(
     shared = other.dimensions[-2 if left_side else -1]
     require(sizes_agree(minor[1], shared), "T057", "operands", f"a has size {minor[1]}, but the shared dimension of b has size {shared}")
     batches = matrix.dimensions[:-2], other.dimensions[:-2]
-    require(batches[0] == batches[1], "T057", "operands", f"the batch dimensions of a are {list(batches[0])}, but those of b are {list(batches[1])}")
+    require(batches[0] == batches[1], "T057", "operands", f"a has batch dimensions {list(batches[0])}, but b has {list(batches[1])}")
     valid = transpose_a != "TRANSPOSE_INVALID"
     require(valid, "T057", "transpose_a", "transpose_a must be written, since its default is TRANSPOSE_INVALID", "write transpose_a=NO_TRANSPOSE")
     return b
 
 
 def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
-    """XLA does not compare the lengths of a complex transform, so they are a warning unless the result is wrong, too; empty arrays have none."""
+    """Checks the lengths of a complex transform.
+
+    XLA does not compare them, so a difference is only a warning, unless the result is wrong as
+    well. Empty arrays are not checked.
+    """
     lengths, operand = attributes["fft_length"], bare(operands[0])
     inner = operand.dimensions[-len(lengths) :]
     if attributes["fft_type"] not in ("FFT", "IFFT") or dimensions_agree(inner, lengths) or 0 in operand.dimensions:
@@ -85,16 +93,17 @@ def _verify_fft(result: Shape, operands: tuple[Shape, ...], attributes: dict[str
 
 
 def _fft_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """A complex multiplication and addition, eight operations, for each element and each level."""
+    """Counts a complex multiplication and addition (8 operations) per element and level."""
     levels = prod(max(0, length.bit_length() - 1) for length in attributes["fft_length"])
     return Work(8 * elements(operands[0]) * levels)
 
 
 @op(verify=_verify_fft, traits=(ORDER_KEPT, EXPENSIVE), work=_fft_work)
 def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
-    """Computes the discrete Fourier transform over the last dimensions, one to three, which have the lengths `fft_length`.
+    """Computes the discrete Fourier transform over the last one to three dimensions.
 
-    RFFT transforms real data to half of a spectrum, and IRFFT half of a spectrum to real data.
+    `fft_length` has the lengths of these dimensions. RFFT transforms real data to half of a
+    spectrum, and IRFFT transforms half of a spectrum to real data.
 
         r = c64[5] fft(f32[8] x), fft_type=RFFT, fft_length={8}
     """
@@ -133,5 +142,5 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
 
 
 def _half_spectrum(length: int) -> int:
-    """The number of entries in the non-redundant half; the division truncates toward zero as in C++."""
+    """Returns the length of the non-redundant half; division truncates toward zero as in C++."""
     return (length // 2 if length >= 0 else -(-length // 2)) + 1

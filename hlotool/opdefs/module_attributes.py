@@ -23,4 +23,7 @@ MODULE_ATTRIBUTES: dict[str, AttributeSpec] = {
         AttributeSpec("debug_attributes", "DebugAttributes", ()),
     )
 }
-"""Attributes by name. All are optional, and printed if they differ from their defaults; entry_computation_layout is always printed."""
+"""Attributes by name. All are optional.
+
+They are printed if they differ from their defaults; entry_computation_layout is always printed.
+"""

@@ -31,7 +31,7 @@ def _check_operand(opcode: str, operand: Shape, feature_index: int) -> None:
 def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_index: int, *, exact_rank: bool = True) -> None:
     """Raises Violation for a per-feature vector of another type, rank or size.
 
-    XLA does not check the rank of mean and variance in inference: `exact_rank` is False for these.
+    `exact_rank` is False for the mean and variance of inference, whose rank XLA does not check.
     """
     array = bare(vector)
     fits = vector.is_array if exact_rank else array.is_array
@@ -46,16 +46,18 @@ def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_ind
 
 
 def _with_statistics(operand: Shape, feature_index: int, opcode: str) -> Shape:
-    """The shape of the operand, followed by two vectors with an element for each feature."""
+    """Returns a tuple of the operand's shape and two vectors with an element for each feature."""
     feature = new_array(operand.element_type, [bounds(operand)[feature_index]], opcode)
     return tuple_shape((operand, feature, feature))
 
 
 @op()
 def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
-    """Normalizes over all dimensions except the feature dimension; returns the normalized array, the mean and the variance.
+    """Normalizes over all dimensions except the feature dimension.
 
-    r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
+    Returns the normalized array, the mean and the variance.
+
+        r = (f32[8,3], f32[3], f32[3]) batch-norm-training(f32[8,3] x, f32[3] s, f32[3] o), epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-training", operand, feature_index)
     for name, at, vector in (("scale", "definition of operand 1", scale), ("offset", "definition of operand 2", offset)):

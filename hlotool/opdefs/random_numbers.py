@@ -40,9 +40,12 @@ def _work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, A
 
 @op(infers=False, verify=_verify_rng, traits=(EFFECT, NONDETERMINISTIC), work=_work)
 def rng(*operands: Shape, distribution: RandomDistribution) -> Shape:
-    """Generates random numbers: rng_uniform between two bounds, or rng_normal with a mean and a standard deviation. The generator is unspecified.
+    """Generates random numbers with an unspecified generator.
 
-    r = f32[4] rng(lo, hi), distribution=rng_uniform
+    rng_uniform numbers lie between two bounds; rng_normal numbers have a mean and a standard
+    deviation.
+
+        r = f32[4] rng(lo, hi), distribution=rng_uniform
     """
     written_shape_needed("rng")
 
@@ -58,9 +61,11 @@ def _verify_rng_bit_generator(result: Shape, operands: tuple[Shape, ...], attrib
 
 @op(infers=False, verify=_verify_rng_bit_generator, traits=(RANDOM_STATE,), work=_work)
 def rng_bit_generator(state: Shape, *, algorithm: RandomAlgorithm) -> Shape:
-    """Generates random bits from a state by the given algorithm; returns the next state and the bits.
+    """Generates random bits from a state with the given algorithm.
 
-    r = (u64[2], u32[4]) rng-bit-generator(s), algorithm=rng_three_fry
+    Returns the next state and the bits.
+
+        r = (u64[2], u32[4]) rng-bit-generator(s), algorithm=rng_three_fry
     """
     written_shape_needed("rng-bit-generator")
 

@@ -1,4 +1,7 @@
-"""Opcodes that apply a scalar function to an array: reduce, reduce-window, select-and-scatter, map and scan."""
+"""Opcodes that apply a scalar function to an array.
+
+They are reduce, reduce-window, select-and-scatter, map and scan.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ def _reducer_rules(first_init: int) -> ReducerRules:
 
 
 def _types_of_reducer(operands: tuple[Shape, ...], computation: ProgramShape, code: str, modes: VerifyModes) -> None:
-    """Raises Violation for parameters of another floating-point type than their operands, which inference accepts."""
+    """Raises Violation for parameters of another floating-point type than their operands.
+
+    Inference accepts them.
+    """
     if modes.allow_mixed_precision:
         return
     for k, (operand, parameter) in enumerate(zip(operands, computation.parameters, strict=False)):
@@ -62,14 +68,17 @@ def _verify_reduce(result: Shape, operands: tuple[Shape, ...], attributes: dict[
 
 
 def _reduce_work(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """The first element needs no run, since init values are counted as neutral."""
+    """Counts the runs of the computation.
+
+    The first element needs no run, since init values are assumed to be the identity.
+    """
     kept = next(result.leaves())
     return Work(runs={"to_apply": elements(operands[0]) - elements(kept)})
 
 
 @op(check_parsed=_even_operands, verify=_verify_reduce, result_code="T093", traits=(REDUCTION, FOLDABLE, EXPENSIVE), work=_reduce_work)
 def reduce(*operands: Shape, dimensions: Dims, to_apply: Computation) -> Shape:
-    """Combines the elements along the given dimensions by a function, starting from an init value for each input.
+    """Reduces the given dimensions with a function, starting from an init value for each input.
 
     The operands are n inputs followed by n scalars; the result for more than one input is a tuple.
 
@@ -118,12 +127,13 @@ def _reduce_window_work(result: Shape, operands: tuple[Shape, ...], attributes: 
     work=_reduce_window_work,
 )
 def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) -> Shape:
-    """Combines the elements in each position of a window by a function; padding and holes are skipped.
+    """Combines the elements at each position of a window with a function; skips padding and holes.
 
     r = f32[4] reduce-window(f32[8] x, f32[] zero), window={size=2 stride=2}, to_apply=add
     """
     require(operands, "S013", "operands", "'reduce-window' takes at least 2 operands, got 0")
-    # XLA infers from operands 0 and 1 even if there are several inputs, so a variadic reduce-window needs a written shape.
+    # XLA infers from operands 0 and 1 even if there are several inputs, so the shape of a variadic
+    # reduce-window must be written.
     operand, init = operands[:2]
     array = array_operand(operand, "operand 0", "reduce-window")
     require_reducer(to_apply, "to_apply", "reduce-window", (init,), (array.element_type,), _reducer_rules(1))
@@ -132,7 +142,10 @@ def reduce_window(*operands: Shape, window: Window = (), to_apply: Computation) 
 
 
 def _windowed(element_type: str, operand: Shape, window: Window, opcode: str) -> Shape:
-    """An array with an element for each window position, dynamic in the dimensions in which the operand is."""
+    """Returns an array shape with an element for each window position.
+
+    A dimension is dynamic if it is dynamic in the operand.
+    """
     sizes = window_result(operand.dimensions, window)
     return new_array(element_type, [(size, dynamic) for size, (_, dynamic) in zip(sizes, bounds(operand), strict=True)], opcode)
 
@@ -147,9 +160,12 @@ def _select_and_scatter_work(result: Shape, operands: tuple[Shape, ...], attribu
 
 @op(traits=(ORDER_KEPT, EXPENSIVE), work=_select_and_scatter_work)
 def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, window: Window = (), select: Computation, scatter: Computation) -> Shape:
-    """Selects an element in each window of the operand by `select`, and combines the source value of the window with it by `scatter`.
+    """Selects an element in each window of the operand, and combines a source value with it.
 
-    r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
+    `select` compares two elements of the window, and `scatter` combines the window's source value
+    with the selected one.
+
+        r = f32[4] select-and-scatter(f32[4] x, f32[2] s, f32[] zero), window={size=2 stride=2}, select=ge, scatter=add
     """
     require_array(operand, "operand 0", "select-and-scatter")
     parameters = select.parameters
@@ -178,12 +194,12 @@ def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dic
         if "dimensions" not in attributes:
             raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' if its result shape is left out")
     elif not has_dimensions(result):
-        # XLA replaces `dimensions` by those of the written shape, and aborts if it has none.
+        # XLA replaces `dimensions` with those of the written shape, and aborts if it has none.
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")
 
 
 def _verify_map(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    # XLA uses all dimensions, whatever is written; an empty list is accepted as well.
+    # XLA ignores the written list and uses all dimensions; an empty list is accepted as well.
     rank = max((bare(operand).rank for operand in operands), default=0)
     dimensions = attributes["dimensions"] or tuple(range(rank))
     inferred = map_(*operands, dimensions=dimensions, to_apply=attributes["to_apply"])
@@ -262,18 +278,22 @@ def _verify_scan(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
     if inputs:
         expected = scan(*operands, dimensions=(dimension,), num_carries=num_carries, to_apply=to_apply)
         return _like_alone(expected, result)
-    # Without inputs only the written result says how many steps there are.
+    # Without inputs, only the written result gives the number of steps.
     return _scanned(result.elements[0] if result.elements else result, "shape", dimension, num_carries, to_apply.result)
 
 
 def _same_scanned_type(first: Shape, second: Shape, modes: VerifyModes) -> bool:
-    """Whether element types are equal; while layouts are assigned, compilers for lower precision let floats of scans differ."""
+    """Returns whether two element types may be used for the same value of a scan.
+
+    They must be equal, but floats may differ in layout-sensitive mode with mixed precision:
+    compilers that lower the precision leave such scans while layouts are assigned.
+    """
     is_mixed = modes.layout_sensitive and modes.allow_mixed_precision
     return first.element_type == second.element_type or bool(is_mixed and same_type_up_to_precision(first.element_type, second.element_type))
 
 
 def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes) -> None:
-    """Raises Violation if the computation returns carried values that it cannot take again."""
+    """Raises Violation if the computation cannot take the carried values that it returns."""
     results = to_apply.result.elements if to_apply.result.is_tuple else (to_apply.result,)
     if not 0 < num_carries <= min(len(results), len(to_apply.parameters)):
         return
@@ -286,7 +306,11 @@ def _check_carries(to_apply: ProgramShape, num_carries: int, modes: VerifyModes)
 
 
 def _like_alone(expected: Shape, result: Shape) -> Shape:
-    """One value may be written as a tuple or not, whatever the computation gives, as in XLA."""
+    """Returns the expected result in the form of the written one.
+
+    As in XLA, a single value may be written as a tuple or not, whichever form the computation
+    returns.
+    """
     if expected.is_tuple and len(expected.elements) == 1 and not result.is_tuple:
         return expected.elements[0]
     if result.is_tuple and len(result.elements) == 1 and not expected.is_tuple:
@@ -303,9 +327,11 @@ def scan(
     is_associative: Always[Bool] = False,
     to_apply: Computation,
 ) -> Shape:
-    """Iterates along one dimension: a function takes slices of the inputs and carried values, and returns outputs and new carried values.
+    """Iterates along one dimension, calling a function at each step.
 
-    The operands are the inputs followed by `num_carries` initial values; the result has the stacked outputs and the final carried values.
+    The function takes slices of the inputs and carried values, and returns outputs and new carried
+    values. The operands are the inputs followed by `num_carries` initial values. The result has the
+    stacked outputs and the final carried values.
 
         r = (f32[4], f32[]) scan(f32[4] x, f32[] zero), dimensions={0}, num_carries=1, is_associative=false, to_apply=f
     """
@@ -314,7 +340,10 @@ def scan(
 
 
 def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shape) -> Shape:
-    """The result of a scan with as many steps as `along`, an input or an output, has: the results of the body, its outputs stacked."""
+    """Returns the result of a scan: the results of the body, with the outputs stacked.
+
+    The number of steps is that of `along`, an input or output.
+    """
     array = array_operand(along, at, "scan")
     outputs = len(body.elements) - num_carries if body.is_tuple else num_carries == 0
     if outputs <= 0:
@@ -328,10 +357,11 @@ def _scanned(along: Shape, at: str, dimension: int, num_carries: int, body: Shap
 
 
 def _stacked(element: Shape, dimension: int, steps: int) -> Shape:
-    """The shape of `steps` elements stacked along a new dimension.
+    """Returns the shape of `steps` elements stacked along a new dimension.
 
-    In memory, the new dimension is just outside of the one that it displaces. Tiles, memory space and dynamic marks are not kept. XLA also
-    loses the mark of an unbounded dimension, and prints a size of -2^63 that it cannot read, which is refused here.
+    In memory, the new dimension is just outside of the one that it displaces. Tiles, memory space
+    and marks of dynamic dimensions are not kept. XLA also loses the mark of an unbounded dimension,
+    and prints a size of -2^63 that it cannot read; this function raises Violation in that case.
     """
     require(has_dimensions(element), "T104", "to_apply", f"outputs of 'scan' must be arrays, got {element.text_without_layout}")
     array = bare(element)

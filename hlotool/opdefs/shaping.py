@@ -1,4 +1,7 @@
-"""Opcodes that rearrange or repeat elements, or create an array: broadcast, reshape, transpose, slice, pad, concatenate, iota and others."""
+"""Opcodes that rearrange or repeat elements, or create an array.
+
+Examples are broadcast, reshape, transpose, slice, pad, concatenate and iota.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +78,7 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
 
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
-    """A hint, if the sizes of the operand occur in the result in order and in only one way."""
+    """Returns a hint if the operand's sizes occur in the result in order and in only one way."""
     counts, positions = Counter(result), {size: k for k, size in enumerate(result)}
     places = [positions[size] for size in sizes if counts[size] == 1]
     ordered = len(places) == len(sizes) and places == sorted(set(places))
@@ -84,13 +87,15 @@ def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | 
 
 @op(check_parsed=_check_broadcast, verify=_verify_broadcast, traits=(SHAPE_GUESSED, STRIDED))
 def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
-    """Repeats the operand along new dimensions; dimension k of the operand becomes dimension dimensions[k] of the result.
+    """Repeats the operand along new dimensions.
 
-    r = f32[2,3] broadcast(x), dimensions={1}
+    Dimension k of the operand becomes dimension dimensions[k] of the result.
+
+        r = f32[2,3] broadcast(x), dimensions={1}
     """
     require_array(operand, "operand 0", "broadcast")
     require(UNBOUNDED not in operand.dimensions, "T083", "operand 0", "operand 0 of 'broadcast' must not have unbounded dimensions")
-    # Without a written shape, XLA takes `dimensions` for the sizes of new leading dimensions.
+    # Without a written shape, XLA interprets `dimensions` as the sizes of new leading dimensions.
     negative = any(size < 0 for size in dimensions)
     require(not negative, "T017", "dimensions", "without a result shape, dimensions of 'broadcast' are sizes, which cannot be negative")
     return new_array(operand.element_type, [*((size, False) for size in dimensions), *bounds(operand)], "broadcast")
@@ -100,12 +105,12 @@ def broadcast(operand: Shape, *, dimensions: Always[Dims] = ()) -> Shape:
 
 
 def _static_product(dimensions: Iterable[int]) -> int:
-    """The number of elements without unbounded dimensions, modulo 2^64 as in XLA."""
+    """Returns the number of elements, leaving out unbounded dimensions, modulo 2^64 as in XLA."""
     return prod(size for size in dimensions if size != UNBOUNDED) % (1 << 64)
 
 
 def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
-    """Raises Violation unless operand and result of a reshape are arrays with the same number of elements."""
+    """Raises Violation unless operand and result are arrays with the same number of elements."""
     sizes = array_operand(operand, "operand 0", opcode).dimensions, array_operand(result, "shape", opcode).dimensions
     counts = _static_product(sizes[1]), _static_product(sizes[0])
     message = f"'{opcode}' cannot turn {counts[1]} elements ({operand.text_without_layout}) into {counts[0]} ({result.text_without_layout})"
@@ -115,7 +120,8 @@ def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
 def _check_reshape(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None or not operands:
         return
-    # XLA checks nothing if there is a `?` anywhere, even in a tuple; it aborts on all other operands that are not arrays.
+    # XLA checks nothing if there is a `?` anywhere, even in a tuple. It aborts on all other
+    # operands that are not arrays.
     if any(UNBOUNDED in bare(leaf).dimensions for leaf in operands[0].leaves()):
         return
     _require_same_count("reshape", result, operands[0])
@@ -129,7 +135,7 @@ def _verify_reshape(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(infers=False, check_parsed=_check_reshape, verify=_verify_reshape, traits=(REARRANGES,))
 def reshape(operand: Shape, *, inferred_dimension: Int = -1) -> Shape:
-    """Arranges the elements, which stay in row-major order, in other dimensions.
+    """Arranges the elements in other dimensions; they stay in row-major order.
 
     r = f32[6] reshape(x)
     """
@@ -154,9 +160,11 @@ def _verify_dynamic_reshape(result: Shape, operands: tuple[Shape, ...], attribut
 
 @op(infers=False, check_parsed=_check_dynamic_reshape, verify=_verify_dynamic_reshape, traits=(REARRANGES,))
 def dynamic_reshape(*operands: Shape) -> Shape:
-    """Arranges the elements of the first operand in dimensions whose actual sizes are the other operands, one scalar for each.
+    """Arranges the elements of the first operand in other dimensions.
 
-    r = f32[<=6] dynamic-reshape(x, n)
+    The other operands are scalars with the actual sizes of these dimensions.
+
+        r = f32[<=6] dynamic-reshape(x, n)
     """
     written_shape_needed("dynamic-reshape")
 
@@ -167,7 +175,7 @@ def _verify_bitcast(result: Shape, operands: tuple[Shape, ...], attributes: dict
 
 @op(infers=False, verify=_verify_bitcast, traits=(LAYOUT_KEPT, FREE, VIEW, REARRANGES))
 def bitcast(operand: Shape) -> Shape:
-    """Reads the memory of the operand as an array of another shape, layout or element type, without moving bytes.
+    """Reinterprets the memory of the operand as an array of another shape, layout or element type.
 
     r = f32[6]{0} bitcast(x)
     """
@@ -178,7 +186,10 @@ def bitcast(operand: Shape) -> Shape:
 
 
 def _keeps_element_type(opcode: str) -> Verify:
-    """The constraint of ops that move elements, for which inference checks everything but the element type."""
+    """Returns the constraint that the result has the operand's element type.
+
+    It is for ops that move elements, for which inference checks everything but the element type.
+    """
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
         if result.is_array:
@@ -204,7 +215,8 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     order = operand.layout.minor_to_major
     known = all(0 <= dimension < rank for dimension in order)
     require(known, "L003", "operand 0", f"the layout of operand 0 of 'transpose' names dimensions that the operand does not have: {operand}")
-    # The result is in the same order in memory as the operand. As in XLA, split configurations stay with their dimension numbers.
+    # The result has the same order in memory as the operand. As in XLA, split configurations keep
+    # their dimension numbers.
     place = {dimension: k for k, dimension in enumerate(dimensions)}
     return shape.with_layout(replace(operand.layout, minor_to_major=tuple(place[dimension] for dimension in order)))
 
@@ -221,7 +233,7 @@ def reverse(operand: Shape, *, dimensions: Dims) -> Shape:
 
 
 def _check_copy(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # An opaque operand is accepted, also in a tuple; XLA aborts on an opaque result.
+    # An opaque operand is accepted, even in a tuple; XLA aborts on an opaque result.
     copied = result if result is not None or not operands else operands[0]
     require(copied is None or copied.element_type != "opaque", "T099", "shape", "'copy' cannot copy an opaque value")
 
@@ -263,7 +275,7 @@ def _verify_slice(result: Shape, operands: tuple[Shape, ...], attributes: dict[s
 
 @op(infers=False, verify=_verify_slice, traits=(STRIDED, FOLDABLE, ORDER_KEPT))
 def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
-    """Takes, in each dimension, every stride-th element from start on and before limit.
+    """Returns, in each dimension, every stride-th element from start on and before limit.
 
     r = f32[2] slice(x), slice={[1:5:2]}
     """
@@ -271,15 +283,17 @@ def slice_(operand: Shape, *, slice: SliceRanges) -> Shape:
 
 
 def _in_int64(value: int) -> int:
-    """The value wrapped to XLA's 64-bit arithmetic."""
+    """Returns the value wrapped as in XLA's 64-bit arithmetic."""
     return (value - _INT64_MIN) % (1 << 64) + _INT64_MIN
 
 
 @op(verify=_keeps_element_type("pad"), traits=(MOVES, FOLDABLE, ORDER_KEPT))
 def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
-    """Adds the padding value around the operand and between its elements; negative padding removes elements.
+    """Adds the padding value around the operand and between its elements.
 
-    r = f32[7] pad(x, zero), padding=1_2
+    Negative padding removes elements.
+
+        r = f32[7] pad(x, zero), padding=1_2
     """
     require_array(operand, "operand 0", "pad")
     require(is_scalar(padding_value), "T037", "operands", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
@@ -310,14 +324,14 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
 
 
 def _joined_bound(parts: Sequence[Bound]) -> Bound:
-    """The dimension along which arrays are concatenated."""
+    """Returns the dimension along which arrays are concatenated."""
     if any(size == UNBOUNDED for size, _ in parts):
         return UNBOUNDED, True
     return _in_int64(sum(size for size, _ in parts)), any(dynamic for _, dynamic in parts)
 
 
 def _common_bound(dimension: int, parts: Sequence[Bound]) -> Bound:
-    """A dimension in which concatenated arrays must agree."""
+    """Returns a dimension in which concatenated arrays must agree."""
     known = [part for part in parts if part[0] != UNBOUNDED]
     if not known:
         return UNBOUNDED, True

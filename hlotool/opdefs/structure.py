@@ -30,7 +30,7 @@ def _one_flag_for_each_leaf(result: Shape | None, operands: tuple[Shape, ...], a
 
 @op(infers=False, check_parsed=_one_flag_for_each_leaf, traits=(STRUCTURAL, FREE, HOLDS_BUFFERS))
 def parameter(*, parameter_replication: Replication | None = None) -> Shape:
-    """A parameter of the computation, by number.
+    """Returns the parameter of the computation with the given number.
 
     x = f32[4] parameter(0)
     """
@@ -39,7 +39,7 @@ def parameter(*, parameter_replication: Replication | None = None) -> Shape:
 
 @op(infers=False, traits=(STRUCTURAL, FREE))
 def constant() -> Shape:
-    """A constant value.
+    """Returns a constant value.
 
     c = f32[2] constant({1, 2})
     """
@@ -53,7 +53,7 @@ def _tuple_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: d
         raise Violation("T071", "shape", f"'tuple' gives a tuple, but {result.text_without_layout} is written")
     if len(result.elements) != len(operands):
         raise Violation(
-            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} gives as many elements, but {len(result.elements)} are written"
+            "T071", "operands", f"'tuple' of {count(len(operands), 'operand')} needs as many elements in its shape, got {len(result.elements)}"
         )
 
 
@@ -66,7 +66,8 @@ def tuple_(*operands: Shape) -> Shape:
     return tuple_shape(operands)
 
 
-# A longer tuple is not searched for the element that was meant: once for each of its users, this would take quadratic time.
+# The search for the element that was meant covers only the first elements: it is repeated for each
+# user of a tuple, so searching long tuples would take quadratic time.
 _MOST_GUESSED = 64
 
 

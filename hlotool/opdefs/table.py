@@ -1,4 +1,7 @@
-"""The complete tables of opcodes and codecs. Importing this module defines all of them, in the order of its imports."""
+"""The complete tables of opcodes and codecs.
+
+Importing this module defines all of them, in the order of its imports.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ copyreg.pickle(OpDef, _by_name)
 
 
 def definition_of(name: str) -> OpDef:
-    """The definition of an opcode; for unknown opcodes that of `unknown_op`.
+    """Returns the definition of an opcode; for an unknown opcode, that of `unknown_op`.
 
     >>> definition_of("zork")
     <op zork>

@@ -1,7 +1,7 @@
 """Traits of opcodes, which their definitions list.
 
-Rules, analyses and the interpreter ask for traits instead of opcodes, so that a new opcode needs no changes there. Relations between
-two opcodes and algebra are slots of `opdefs.base.OpDef`.
+Rules, analyses and the interpreter query traits instead of opcodes, so a new opcode needs no
+changes there. Relations between two opcodes, and algebra, are slots of `opdefs.base.OpDef`.
 """
 
 from __future__ import annotations
@@ -55,38 +55,44 @@ __all__ = [
     "with_implied",
 ]
 
-# ---- what the verifier requires of the result -----------------------------------------------------------------------
+# ---- constraints on the result --------------------------------------------------------------------------------------
 
 MIXED_PRECISION = "mixed-precision"
-"""Operands may be floats of different types, even if the verifier does not allow mixed precision elsewhere."""
+"""Operands may be floats of different types, even if mixed precision is not allowed elsewhere."""
 LAYOUT_KEPT = "layout-kept"
-"""The result has the inferred layout, because nothing is computed that could change it."""
+"""The result has the inferred layout, since the op computes nothing that could change it."""
 ORDER_KEPT = "order-kept"
-"""The result has the layout of the operands of its rank: XLA's layout assignment inserts copies instead of changing it."""
+"""The result has the layout of the operands of its rank.
+
+XLA's layout assignment inserts copies instead of changing it.
+"""
 PRECISION_KEPT = "precision-kept"
 """The result has the inferred element type, even if the verifier allows mixed precision."""
 ACCUMULATED = "accumulated"
-"""The result may have another element type than the operands, in which products are accumulated."""
+"""The result may have another element type than the operands, for accumulating products."""
 SHAPE_GUESSED = "shape-guessed"
-"""The shape that the parser infers if none is written differs from the one that the verifier requires."""
+"""The shape that the parser infers may differ from the one that the verifier requires."""
 HOLDS_BUFFERS = "holds-buffers"
 """Operands and result may be or contain buffers, `b(...)`."""
 
 # ---- effects ----------------------------------------------------------------------------------------------------------
 
 EFFECT = "effect"
-"""Does more than compute a value, whatever its attributes are, as in XLA's HasSideEffect. An opcode that has an effect only if an attribute
-says so names the attribute in `OpDef.effect_if`; asynchronous operations are found by `OpDef.is_asynchronous`."""
+"""Does more than compute a value, regardless of its attributes, as in XLA's HasSideEffect.
+
+If an opcode has an effect only if an attribute says so, `OpDef.effect_if` names the attribute. For
+asynchronous operations, see `OpDef.is_asynchronous`.
+"""
 NONDETERMINISTIC = "nondeterministic"
 """Returns a different value each time it runs, even for the same operands."""
 COMMUNICATES = "communicates"
 """Waits for other devices or for the host."""
 COLLECTIVE = "collective"
-"""All devices of a group exchange data, or, for a start, begin to."""
+"""All devices of a group exchange data or, for a start, begin to do so."""
 TRANSFER = "transfer"
 """Begins to move data through a channel, between devices or between a device and the host."""
 HOST_QUEUE = "host-queue"
-"""Takes values from, or puts them into, a queue between host and device."""
+"""Takes values from a queue between host and device, or puts values into it."""
 
 # ---- costs ------------------------------------------------------------------------------------------------------------
 
@@ -97,34 +103,37 @@ CHEAP = "cheap"
 EXPENSIVE = "expensive"
 """Takes so much time that it should be computed only once, for example outside of a loop."""
 FOLDABLE = "foldable"
-"""Compilers compute it ahead of time if its operands are constants, since the result is not much larger than they are."""
+"""Compilers fold it if its operands are constants; the result is not much larger than they are."""
 
 # ---- relations between operands and result --------------------------------------------------------------------------
 
 TRANSCENDENTAL = "transcendental"
-"""Evaluates functions that take many operations of arithmetic; counted apart, as in XLA's HloCostAnalysis."""
+"""Needs many arithmetic operations; counted separately, as in XLA's HloCostAnalysis."""
 STRUCTURAL = "structural"
 """Names, groups or takes apart values without computing anything."""
 VIEW = "view"
 """The result is the memory of operand 0, possibly with another shape."""
 STRIDED = "strided"
-"""The elements of the result are at regular distances in the memory of operand 0, forwards, so the result can be a view with strides."""
+"""The result can be a strided view of operand 0, with strides that are not negative."""
 OVERWRITES = "overwrites"
-"""The results are the first operands, as many as there are results, with some elements changed, and may overwrite them."""
+"""The results are the first operands with some elements changed, and may overwrite them."""
 IDENTITY = "identity"
-"""The result is bit for bit operand 0; only its memory, its layout or the order of instructions may differ."""
+"""The result equals operand 0 bit for bit; only memory, layout or instruction order may differ."""
 REARRANGES = "rearranges"
 """Each element of the result is an element of operand 0, unless the element type changes."""
 MOVES = "moves"
-"""Each element of the result is an element of an operand, of this device or another: selected, moved or repeated."""
+"""Each element of the result is an element of an operand, on this device or another one.
+
+Elements are selected, moved or repeated.
+"""
 CONVERTS = "converts"
-"""Each element of the result is the value nearest to an element of operand 0 in another type or format."""
+"""Each element of the result is an element of operand 0, rounded to another type or format."""
 FORWARDS = "forwards"
-"""Returns values that other instructions have computed: its operands, or the results of computations that it runs."""
+"""Returns values that others have computed: its operands, or results of called computations."""
 RETURNS = "returns"
-"""The operands become parameters of the called computation, whose result is the result."""
+"""The operands become parameters of the called computation, and its result is the op's result."""
 RANDOM_STATE = "random-state"
-"""Takes or returns the state of a random number generator, which consists of 64-bit integers by design."""
+"""Takes or returns the state of a random number generator, whose 64-bit integers are intended."""
 DEVICE_ID = "device-id"
 """Returns a different value on each device."""
 
@@ -133,29 +142,35 @@ DEVICE_ID = "device-id"
 CONTROL_FLOW = "control-flow"
 """The called computations are steps of the program, not parts of one operation."""
 RUNS_COMPUTATIONS = "runs-computations"
-"""Runs the called computations instruction by instruction, with buffers for each: control flow, and the starts of other threads."""
+"""Runs the called computations instruction by instruction, with a buffer for each instruction.
+
+This applies to control flow, and to ops that start other threads.
+"""
 ANY_SIGNATURE = "any-signature"
-"""The called computation has a parameter for each operand; the opcode does not determine their number or shapes."""
+"""The called computation has a parameter for each operand.
+
+The opcode does not determine their number or shapes.
+"""
 SAME_THREAD = "same-thread"
 """The called computation runs on the caller's thread."""
 SAME_THREAD_ON_REQUEST = "same-thread-on-request"
-"""The called computation must run on the caller's thread under the mode `nested_thread_names`."""
+"""The called computation must run on the caller's thread in the mode `nested_thread_names`."""
 REDUCTION = "reduction"
-"""Combines many elements into one by a called function, starting from an initial value."""
+"""Combines many elements into one with a called function, starting from an initial value."""
 
 # ---- collectives -----------------------------------------------------------------------------------------------------
 
 UNIFORM_GROUPS = "uniform-groups"
 """All groups of devices have the same number of members."""
 COMBINABLE = "combinable"
-"""One instruction with all operands can replace several instructions."""
+"""A single instruction with the operands of several instructions can replace them."""
 
 # ---- algebra ---------------------------------------------------------------------------------------------------------
 
 ELEMENTWISE = "elementwise"
-"""Computes each element of an array from the elements at the same index, in the same way for each index."""
+"""Computes each element from the elements at the same index, in the same way for each index."""
 COMMUTATIVE = "commutative"
-"""The two operands can be swapped: the value is the same, except for which NaN results from two NaNs."""
+"""The two operands can be swapped; only the choice between two NaNs may change."""
 ASSOCIATIVE = "associative"
 """The grouping of repeated applications makes no difference, except for the rounding of floats."""
 IDEMPOTENT = "idempotent"
@@ -177,13 +192,13 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
 
 
 def with_implied(traits: Iterable[str]) -> frozenset[str]:
-    """The traits with all traits that they imply.
+    """Returns the traits with all traits that they imply.
 
     >>> sorted(with_implied([STRIDED]))
     ['moves', 'rearranges', 'strided']
     """
     closed = list(traits)
     for trait in closed:
-        # The list grows while it is gone through.
+        # The list grows during the iteration.
         closed += _IMPLIED.get(trait, ())
     return frozenset(closed)

@@ -1,4 +1,4 @@
-"""How much an instruction computes, counted as XLA's HloCostAnalysis does."""
+"""Counts the operations of an instruction, as XLA's HloCostAnalysis does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ __all__ = ["Work", "WorkOf", "elements", "one_for_each_element"]
 
 
 class Work(NamedTuple):
-    """Operations of arithmetic, evaluations of transcendental functions, and how often the called computations run, by attribute."""
+    """The amount of work of an instruction.
+
+    `flops` counts arithmetic operations, `transcendentals` evaluations of transcendental functions,
+    and `runs` the runs of the called computations, by attribute.
+    """
 
     flops: int = 0
     transcendentals: int = 0
@@ -20,11 +24,14 @@ class Work(NamedTuple):
 
 
 WorkOf = Callable[[Shape, tuple[Shape, ...], Mapping[str, Any]], Work]
-"""The work of an instruction with this result, these operands and attributes, without that of the computations that it calls."""
+"""Returns the work of an instruction with this result, these operands and attributes.
+
+The work of the computations that it calls is not included.
+"""
 
 
 def elements(shape: Shape) -> int:
-    """The number of elements in all arrays of a shape; sizes that are not known count as 0.
+    """Returns the number of elements in all arrays of a shape; unknown sizes count as 0.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> elements(array_shape("f32", (2, 3)))
@@ -34,5 +41,5 @@ def elements(shape: Shape) -> int:
 
 
 def one_for_each_element(result: Shape, operands: tuple[Shape, ...], attributes: Mapping[str, Any]) -> Work:
-    """An operation for each element of the result."""
+    """Counts one operation for each element of the result."""
     return Work(elements(result))

@@ -2,5 +2,6 @@
 
 from hlotool.verifier.registry import load_rules
 
-# On import instead of in the first call, since whoever imports the package will verify, and all calls should take the same time.
+# Loaded on import, not in the first call: every importer of the package verifies, and all calls
+# should take the same time.
 load_rules()

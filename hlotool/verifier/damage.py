@@ -1,4 +1,4 @@
-"""What errors in a text leave unknown about its module, so that the rest can still be verified."""
+"""Finds the parts of a module that errors in its text affect, so that the rest can be verified."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["Damage"]
 
 
 class Damage:
-    """The parts of a module that errors of its text may have changed.
+    """The parts of a module that errors in its text may have changed.
 
-    The parser leaves out instructions with syntax errors, and those that use them or call their computations. `in_header` says whether the
-    attributes of the module may be incomplete.
+    The parser leaves out instructions with syntax errors, as well as instructions that use them or
+    call their computations. `in_header` is True if the attributes of the module may be incomplete.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e {\\n  p = f32[2] parameter(0)\\n  ROOT n = f32[2] negate(p), dimension={0}\\n}", strict=False)
@@ -32,7 +32,10 @@ class Damage:
         self.in_header = bool(self._offsets) and self._offsets[0] < first
 
     def affects(self, x: Instruction) -> bool:
-        """Whether an error is in the instruction, or after it on the same line, where it may be meant as a part of the instruction."""
+        """Returns whether an error is in the instruction, or after it on the same line.
+
+        Text after an instruction on the same line may be meant as a part of it.
+        """
         line_end = self._text.find("\n", max(x.start, x.end - 1)) if x.start >= 0 else -1
         k = bisect_left(self._offsets, x.start)
         return x.start >= 0 and k < len(self._offsets) and (line_end < 0 or self._offsets[k] <= line_end)

@@ -1,6 +1,8 @@
-"""Runs all rules over a module: inference and the constraints of every instruction, then the rules in the folder `rules`.
+"""Runs all rules over a module.
 
-The engine has no cases for opcodes or rules. `verifier.report` converts its findings to diagnostics.
+It runs inference and the constraints of every instruction, then the rules in the folder `rules`.
+The engine has no cases for opcodes or rules. `verifier.report` converts its findings to
+diagnostics.
 """
 
 from __future__ import annotations
@@ -32,16 +34,18 @@ _DEFAULT_MODES = VerifyModes()
 _UNJUDGED: Any = object()
 
 _OF_SHAPES = frozenset({"L003", "T083", "T084"})
-"""Rules about a shape by itself, which inference also checks when it derives a new shape from an operand's."""
+"""Rules about a shape by itself, which inference checks again for the shapes that it derives."""
 
 
 def verify(
     module: Module, modes: VerifyModes = _DEFAULT_MODES, *, select: Sequence[str] | None = None, ignore: Sequence[str] | None = None
 ) -> list[Diagnostic]:
-    """Returns everything that is wrong with a module: errors of a tolerant parse, followed by the findings of rules in textual order.
+    """Returns the problems of a module: errors of a tolerant parse and the findings of rules.
 
-    `select` and `ignore` are codes and prefixes of codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every
-    rule. Parse errors are always reported. Suppressions in the text (`verifier.suppressions`) hide findings.
+    They are sorted by their position in the text. `select` and `ignore` are codes and prefixes of
+    codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every rule.
+    Parse errors are always reported. Suppressions in the text (`verifier.suppressions`) hide
+    findings.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
@@ -52,9 +56,10 @@ def verify(
 
 
 def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
-    """As `verify`, with a selection that has been made already.
+    """Like `verify`, with a ready-made selection.
 
-    `errors` are those of a strict parse, if it failed and `module` comes from a tolerant one: they are reported instead of the module's own.
+    `errors` are the errors of a strict parse that failed, if `module` comes from a tolerant parse.
+    They are reported instead of the module's own errors.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
@@ -75,12 +80,12 @@ def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequ
 
 
 def _is_reported(d: Diagnostic, errors: Sequence[Diagnostic]) -> bool:
-    """Whether a strict parse reports as an error what a tolerant one warns about."""
+    """Returns whether a strict parse reports this warning of a tolerant parse as an error."""
     return any((d.code, d.line, d.column) == (error.code, error.line, error.column) for error in errors)
 
 
 def _with_defaults(modes: VerifyModes, module: Module, damage: Damage | None) -> VerifyModes:
-    """The modes with values for those that depend on the module."""
+    """Returns the modes with values for those that depend on the module."""
     # A header that does not parse may say that the module is optimized.
     is_unknown = damage is not None and damage.in_header
     if modes.layouts_kept is None:
@@ -93,14 +98,20 @@ def _with_defaults(modes: VerifyModes, module: Module, damage: Damage | None) ->
 
 
 def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
-    """The codes that are not reported, whatever the module: those that a mode turns off, and lints if the module has errors."""
+    """Returns the codes that are never reported for such a module.
+
+    These are the codes that a mode turns off and, if the module has errors, the codes of lints.
+    """
     off = {code for name, option in options_of(VerifyModes).items() for code in option.silent(getattr(modes, name))}
     lints = () if is_sound else (code for rule in MODULE_RULES if rule.stage == LINT for code in rule.codes)
     return frozenset({*off, *lints})
 
 
 def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, damage: Damage | None) -> list[Diagnostic]:
-    """The diagnostics of all rules. Facts do not outlive this call, so the garbage collector need not visit them."""
+    """Returns the diagnostics of all rules.
+
+    Facts do not outlive this call, so the garbage collector need not visit them.
+    """
     facts = Facts(module, modes)
     reporter = Reporter(facts)
     return [reporter.diagnostic(finding) for finding in _findings(facts, selection, damage) if selection.has(finding.code)]
@@ -114,7 +125,7 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
         is_sound = is_sound and not finding.is_error
         yield finding
     if damage is not None:
-        # A rule could report the absence of something that is only missing because the text did not parse.
+        # A rule could report something as missing only because its text did not parse.
         return
     for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
         if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
@@ -125,7 +136,10 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
 
 
 class InstructionRules:
-    """Checks each instruction against its op's definition; instructions that are equal except for their names are checked once."""
+    """Checks of each instruction against the definition of its op.
+
+    Instructions that are equal except for their names are checked once.
+    """
 
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
@@ -134,7 +148,8 @@ class InstructionRules:
         self._rules: dict[OpDef, ResultRules] = {}
 
     def findings(self) -> Iterator[Finding]:
-        # Keys are identities of shapes and attributes, which the module keeps alive; hashing them would take longer than the checks.
+        # Keys are identities of shapes and attributes, which the module keeps alive. Hashing their
+        # contents would take longer than the checks.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
         get, judge, hidden = verdicts.get, self.judge, self.facts.module.hidden
         # The shapes that faulty instructions should have declared, if these are known.
@@ -150,12 +165,13 @@ class InstructionRules:
                 shape = self._corrected(x)
                 if shape is not None:
                     corrected[x] = shape
-                # The hidden computation of a start such as `negate-start` has its parameters from the start, which is checked itself.
+                # The hidden computation of a start such as `negate-start` takes its parameters from
+                # the start, which is checked itself.
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
 
     def _corrected(self, x: Instruction) -> Shape | None:
-        """The shape that follows from the operands of an instruction, or None."""
+        """Returns the shape that follows from the operands of an instruction, or None."""
         try:
             expected = self._expected(x.op, x.shape, tuple([operand.shape for operand in x.operands]), x.attributes)
         except Violation:
@@ -165,14 +181,17 @@ class InstructionRules:
         return expected.with_layout(x.shape.layout) if expected is not None and alike else expected
 
     def _is_consequence(self, x: Instruction, corrected: dict[Instruction, Shape]) -> bool:
-        """Whether the instruction would be correct if its faulty operands had declared the correct shapes."""
+        """Returns whether the instruction would be correct with corrected operand shapes."""
         if corrected.keys().isdisjoint(x.operands):
             return False
         operands = tuple([corrected.get(operand, operand.shape) for operand in x.operands])
         return self._judge_shape(x.shape) is None and self._judge_op(x.op, x.shape, operands, x.attributes) is None
 
     def judge(self, x: Instruction) -> Violation | None:
-        """The first rule that the instruction breaks. Later instructions are checked with the shape that this one declares."""
+        """Returns the first violation of a rule by the instruction, or None.
+
+        Later instructions are checked with the shape that this one declares.
+        """
         operands = tuple([operand.shape for operand in x.operands])
         fault = self._judge_shape(x.shape)
         if fault is not None:
@@ -200,7 +219,7 @@ class InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        """Returns the first error among the constraints of an op, or a warning if there is no error."""
+        """Returns the first error among the constraints of an op, or else a warning, or None."""
         warning: Violation | None = None
         expected: Shape | None = None
         try:
@@ -220,7 +239,7 @@ class InstructionRules:
         return warning
 
     def _expected(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Shape | None:
-        """The result shape according to inference and the constraints of the op, if they determine one."""
+        """Returns the result shape that inference and the op's constraints determine, or None."""
         attributes: dict[str, Any] = written
         if op.calls:
             attributes = {name: as_op_argument(value, self.facts.program_shape) for name, value in written.items()}

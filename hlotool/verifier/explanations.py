@@ -1,12 +1,20 @@
-"""What is known about rules and opcodes, gathered from tables of codes, docstrings of rules, op definitions, and the folder `examples`.
+"""Explanations of rules and opcodes, gathered from the code.
 
-`cli.explain` renders it for terminals, and `verifier.markdown` for pages and editors.
+The sources are the table of codes, the docstrings of rules, the op definitions and the folder
+`examples`. `cli.explain` renders explanations for terminals, `verifier.markdown` for pages and
+editors.
 
-A file `examples/CODE.hlo` begins with the reason for the rule, in a comment that ends with an empty line. A module that breaks the rule
-follows, with the code in a comment at the place of the finding, and after `// -----` a module that does not. In the comment there may be lines
-`// modes: NAME=VALUE ...` with the modes in which the rule applies, `// file: NAME` if the name of the file matters, `// legacy:` if the bad
-module is read with `--legacy`, and `// run: OPTIONS` if the problem is only found by `hlotool run`. Three rules are about modules that no text
-can describe; they have a reason, but no example.
+A file `examples/CODE.hlo` begins with a comment that gives the reason for the rule, followed by an
+empty line. Next come a module that breaks the rule, with the code in a comment at the position of
+the finding, the separator `// -----`, and a module that follows the rule. The comment may contain
+these lines:
+
+- `// modes: NAME=VALUE ...`: the modes in which the rule applies;
+- `// file: NAME`: the name of the file, if it matters;
+- `// legacy:`: the bad module is read with `--legacy`;
+- `// run: OPTIONS`: only `hlotool run` finds the problem, with these options.
+
+Three rules are about modules that no text can describe; they have a reason but no example.
 """
 
 from __future__ import annotations
@@ -66,16 +74,17 @@ _DIRECTIVE = re.compile(r"(modes|file|legacy|run):(.*)")
 
 
 class UnknownSubjectError(HlotoolError):
-    """The subject to explain is neither a rule nor an opcode."""
+    """Raised if the subject to explain is neither a rule nor an opcode."""
 
     exit_code = 2
 
 
 class RuleExplanation(NamedTuple):
-    """All that is known about a rule.
+    """The explanation of a rule.
 
-    `checks` is set for rules that have a file. `bad` and `good` are texts of modules; `needs` are the options with which `hlotool verify`, or
-    `hlotool run` for codes of the family R, reports the bad one. `configure` has pairs of a setting and its effect.
+    `checks` is set for rules that have a file. `bad` and `good` are texts of modules. `needs` are
+    the options with which `hlotool verify` (`hlotool run` for codes of the family R) reports the
+    bad one. `configure` has pairs of a setting and its effect.
     """
 
     code: str
@@ -95,7 +104,11 @@ class RuleExplanation(NamedTuple):
 
 
 class OpExplanation(NamedTuple):
-    """All that is known about an opcode; `attributes` are names with descriptions of their values and their defaults, None when required."""
+    """The explanation of an opcode.
+
+    `attributes` are triples: the name, a description of the values, and the default. The default is
+    None if the attribute is required.
+    """
 
     opcode: str
     summary: str
@@ -108,14 +121,17 @@ class OpExplanation(NamedTuple):
 
 
 def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExplanation:
-    """The explanation of a code, a rule's name or an opcode. Raises UnknownSubjectError, which suggests a similar name, also among `others`.
+    """Returns the explanation of a code, a rule's name or an opcode.
+
+    Raises UnknownSubjectError, which suggests a similar name. The suggestion may come from
+    `others`.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
     """
     word = subject.strip()
     code = word.upper() if word.upper() in CODE_NAMES else next((code for code, name in CODE_NAMES.items() if name == word), None)
-    # A few rules have the names of opcodes; their codes are unambiguous.
+    # A few rules have the same names as opcodes; their codes are unambiguous.
     if word in OPS:
         return explain_op(OPS[word])
     if code is not None:
@@ -125,7 +141,7 @@ def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExp
 
 
 def explain_rule(code: str) -> RuleExplanation:
-    """The explanation of one code."""
+    """Returns the explanation of one code."""
     title, is_safe = _fix_of(code) or (None, False)
     example = example_of(code)
     return RuleExplanation(
@@ -147,7 +163,7 @@ def explain_rule(code: str) -> RuleExplanation:
 
 
 def page_of(code: str) -> str:
-    """The page of XLA's documentation about the subject of a rule.
+    """Returns the address of the page of XLA's documentation about the subject of a rule.
 
     >>> page_of("A001")
     'https://openxla.org/xla/async_ops'
@@ -156,12 +172,12 @@ def page_of(code: str) -> str:
 
 
 def has_fix(code: str) -> bool:
-    """Whether there is a fix for findings of this code."""
+    """Returns whether findings of this code have a fix."""
     return _fix_of(code) is not None
 
 
 def _fix_of(code: str) -> tuple[str, bool] | None:
-    """The title of the fix for findings of a code, and whether it is safe."""
+    """Returns the title of the fix for findings of a code and whether it is safe, or None."""
     rule, rewrite = fix_rules().get(code), rewrite_fixes().get(code)
     if rule is not None:
         return rule.title, rule.is_safe
@@ -172,7 +188,7 @@ def _fix_of(code: str) -> tuple[str, bool] | None:
 
 
 class Example(NamedTuple):
-    """The contents of a file in `examples`; the modes and the options of `run` are as they are written."""
+    """The contents of a file in `examples`, with the modes and the options of `run` as written."""
 
     why: str
     bad: str
@@ -184,7 +200,7 @@ class Example(NamedTuple):
 
     @property
     def needs(self) -> str:
-        """The options with which the bad module is reported."""
+        """The options that are needed to report the bad module."""
         legacy = ["--legacy"] if self.is_legacy else []
         return self.run or " ".join(legacy + [f"--{name.replace('_', '-')}{_value_after(name, value)}" for name, value in self.modes])
 
@@ -195,10 +211,10 @@ def _value_after(name: str, value: str) -> str:
 
 @lru_cache(maxsize=64)
 def example_of(code: str) -> Example:
-    """The example for a code.
+    """Returns the example for a code.
 
     >>> example_of("L012").why, example_of("L012").needs
-    ('After layout assignment a compiler emits no code for a reshape.', '--layout-sensitive true --reshape-is-bitcast')
+    ('After layout assignment, the compiler emits no code for a reshape.', '--layout-sensitive true --reshape-is-bitcast')
     """
     header, _, texts = (_EXAMPLES / f"{code}.hlo").read_text(encoding="utf-8").partition("\n\n")
     bad, _, good = texts.partition(_SEPARATOR)
@@ -210,7 +226,7 @@ def example_of(code: str) -> Example:
 
 
 def _is_parse_error(code: str) -> bool:
-    """Whether the parser refuses a text for this reason, which no option changes."""
+    """Returns whether this is an error of the parser, which no option turns off."""
     try:
         parse_all(example_of(code).bad, legacy=example_of(code).is_legacy)
     except ParseError as error:
@@ -219,13 +235,13 @@ def _is_parse_error(code: str) -> bool:
 
 
 def _configuration(code: str) -> Iterator[tuple[str, str]]:
-    """Settings that concern a rule, with what they do."""
+    """Yields the settings that affect a rule, with their effects."""
     severity = severity_of(code)
     if code[0] == "R":
-        yield "hlotool run", "reports it; its options set limits and checks"
+        yield "hlotool run", "reports the problem; options of this command set limits and enable checks"
         return
     if _is_parse_error(code):
-        yield "always reported", "it keeps the text from being read"
+        yield "always reported", "the text cannot be parsed with this error"
         return
     if is_default(code):
         yield f"--ignore {code}", f'or `ignore = ["{code}"]` in [lint]: do not report it'
@@ -240,7 +256,7 @@ def _configuration(code: str) -> Iterator[tuple[str, str]]:
 
 
 def explain_op(op: OpDef) -> OpExplanation:
-    """The explanation of one opcode."""
+    """Returns the explanation of one opcode."""
     *texts, example = cleandoc(op.doc).split("\n\n")
     summary, details = (" ".join(text.split()) for text in (texts[0], " ".join(texts[1:])))
     attributes = tuple(
@@ -250,7 +266,7 @@ def explain_op(op: OpDef) -> OpExplanation:
 
 
 def describe_kind(kind: str) -> str:
-    """What the values of a kind are.
+    """Returns a description of the values of a kind.
 
     >>> describe_kind("Dims"), describe_kind("FftType")
     ('list of integers: {0,1}', 'FFT, IFFT, RFFT or IRFFT')
@@ -267,7 +283,7 @@ def _spelled(default: Any) -> str:
 
 @lru_cache(maxsize=1)
 def _docs() -> dict[str, str]:
-    """The docstrings of rules, by code."""
+    """Returns the docstrings of rules, by code."""
     docs = {"W050": unused_suppression.__doc__ or ""}
     for codes, check in _checks():
         for code in codes:
@@ -281,6 +297,6 @@ def _checks() -> Iterator[tuple[tuple[str, ...], Callable[..., Any]]]:
 
 
 def _checks_of(doc: str) -> str | None:
-    """What stands under the heading `Checks` of a rule's docstring."""
+    """Returns the text under the heading `Checks` of a rule's docstring, or None."""
     _, heading, text = cleandoc(doc).partition("\nChecks:")
     return " ".join(text.split()) if heading else None

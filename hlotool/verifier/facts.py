@@ -1,4 +1,4 @@
-"""Facts about a module that several rules need, computed when they are first used and cached for one verification."""
+"""Facts about a module that several rules need, computed lazily, once per verification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ __all__ = ["Facts", "has_mixed_precision", "is_optimized"]
 
 
 def is_optimized(module: Module, modes: VerifyModes) -> bool:
-    """Whether a module comes from after optimization: according to the mode `stage`, or by default if it is scheduled.
+    """Returns whether a module is optimized.
+
+    The mode `stage` decides; by default, a module is optimized if it is scheduled.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = s32[] parameter(0) }")
@@ -32,7 +34,9 @@ def is_optimized(module: Module, modes: VerifyModes) -> bool:
 
 
 def has_mixed_precision(module: Module, modes: VerifyModes) -> bool:
-    """Whether compilers may have left instructions with float operands of different types: after optimization, and on the way to TPU code.
+    """Returns whether instructions may legally have float operands of different types.
+
+    Compilers leave such instructions after optimization, and on the way to TPU code.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = f32[8]{0:T(128)} parameter(0) }")
@@ -62,14 +66,14 @@ class Facts:
         self._users: dict[Computation, dict[Instruction, list[Instruction]]] = {}
 
     def program_shape(self, computation: Computation) -> ProgramShape:
-        """The shapes of a computation's parameters and of its result."""
+        """Returns the shapes of a computation's parameters and of its result."""
         shape = self._program_shapes.get(computation)
         if shape is None:
             shape = self._program_shapes[computation] = computation.program_shape
         return shape
 
     def users(self, computation: Computation) -> dict[Instruction, list[Instruction]]:
-        """The users of each instruction of a computation that has any."""
+        """Returns the users of each instruction of a computation that has any."""
         result = self._users.get(computation)
         if result is None:
             result = self._users[computation] = users(computation)
@@ -87,7 +91,7 @@ class Facts:
 
     @cached_property
     def reachable(self) -> set[Computation]:
-        """The computations that the entry computation calls, directly or indirectly, and itself."""
+        """The entry computation and all computations that it calls, directly or indirectly."""
         return reachable([self.module.entry])
 
     @cached_property
@@ -95,7 +99,7 @@ class Facts:
         return computations_with_effects(self.module)
 
     def has_effect(self, x: Instruction) -> bool:
-        """Whether an instruction does more than compute its value."""
+        """Returns whether an instruction does more than compute its value."""
         return has_effect(x, self._with_effects)
 
     @cached_property
@@ -105,7 +109,10 @@ class Facts:
 
     @cached_property
     def bodies(self) -> set[Computation]:
-        """The computations that fusions, reductions and similar instructions apply: parts of one operation instead of steps of the program."""
+        """The computations that fusions, reductions and similar instructions apply.
+
+        They are parts of one operation, not steps of the program.
+        """
         return {called for called, calls in self.callers.items() if any(CONTROL_FLOW not in x.op.traits for _, x in calls)}
 
     @cached_property
@@ -122,19 +129,25 @@ class Facts:
 
     @cached_property
     def distinct_shapes(self) -> list[Shape]:
-        """The result shapes of all instructions, each once."""
+        """The result shapes of all instructions, without repetitions."""
         return _distinct_shapes(self.module)
 
     def instructions_of(self, *opcodes: str) -> Sequence[Call]:
-        """The instructions with these opcodes, and their computations: opcode by opcode, each in textual order."""
+        """Returns the instructions with these opcodes, paired with their computations.
+
+        The result is ordered by opcode, and in textual order for each opcode.
+        """
         return [pair for opcode in opcodes for pair in self._by_opcode.get(opcode, ())]
 
     def instructions_with(self, trait: str) -> Sequence[Call]:
-        """The instructions whose opcodes have a trait, and their computations, in textual order."""
+        """Returns the instructions with a trait and their computations, in textual order."""
         return self.instructions_where(lambda op: trait in op.traits)
 
     def instructions_where(self, holds: Callable[[OpDef], object]) -> Sequence[Call]:
-        """The instructions whose opcodes satisfy a predicate, and their computations, in textual order."""
+        """Returns the instructions whose ops satisfy a predicate, with their computations.
+
+        They are in textual order.
+        """
         ops = {op for op in self._by_op if holds(op)}
         if len(ops) < 2:
             return [call for op in ops for call in self._by_op[op]]

@@ -1,6 +1,8 @@
-"""Fixes: edits that resolve findings. They are applied only if checking the text again shows that they do.
+"""Fixes: edits that resolve findings.
 
-The edits come from the rule itself (`Diagnostic.fix`) or from a function in the folder `fixes`. Files are written in `workspace`.
+Edits are kept only if a check of the edited text shows that the findings are gone. They come from
+the rule itself (`Diagnostic.fix`) or from a function in the folder `fixes`. `workspace` writes the
+files.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ __all__ = [
     "with_fixes",
 ]
 
-# Each attempt reads the whole text, so a kind of fix that has failed so often since the last success is not tried again.
+# Each attempt parses the whole text, so a kind of fix that has failed this often since the last
+# success is not tried again.
 _MAX_FAILURES = 20
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 _DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t]", re.MULTILINE)
@@ -51,7 +54,7 @@ class Faulty(NamedTuple):
 
     @property
     def offset(self) -> int:
-        """Where the finding is in the source."""
+        """The offset of the finding in the source."""
         return self.source.offset(self.diagnostic.line, self.diagnostic.column)
 
     @property
@@ -66,12 +69,19 @@ class Faulty(NamedTuple):
 
 FixMaker = Callable[[Faulty], Iterable[Edit]]
 RewriteMaker = Callable[[Faulty, Sequence[str]], Iterable[Edit]]
-"""Gives the edits that apply rewrites of the optimizer, by name, at the instruction of a finding. The optimizer is in a layer above."""
+"""Returns the edits that apply the named rewrites of the optimizer at the instruction of a finding.
+
+It is a callback, since the optimizer is in a higher layer.
+"""
 Check = Callable[[Module], Sequence[Diagnostic]]
 
 
 class FixRule(NamedTuple):
-    """The fix for findings of a code. `make` returns its edits, none if it does not apply, and its docstring is the title."""
+    """The fix for findings of a code.
+
+    `make` returns the edits, or none if the fix does not apply. Its docstring is the title of the
+    fix.
+    """
 
     make: FixMaker
     is_safe: bool
@@ -82,7 +92,10 @@ class FixRule(NamedTuple):
 
 
 class RewriteFix(NamedTuple):
-    """The fix for findings of a code: the first of some rewrites that matches. They are names of rules, topics of rules, or passes."""
+    """A fix by a rewrite of the optimizer: the first of `rewrites` that matches is applied.
+
+    `rewrites` are names of rewrite rules, topics of rewrite rules, or passes.
+    """
 
     title: str
     rewrites: tuple[str, ...]
@@ -93,7 +106,7 @@ _REWRITES: dict[str, RewriteFix] = {}
 
 
 def fixer(code: str, *, safe: bool = True) -> Callable[[FixMaker], FixMaker]:
-    """Registers a function that makes the edits for findings of a code."""
+    """Registers a function that returns the edits for findings of a code."""
 
     def wrap(make: FixMaker) -> FixMaker:
         _RULES[code] = FixRule(make, safe)
@@ -114,7 +127,7 @@ def _import_fixes() -> None:
 
 
 def fix_rules() -> dict[str, FixRule]:
-    """The fixes of the folder `fixes`, by code.
+    """Returns the fixes in the folder `fixes`, by code.
 
     >>> fix_rules()["S007"].title
     'Make the last instruction the root'
@@ -124,7 +137,7 @@ def fix_rules() -> dict[str, FixRule]:
 
 
 def rewrite_fixes() -> dict[str, RewriteFix]:
-    """The fixes that are rewrites of the optimizer, by code.
+    """Returns the fixes that are rewrites of the optimizer, by code.
 
     >>> rewrite_fixes()["W010"]
     RewriteFix(title='Transpose once', rewrites=('transpose-of-transpose',))
@@ -134,7 +147,10 @@ def rewrite_fixes() -> dict[str, RewriteFix]:
 
 
 def with_fixes(module: Module, diagnostics: Iterable[Diagnostic], rewrite: RewriteMaker | None = None) -> list[Diagnostic]:
-    """The diagnostics of a module, each with its fix if there is one; with `rewrite`, also those that are rewrites of the optimizer."""
+    """Returns the diagnostics of a module, each with its fix if there is one.
+
+    Fixes that are rewrites of the optimizer need `rewrite`.
+    """
     return [d if d.fix is not None else _with_fix(module, d, rewrite) for d in diagnostics]
 
 
@@ -153,7 +169,7 @@ def _with_fix(module: Module, d: Diagnostic, rewrite: RewriteMaker | None) -> Di
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """The text after edits that do not overlap.
+    """Applies edits, which must not overlap, to a text.
 
     >>> apply_edits("abc", [Edit(1, 2, "B"), Edit(0, 0, ">")])
     '>aBc'
@@ -175,10 +191,11 @@ class FixedText(NamedTuple):
 def fix_text(
     text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False, rewrite: RewriteMaker | None = None
 ) -> FixedText:
-    """Applies the fixes for the findings of `check`, module by module; only for those in `codes`, if given.
+    """Fixes the findings of `check`, module by module. `codes` limits the findings to these codes.
 
-    A fix is kept only if the text still parses as far as it did before, the finding is gone, there are no new errors, and the entry and the
-    roots of computations are the same. Otherwise the text is left unchanged.
+    A fix is kept only if the text still parses as far as it did before, the finding is gone, there
+    are no new errors, and the entry and the roots of computations are the same. Otherwise the text
+    is left unchanged.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -193,9 +210,11 @@ def fix_text(
 
 
 class _Findings(NamedTuple):
-    """The findings in a text, the number of errors that keep it from parsing, and if there are none, its entry and the root of each computation.
+    """The findings in a text, with what is needed to compare two versions of it.
 
-    `module` is None if nothing could be read. `path` holds the values of the text's parts.
+    `unread` is the number of parse errors. If it is 0, `entry` is the name of the entry and `roots`
+    has the name of the root of each computation. `module` is None if nothing could be parsed.
+    `path` holds the values of the text's parts.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -211,7 +230,7 @@ class _Findings(NamedTuple):
 
 
 class _Fixing:
-    """The fixing of the text of one module."""
+    """Fixes the text of one module."""
 
     def __init__(self, check: Check, codes: Container[str] | None, rewrite: RewriteMaker | None, *, unsafe: bool) -> None:
         self.check = check
@@ -220,14 +239,14 @@ class _Fixing:
         self.unsafe = unsafe
 
     def run(self, source: Source) -> tuple[str, Counter[str]]:
-        """The text with fixes, and the number of findings of each code that were resolved."""
+        """Returns the fixed text and the number of resolved findings of each code."""
         fixed: Counter[str] = Counter()
         refused: set[tuple[Edit, ...]] = set()
         failures: Counter[str] = Counter()
-        # Texts that there were already: fixes that undo each other would never end.
+        # All texts so far: fixes that undo each other would go on forever.
         seen = {source.text}
         before = self._findings(source, None)
-        # A fix may bring out what the next one ends.
+        # A fix may uncover findings that need another round.
         while True:
             fixable = self._fixable(before)
             while chosen := _together(source.text, (d for d in fixable if self._is_open(d, refused, failures))):
@@ -241,16 +260,19 @@ class _Fixing:
             fixed += Counter(d.code for d in group)
             source, before = proved
             seen.add(source.text)
-            # Offsets have changed, and what was refused may be possible now.
+            # Offsets have changed, and fixes that were refused may be possible now.
             refused.clear()
             failures.clear()
 
     def _is_open(self, d: Diagnostic, refused: Container[tuple[Edit, ...]], failures: Mapping[str, int]) -> bool:
-        """Whether the fix of a finding has not been refused, and fixes of its kind have not been refused again and again."""
+        """Returns whether a finding's fix should be tried.
+
+        It should not if it has been refused, or if fixes of its kind have been refused too often.
+        """
         return d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES
 
     def _fixable(self, findings: _Findings) -> list[Diagnostic]:
-        """The findings that may be fixed, with their fixes."""
+        """Returns the findings that may be fixed, with their fixes."""
         if findings.module is None:
             return []
         wanted = [single for d in findings.diagnostics if self.codes is None or d.code in self.codes for single in _singles(d)]
@@ -258,7 +280,7 @@ class _Fixing:
         return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
 
     def _findings(self, source: Source, known: FastPath | None) -> _Findings:
-        """The findings in a text. `known` is the path of another version of it."""
+        """Returns the findings in a text. `known` is the path of another version of the text."""
         try:
             module, path = read_source(source, strict=False, known=known)
         except ParseError as error:
@@ -271,21 +293,28 @@ class _Fixing:
         return _Findings(diagnostics, unread, module, path, module.entry.name, {c.name: c.root.name for c in module.computations})
 
     def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
-        """Findings from the beginning of `chosen` whose fixes work together, and the text with them; or the first alone and None, if that fails."""
+        """Finds a prefix of `chosen` whose fixes work together, and applies them.
+
+        Returns the prefix with the fixed text and its findings. If even the first fix alone fails,
+        returns the first finding with None.
+        """
         group = chosen
         while (proved := self._proved(source, before, group)) is None and len(group) > 1:
             group = group[: len(group) // 2]
         return group, proved
 
     def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
-        """The text with these fixes and its findings, or None if they do not resolve their findings without damage."""
+        """Returns the text with these fixes and its findings.
+
+        Returns None if the fixes do not resolve their findings, or if they do damage.
+        """
         text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
         fixed = Source(text, source.filename, source.first_line)
         after = self._findings(fixed, before.path)
         codes, codes_after = before.codes, after.codes
         if after.unread > before.unread or not _are_resolved(chosen, before, after):
             return None
-        # Rules could not check what did not parse, so they may find errors once it does.
+        # Rules could not check code that did not parse, so new errors are allowed once it does.
         errors = {d.code for d in after.diagnostics if d.severity == "error"}
         if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
             return None
@@ -293,14 +322,19 @@ class _Fixing:
 
 
 def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
-    """A finding, and one of its own for each of the others that it counts, if its fix is that of one instruction."""
+    """Yields a finding and, if its fix is a rewrite, one for each of its `others`."""
     yield d
     if d.code in rewrite_fixes():
         yield from (replace(d, instruction=other, others=()) for other in d.others)
 
 
 def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findings) -> bool:
-    """Whether findings are gone: there are fewer of their code, or those of a rewrite are elsewhere, which their users bring out."""
+    """Returns whether the chosen findings are gone.
+
+    Normally there must be fewer findings of their code. A rewrite may cause new findings of its
+    code at users of the instruction, so for rewrites it is enough that no finding is left at the
+    same instruction.
+    """
     codes, codes_after = before.codes, after.codes
     places = {(d.code, d.computation, name) for d in after.diagnostics if d.code in rewrite_fixes() for name in (d.instruction, *d.others)}
     for code, count in Counter(d.code for d in chosen).items():
@@ -312,7 +346,11 @@ def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findi
 
 
 class _Group:
-    """Fixes that can be made together: their edits do not overlap, and none needs an instruction whose definition another removes."""
+    """Fixes that can be applied together.
+
+    Their edits do not overlap, and no fix needs an instruction whose definition another one
+    removes.
+    """
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -335,19 +373,23 @@ class _Group:
                 insort(self._edits, edit)
 
     def _is_free(self, edit: Edit) -> bool:
-        """Whether an edit is apart from the others."""
+        """Returns whether an edit is separate from the others."""
         k = bisect_left(self._edits, edit)
         return all(_are_apart(edit, other) for other in self._edits[max(0, k - 1) : k + 1])
 
 
 def _are_apart(a: Edit, b: Edit) -> bool:
-    """Whether two edits do not overlap. What one inserts where the other begins or ends has no certain place."""
+    """Returns whether two edits are separate.
+
+    An insertion where the other edit begins or ends is not: the order of the two would be
+    undefined.
+    """
     first, second = sorted((a, b))
     return first.end < second.start or (first.end == second.start and first.start < first.end and second.start < second.end)
 
 
 def _together(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings whose fixes can be made together, as far as their edits show."""
+    """Returns the findings whose fixes can be applied together, as far as their edits show."""
     group = _Group(text)
     for d in diagnostics:
         group.add(d)
@@ -355,12 +397,18 @@ def _together(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:
-    """Whether the entry is the same, and each remaining computation still has its root, unless a rewrite has replaced that."""
+    """Returns whether the entry and the roots of the remaining computations are the same.
+
+    A root that a rewrite has replaced may differ.
+    """
     replaced = {(d.computation, d.instruction) for d in chosen if d.code in rewrite_fixes()}
     are_roots_kept = all(before.roots.get(name, root) in (root, None) or (name, before.roots[name]) in replaced for name, root in after.roots.items())
     return before.entry == after.entry and are_roots_kept
 
 
 def _may_return(code: str) -> bool:
-    """Whether resolving a finding may lead to another of the same code: what only dead code used becomes dead itself."""
+    """Returns whether resolving a finding may lead to another of the same code.
+
+    Code that only dead code uses becomes dead itself.
+    """
     return code in ("W001", "W003")

@@ -1,6 +1,6 @@
-"""Adds suppressions to a text for all findings in it. They are added only if the module stays the same and the findings are hidden.
+"""Adds suppressions to a text for all findings in it. See `verifier.suppressions` for their forms.
 
-`verifier.suppressions` describes suppressions.
+They are added only if the module stays the same and the findings are hidden.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _UNUSED = "W050"
 
 
 def add_ignores(text: str, filename: str, check: Check) -> FixedText:
-    """The text with a suppression at each line on which `check` has a finding, and the number of findings of each code that these hide.
+    """Adds a suppression to each line on which `check` has a finding.
 
-    Modules that do not parse are left unchanged, since parse errors cannot be suppressed.
+    Returns the text and the number of findings of each code that are now hidden. Modules that do
+    not parse are left unchanged, since parse errors cannot be suppressed.
 
     >>> from hlotool.verifier.engine import verify
     >>> add_ignores("ENTRY e {\\n  ROOT p = f32[?] parameter(0)\\n}", "m.hlo", verify).text.splitlines()[1]
@@ -55,7 +56,7 @@ def _with_marks(source: Source, check: Check) -> tuple[str, Counter[str]]:
 
 
 def ignore_edits(source: Source, module: Module, diagnostics: Iterable[Diagnostic]) -> Iterator[Edit]:
-    """The edits that add a suppression to each line with findings, or further codes to an existing one."""
+    """Yields the edits that suppress findings: new suppressions, or more codes in existing ones."""
     codes: dict[int, list[str]] = {}
     for d in diagnostics:
         if d.code not in codes.setdefault(d.line, []):

@@ -1,4 +1,4 @@
-"""Explanations of rules and opcodes as Markdown: for pages, terminals that ask for it, and editors."""
+"""Renders explanations of rules and opcodes as Markdown, for pages, editors and terminals."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["need_in_words", "needs_in_words", "op_markdown", "operands_in_words"
 
 
 def needs_in_words(rule: RuleExplanation) -> str:
-    """The options that the bad example of a rule needs, in parentheses; empty if it needs none."""
+    """Returns the options that a rule's bad example needs, in parentheses, or an empty string."""
     return f" (with {rule.needs})" if rule.needs else ""
 
 
 def operands_in_words(op: OpExplanation) -> str:
-    """The names of an opcode's operands."""
+    """Returns the names of an opcode's operands as a phrase."""
     names = ", ".join(op.operands)
     if not op.is_variadic:
         return names or "none"
@@ -21,12 +21,12 @@ def operands_in_words(op: OpExplanation) -> str:
 
 
 def need_in_words(default: str | None) -> str:
-    """Whether an attribute is required, or its default."""
+    """Returns "required", "optional" or the default of an attribute."""
     return "required" if default is None else "optional" if default == "left out" else f"default {default}" if default else 'default ""'
 
 
 def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
-    """A section about a rule, with a heading; `note` is appended to it."""
+    """Returns a section about a rule, with a heading; `note` is appended to it."""
     state = "reported by default" if rule.is_default else "reported on demand"
     lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", plain(rule.summary)]
     for heading, text in (("Checks", rule.checks), ("Why", rule.why)):
@@ -42,7 +42,7 @@ def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
 
 
 def op_markdown(op: OpExplanation) -> str:
-    """A section about an opcode, with a heading."""
+    """Returns a section about an opcode, with a heading."""
     lines = [f"## {op.opcode}", "", plain(op.summary)]
     if op.details:
         lines += ["", plain(op.details)]
@@ -56,6 +56,6 @@ def op_markdown(op: OpExplanation) -> str:
 
 
 def plain(text: str) -> str:
-    """The text with the special characters of Markdown escaped, except in code between backticks."""
+    """Escapes the special characters of Markdown, except in code between backticks."""
     parts = text.split("`")
     return "`".join(part if k % 2 else "".join(f"\\{c}" if c in "\\*_[]<>|" else c for c in part) for k, part in enumerate(parts))

@@ -1,6 +1,7 @@
-"""The registry of rules that are not part of an op definition, in the folder `rules`.
+"""The registry of the rules that are not part of an op definition; they are in the folder `rules`.
 
-A rule file has a function decorated by `shape_rule` or `module_rule`, whose docstring has the headings *Checks*, *Why*, *Bad* and *Good*.
+A rule file has a function decorated with `shape_rule` or `module_rule`. Its docstring has the
+headings *Checks*, *Why*, *Bad* and *Good*.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ __all__ = ["LINT", "MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "Shap
 
 
 class Finding(Record):
-    """A violation that a module rule yields; `at` is a place in the instruction (`text.source.places`).
+    """A violation that a module rule yields.
 
-    Without an instruction, `at` is an offset into the source; without a computation as well, it may also be a place in the module's header.
+    `at` is a part of the instruction (`text.source.places`). Without an instruction, it is an
+    offset into the source. Without a computation as well, it may also be a part of the module's
+    header.
 
-    `severity` is that of the code unless a mode changes it. `others` are further instructions of the computation, or without an instruction,
-    further computations, that the message only counts.
+    `severity` is the severity of the code unless a mode changes it. `others` are further
+    instructions of the computation that the message counts but does not name; without an
+    instruction, they are computations.
     """
 
     code: str
@@ -42,12 +46,12 @@ class Finding(Record):
 
     @property
     def is_error(self) -> bool:
-        """Whether the finding is an error, and not a warning or a remark."""
+        """True if the finding is an error, not a warning or a remark."""
         return (self.severity or severity_of(self.code)) == "error"
 
 
 LINT = "lint"
-"""The stage of rules that are only checked in modules without errors."""
+"""The stage of rules that are checked only in modules without errors."""
 
 ShapeCheck = Callable[[Shape, VerifyModes], None]
 ModuleCheck = Callable[[Facts], Iterable[Finding]]
@@ -61,9 +65,10 @@ class ShapeRule(Record):
 
 
 class ModuleRule(Record):
-    """A rule about several instructions. Rules of the stage "lint" run last, and only if there are no errors.
+    """A rule about several instructions.
 
-    So lints can rely on what other rules check: shapes that fit, attributes in range, and signatures that match their calls.
+    Rules of the stage "lint" run last, and only if there are no errors. They can therefore rely on
+    the other rules: shapes fit, attributes are in range, and signatures match their calls.
     """
 
     codes: tuple[str, ...]

@@ -1,4 +1,8 @@
-"""Converts findings to diagnostics: with exact places, the definitions of operands, and the origin of the instruction in a program."""
+"""Converts findings to diagnostics.
+
+Adds exact positions, notes about the definitions of operands, and the origin of the instruction in
+a program.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +41,12 @@ class Reporter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.source = facts.module.source or Source("")
-        # Characters of instructions to read again for the places of their parts. Instructions in each other would be read again and again.
+        # Limit on the characters of instructions that are parsed again to locate their parts.
+        # Without it, nested instructions would be parsed again and again.
         self.readable = _LEAST_READABLE + 8 * len(self.source.text)
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
-        """The diagnostic for a finding, with its place and notes."""
+        """Returns the diagnostic for a finding, with its position and notes."""
         finding = self._as_written(finding)
         x, computation = finding.instruction, finding.computation
         header = self.facts.module.attribute_starts.get(_word(finding.at)) if x is None and computation is None else None
@@ -80,9 +85,11 @@ class Reporter:
         )
 
     def _as_written(self, finding: Finding) -> Finding:
-        """The finding at the instruction that is in the text, and with its opcode, if it is about a short form such as `negate-start`.
+        """Rewrites a finding about a short form such as `negate-start` in terms of the text.
 
-        In the hidden computation of a short form, operands and attributes are those of the start, and the result is element 1 of the start's result.
+        The finding moves to the instruction that is in the text and uses its opcode. In the hidden
+        computation of a short form, operands and attributes are those of the start, and the result
+        is element 1 of the start's result.
         """
         x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
         if inside in hidden and inside is not None and x is not None:
@@ -94,7 +101,7 @@ class Reporter:
         return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
 
     def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
-        """Offsets of the part; what is not in the text stands where it comes from."""
+        """Returns the offsets of a part. If it is not in the text, they are those of its origin."""
         if place.of == "definition" and place.number is not None and place.number < len(x.operands):
             operand = x.operands[place.number]
             x, place = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_place(f"operand {place.number}"))
@@ -117,20 +124,20 @@ class Reporter:
         return locate(self.source.text, x.start, x.end, place)
 
     def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
-        """Whether the shape of an operand is to blame if it does not suit its user `x`, and not the user.
+        """Returns whether to blame the operand, not its user `x`, if the shapes do not fit.
 
-        That is so if it follows from nothing else, and nothing else depends on it.
+        The operand is to blame if its shape follows from nothing else and it has no other users.
         """
         is_source = x.start >= 0 and not operand.operands and not operand.control_predecessors
         return is_source and operand.start >= 0 and computation is not None and self.facts.users(computation).get(operand) == [x]
 
     def _header_span(self, start: int, place: Place) -> tuple[int, int]:
-        """The offsets of the header's attribute that begins at `start`, or of a part of it."""
+        """Returns the offsets of the header attribute at `start`, or of a part of it."""
         rule = CODECS[MODULE_ATTRIBUTES[place.word].kind].rule
         return locate_in_header(self.source.text, start, rule, place)
 
     def _definitions(self, x: Instruction, computation: Computation | None, place: Place) -> Iterator[str]:
-        """Notes that say where operands or called computations at fault are defined, and with which shapes."""
+        """Yields notes on the definitions of the operands or called computations at fault."""
         called = x.attributes.get(place.word)
         if isinstance(called, Computation) and called.start >= 0:
             parameters = ", ".join(brief(p) for p in self.facts.program_shape(called).parameters)
@@ -139,7 +146,7 @@ class Reporter:
         if place.number is not None:
             chosen = [operand for k, operand in enumerate(x.operands) if k == place.number]
         if place.of == "definition" and len(chosen) == 1 and self._is_chosen_for(chosen[0], x, computation):
-            # The finding is at the definition, so what a reader misses is the user.
+            # The finding is at the definition, so the note is about the user.
             start, _ = locate(self.source.text, x.start, x.end, _NAME)
             yield f"'{x.name}' at {self._at(start)} uses '{chosen[0].name}'"
             return
@@ -149,7 +156,7 @@ class Reporter:
                 yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
 
     def _origin(self, x: Instruction) -> _Origin:
-        """The origin according to the metadata or, if that refers to a stack frame, the module's tables."""
+        """Returns the origin in the metadata or, for a stack frame, in the module's tables."""
         metadata = x.metadata
         if metadata is None:
             return _NO_ORIGIN
@@ -166,12 +173,12 @@ class Reporter:
 
 
 def _word(at: str | int) -> str:
-    """The attribute that a place names; empty for an offset."""
+    """Returns the attribute that a place names; empty for an offset."""
     return parse_place(at).word if isinstance(at, str) else ""
 
 
 def _shortened(message: str) -> str:
-    """The message, without its middle part if it is very long."""
+    """Returns the message, without its middle part if it is very long."""
     if len(message) <= _LONGEST_MESSAGE:
         return message
     half = _LONGEST_MESSAGE // 2
@@ -179,7 +186,10 @@ def _shortened(message: str) -> str:
 
 
 class _Origin(NamedTuple):
-    """The origin of an instruction in the source program, which authors know better than the names of instructions."""
+    """The origin of an instruction in the source program.
+
+    Authors know it better than the names of instructions.
+    """
 
     op_name: str | None = None
     file: str | None = None

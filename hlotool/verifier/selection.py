@@ -1,4 +1,7 @@
-"""The codes to report: `select`, `extend` and `ignore` of settings, a preset and the command line, in layers."""
+"""Selects the codes to report, from layers of settings.
+
+Settings files, a preset and the command line are layers; each can select, extend and ignore codes.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,22 @@ __all__ = ["Layer", "Selection", "SelectionError", "codes_of", "known_codes", "n
 
 _EVERYTHING = "ALL"
 _CODES = {name: code for code, name in reversed(CODE_NAMES.items())}
-"""The codes by the names of rules: the first, if a name belongs to two."""
+"""Maps the name of a rule to its code; to the first, if two rules have the name."""
 _PREFIXES = frozenset(code[:length] for code in CODE_NAMES for length in range(len(code) + 1))
 
 
 class SelectionError(HlotoolError):
-    """A selection contains a word that is neither a code, a prefix of codes, nor the name of a rule."""
+    """Raised if a word in a selection is not a code, a prefix of codes or the name of a rule."""
 
     exit_code = 2
 
 
 class Layer(NamedTuple):
-    """The selection in one source of settings: `select` replaces the selection of lower layers, `extend` adds to it."""
+    """The selection in one source of settings.
+
+    `select` replaces the selection of lower layers; `extend` adds to it, and `ignore` removes from
+    it.
+    """
 
     select: tuple[str, ...] | None = None
     extend: tuple[str, ...] = ()
@@ -34,7 +41,8 @@ class Layer(NamedTuple):
 class Selection:
     """The codes to report.
 
-    The longest matching prefix decides; of prefixes of equal length, the one in the higher layer, and in the same layer `ignore`.
+    The longest matching prefix decides. Among prefixes of equal length, the higher layer wins;
+    within a layer, `ignore` wins.
 
     >>> chosen = Selection(["T"], ["T08"])
     >>> chosen.has("T003"), chosen.has("T083"), chosen.has("C001")
@@ -48,13 +56,13 @@ class Selection:
 
     @classmethod
     def layered(cls, layers: Iterable[Layer]) -> Selection:
-        """The selection that results from several layers, from the lowest to the highest. Raises SelectionError."""
+        """Combines layers, from the lowest to the highest. Raises SelectionError."""
         selection = cls()
         selection.codes, selection._wanted = _chosen(tuple(layers))
         return selection
 
     def with_errors(self, codes: Iterable[str]) -> Selection:
-        """Also the codes that a mode turns into errors, unless they are ignored or only others are selected.
+        """Adds the codes that a mode turns into errors, unless the settings leave them out.
 
         >>> Selection().with_errors(["T019"]).has("T019"), Selection(ignore=["T"]).with_errors(["T019"]).has("T019")
         (True, False)
@@ -64,7 +72,7 @@ class Selection:
         return selection
 
     def only(self, codes: Iterable[str]) -> Selection:
-        """Only these codes, as far as they are reported.
+        """Restricts the selection to these codes.
 
         >>> sorted(Selection().only(["T003", "W012"]).codes)
         ['T003']
@@ -78,7 +86,9 @@ class Selection:
 
 
 def codes_of(name: str) -> list[str]:
-    """The codes that a word stands for: a code, a prefix of codes, the name of a rule, or ALL. Raises SelectionError.
+    """Returns the codes for a word: a code, a prefix of codes, the name of a rule, or ALL.
+
+    Raises SelectionError for other words.
 
     >>> codes_of("result-shape"), codes_of("T00")[:2]
     (['T003'], ['T001', 'T002'])
@@ -89,9 +99,9 @@ def codes_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _chosen(layers: tuple[Layer, ...]) -> tuple[frozenset[str], frozenset[str]]:
-    """The codes that are reported, and those that would be if all codes were reported by default."""
+    """Returns the codes to report, and those to report if all codes were reported by default."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
-    # Whether the codes with a prefix are wanted; what is said last counts.
+    # True for prefixes of codes to report; later entries override earlier ones.
     rules: dict[str, bool] = {}
     for k, layer in enumerate(layers):
         names = (*(layer.select or ()), *layer.extend) if lowest is None or k >= lowest else ()
@@ -109,13 +119,15 @@ def _has(code: str, rules: dict[str, bool], *, by_default: bool) -> bool:
 
 
 def known_codes(name: str) -> list[str]:
-    """As `codes_of`, but none for a word that stands for no code."""
+    """Like `codes_of`, but returns no codes for an unknown word."""
     prefix = _known_prefix(name)
     return [] if prefix is None else [code for code in CODE_NAMES if code.startswith(prefix)]
 
 
 def nearest_rule(word: str, *others: str) -> str | None:
-    """The code, the name of a rule, or the other word that was probably meant; zeros may be missing from a code.
+    """Returns the code, the name of a rule, or the word in `others` that was probably meant.
+
+    Zeros may be missing from a code.
 
     >>> nearest_rule("t3"), nearest_rule("result-shap"), nearest_rule("transpse", "transpose")
     ('T003', 'result-shape', 'transpose')

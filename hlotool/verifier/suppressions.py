@@ -1,13 +1,11 @@
-"""Suppressions: comments and frontend attributes that hide known findings.
+"""Finds and applies suppressions: comments and frontend attributes that hide known findings.
 
-This module finds and applies them.
-
-| suppression | what it hides findings of |
+| suppression | hides findings in |
 |---|---|
 | `// hlotool: ignore[T003] reason` | the line, and the instructions on it |
 | `// hlotool: ignore-next[T003]` | the next line, and the instructions on it |
 | `// hlotool: ignore-file[W016, W001]` | the whole module |
-| `// hlotool: off[W]` ... `// hlotool: on[W]` | everything between; to the end without `on` |
+| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between them, or to the end without `on` |
 | `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA keeps this one |
 """
 
@@ -34,7 +32,7 @@ VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
 """The kinds of suppressions in comments."""
 
 _ALL_VERBS = (*VERBS, ATTRIBUTE)
-# Words of other linters.
+# The words that other linters use.
 _OTHER_VERBS = {
     "noqa": "ignore", "nolint": "ignore", "disable": "ignore", "suppress": "ignore", "disable-line": "ignore",
     "nolintnext": "ignore-next", "nolintnextline": "ignore-next", "disable-next": "ignore-next", "disable-next-line": "ignore-next",
@@ -43,12 +41,15 @@ _OTHER_VERBS = {
 _MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
 _LINE_END = re.compile(r"\r?\n|\Z")
 _CODE = "W050"
-# Of unknown codes, only the first get a suggestion, which takes as long as parsing a thousand lines.
+# Only the first unknown codes get a suggestion: each takes as long as parsing a thousand lines.
 _MOST_GUESSES = 20
 
 
 class Mark:
-    """A suppression: its kind, its codes, its position, and the range of offsets that it covers; `ends` are earlier ends for some codes."""
+    """A suppression: its kind, its codes, its position, and the range of offsets that it covers.
+
+    `ends` has earlier ends of the range for some codes.
+    """
 
     __slots__ = ("comment", "covers", "end", "ends", "start", "used", "verb", "words")
 
@@ -66,10 +67,12 @@ class Mark:
 def apply_suppressions(
     module: Module, diagnostics: list[Diagnostic], selection: Selection, errors: Iterable[Diagnostic], silent: Callable[[], frozenset[str]]
 ) -> list[Diagnostic]:
-    """The diagnostics that are not hidden, and those for unused suppressions. `errors`, those of the parser, are never hidden.
+    """Removes hidden diagnostics and adds diagnostics for unused suppressions.
 
-    In a module with errors, no suppression is reported as unused: what it hides may return when the errors are gone. `silent` gives the codes
-    of rules that did not check the module, whose suppressions are not reported either.
+    `errors`, the errors of the parser, are never hidden. In a module with errors, no suppression is
+    reported as unused: the findings that it hides may return when the errors are gone. `silent`
+    returns the codes of rules that did not check the module; their suppressions are not reported
+    either.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -89,9 +92,11 @@ def apply_suppressions(
 
 
 def suppressed(module: Module, code: str) -> Callable[[int], bool]:
-    """Tells of the start of an instruction or a computation whether suppressions hide a finding with this code there.
+    """Returns a predicate on the start of an instruction or computation.
 
-    For rules that report many places in one finding, and for fixes that change other places than that of the finding.
+    The predicate is true if a suppression hides findings of this code there. It is for rules that
+    report several instructions in one finding, and for fixes that change code other than that of
+    the finding.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -99,7 +104,7 @@ def suppressed(module: Module, code: str) -> Callable[[int], bool]:
     text = source.text
     marks = [mark for mark in marks_of(module, source) if mark.verb != "on" and code in _codes_of(mark)]
     starts: list[int] = []
-    # The greatest end of a range that starts there or earlier.
+    # The greatest end of the ranges that start at this offset or earlier.
     ends: list[int] = []
     for start, end in sorted((mark.covers[0], mark.ends.get(code, mark.covers[1])) for mark in marks):
         starts.append(start)
@@ -116,8 +121,9 @@ def suppressed(module: Module, code: str) -> Callable[[int], bool]:
 def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[str]) -> Iterator[Diagnostic]:
     """Each suppression hides a finding, and names its code.
 
-    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression without codes hides nothing. Codes that are
-    not reported in this run are not checked, and none are while the module has other errors.
+    Checks: every code in a suppression is the code of a rule and hides a finding; a suppression
+    without codes hides nothing. Codes that are not reported in this run are not checked. If the
+    module has other errors, no suppression is checked.
     """
     guesses = 0
     for mark in marks:
@@ -148,7 +154,10 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
 
 
 def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
-    """The suppression without its unused codes. If none is left, the comment is removed as well, and the line if it is empty then."""
+    """Returns the fix that removes the unused codes of a suppression, or None.
+
+    If no code is left, the fix removes the comment, and also the line if that leaves it empty.
+    """
     if mark.verb in ("on", "off", ATTRIBUTE):
         return None
     left = [word for word in mark.words if word not in unused]
@@ -168,8 +177,11 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
 
 
 def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
-    """The ids of the diagnostics that suppressions hide. Notes the words that are used in every suppression that covers a diagnostic."""
-    # Code by code, by sorted offsets: there may be as many marks as findings.
+    """Returns the ids of the diagnostics that suppressions hide.
+
+    Also records the words that are used, in every suppression that covers a diagnostic.
+    """
+    # By code and sorted offsets, since there may be as many marks as findings.
     found: dict[str, list[tuple[int, int]]] = {}
     for d in diagnostics:
         found.setdefault(d.code, []).append((source.offset(d.line, d.column), id(d)))
@@ -208,7 +220,7 @@ def _known(word: str) -> frozenset[str]:
 
 
 def marks_of(module: Module, source: Source) -> list[Mark]:
-    """All suppressions in a module, with the ranges that they cover."""
+    """Returns all suppressions in a module, with the ranges that they cover."""
     marks = list(_comment_marks(source.text)) if "hlotool:" in source.text else []
     lines = _Lines(module, source)
     off: dict[str, list[Mark]] = {}
@@ -229,7 +241,7 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
 
 
 def _end(off: dict[str, list[Mark]], on: Mark) -> None:
-    """Ends the ranges that are off for the codes of `on`; `off` has the marks by code."""
+    """Ends the open `off` ranges of the codes of `on`; `off` maps codes to marks."""
     for word in on.words:
         for code in _known(word):
             for mark in off.pop(code, ()):
@@ -259,7 +271,7 @@ def _attribute_marks(module: Module, text: str) -> Iterator[Mark]:
 
 
 class _Lines:
-    """The text that belongs to a line: the line itself and all instructions that are partly on it."""
+    """The text that belongs to a line: the line itself and all instructions that touch it."""
 
     def __init__(self, module: Module, source: Source) -> None:
         self.module = module
@@ -275,7 +287,7 @@ class _Lines:
         return [x.start for x in self._instructions]
 
     def around(self, at: int) -> tuple[int, int]:
-        """The offsets of the text that belongs to the line of `at`."""
+        """Returns the offsets of the text that belongs to the line of `at`."""
         text = self.source.text
         low = start = text.rfind("\n", 0, at) + 1
         if low in self._around:

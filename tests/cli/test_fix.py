@@ -519,7 +519,7 @@ def test_many_lints_at_once(cli, tmp_path):
     assert result.exit_code == 0
     assert path.read_text() == BODY.format("  n0 = f32[2,3] copy(p)\n  ROOT r = f32[2,3] sine(n0)\n")
     path.write_text(BODY.format("  a = s32[4] negate(q)\n  b = s32[4] negate(a)\n  ROOT r = s32[4] copy(b)\n"))
-    assert "= fix: Use the result that is known (--fix)" in cli("verify", "--select", "W019", path).stdout
+    assert "= fix: Use the known result (--fix)" in cli("verify", "--select", "W019", path).stdout
 
 
 @pytest.mark.parametrize(("codes", "is_needed"), [("W010", False), ("W001,W005,W010", True)])

@@ -167,7 +167,7 @@ def test_what_is_resolved_later(client: Client) -> None:
     assert "8 instructions" in client.request("codeLens/resolve", lens)["command"]["title"]
     items = client.about("completion", URI, position=AT_OPCODE)["items"]
     item = next(item for item in items if item["label"] == "reduce")
-    assert "Combines" in client.request("completionItem/resolve", item)["documentation"]["value"]
+    assert "Reduces" in client.request("completionItem/resolve", item)["documentation"]["value"]
 
 
 def test_edits_of_actions_are_made_later(able: Client) -> None:
@@ -189,14 +189,14 @@ def test_texts_without_markdown() -> None:
         client.open(URI, TEXT)
         shown = client.about("hover", URI, position=AT_OPCODE)["contents"]
         assert shown["kind"] == "plaintext"
-        assert shown["value"].startswith("reduce\n\nCombines")
+        assert shown["value"].startswith("reduce\n\nReduces")
         assert "\nr = f32[3] reduce(f32[2,3] x, f32[] zero), dimensions={0}, to_apply=add\n" in shown["value"]
         assert "\nto_apply  name of a computation  required\n" in shown["value"]
         assert "\ns = f32[4] reduce of e\n" in shown["value"]
         help_ = client.about("signatureHelp", URI, position={"line": 11, "character": 22})
         assert help_["signatures"][0]["documentation"]["kind"] == "plaintext"
         item = next(item for item in client.about("completion", URI, position=AT_OPCODE)["items"] if item["label"] == "reduce")
-        assert client.request("completionItem/resolve", item)["documentation"]["value"].startswith("reduce\n\nCombines")
+        assert client.request("completionItem/resolve", item)["documentation"]["value"].startswith("reduce\n\nReduces")
 
 
 def test_attributes_are_sorted_only_where_they_are_not(able: Client) -> None:

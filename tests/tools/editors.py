@@ -28,7 +28,7 @@ FORMATTED = ROW_SUMS
 SAMPLE = FORMATTED.replace("f32[4] reduce", "f32[4]   reduce")
 EXPECTED = {
     "finding": "'dead' is never used",
-    "hover": "Combines the elements",
+    "hover": "Reduces the given dimensions",
     "definition": "3",
     "references": "13 14",
     "symbols": "add",

@@ -1,1 +1,4 @@
-"""The codecs of attribute values: for each kind its grammar rule, builder and writer. `opdefs.table` imports all of them."""
+"""The codecs of attribute values: a grammar rule, a builder and a writer for each kind.
+
+`opdefs.table` imports all of them.
+"""

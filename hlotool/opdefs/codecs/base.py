@@ -1,7 +1,8 @@
 """The registries of codecs and builders.
 
-A codec belongs to one kind of attribute value: it has the grammar rule that reads a value, and the function that writes one. A builder
-makes a value from the tokens and values that a rule in `grammar/hlo.lark` consists of, like a callback of Lark.
+A codec belongs to one kind of attribute value. It has the grammar rule that parses a value and the
+function that writes one. A builder makes a value from the tokens and values of a rule in
+`grammar/hlo.lark`, like a callback of Lark.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ __all__ = ["BUILDERS", "CODECS", "Codec", "WriteStyle", "builds", "codec"]
 Builder = TypeVar("Builder", bound=Callable[[list[Any]], Any])
 
 BUILDERS: dict[str, Callable[[list[Any]], Any]] = {}
-"""The builder of each grammar rule that has a value: a function from its children (Lark tokens and values) to the value.
+"""The builder of each grammar rule that has a value.
 
-A builder raises Violation with the `start_pos` of the offending token as `at`.
+A builder is a function from the rule's children (Lark tokens and values) to the value. It raises
+Violation with the `start_pos` of the offending token as `at`.
 """
 
 
 class WriteStyle(Record):
-    """How values are written; the fields correspond to XLA's print options.
+    """The style in which values are written; the fields correspond to XLA's print options.
 
-    With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six digits of some of them.
+    With `exact`, numbers are written so that they read back bit for bit; XLA itself writes only six
+    digits of some numbers.
     """
 
     exact: bool = True
@@ -39,9 +42,11 @@ class WriteStyle(Record):
 
 
 class Codec(Record):
-    """The codec of a kind of attribute value: the start rule of the grammar that reads a value, and the function that writes it.
+    """The codec of a kind of attribute value.
 
-    `convert` converts the value of the rule to this kind, or raises Violation: for example, an enum accepts only some words.
+    `rule` is the start rule of the grammar that parses a value, and `write` is the function that
+    writes it. `convert` converts the value of the rule to this kind, or raises Violation: for
+    example, an enum accepts only some words.
     """
 
     kind: str
@@ -51,11 +56,14 @@ class Codec(Record):
 
 
 CODECS: dict[str, Codec] = {}
-"""The codecs by the names of their kinds, as in `opdefs.kinds` and in the tables of common and of module attributes."""
+"""The codecs by kind, as named in `opdefs.kinds` and in the tables of attributes."""
 
 
 def builds(*rules: str) -> Callable[[Builder], Builder]:
-    """Registers the decorated function as the builder of these grammar rules. Raises ValueError if one has a builder already."""
+    """Registers the decorated function as the builder of these grammar rules.
+
+    Raises ValueError if one of them already has a builder.
+    """
 
     def wrap(function: Builder) -> Builder:
         for rule in rules:
@@ -68,7 +76,7 @@ def builds(*rules: str) -> Callable[[Builder], Builder]:
 
 
 def codec(kind: str, rule: str, write: Callable[[Any, WriteStyle], str], convert: Callable[[Any], Any] | None = None) -> None:
-    """Adds a codec to CODECS. Raises ValueError if the kind has one already."""
+    """Adds a codec to CODECS. Raises ValueError if the kind already has one."""
     if kind in CODECS:
         raise ValueError(f"kind {kind} has two codecs")
     CODECS[kind] = Codec(kind, rule, write, convert)

@@ -1,4 +1,4 @@
-"""Codecs of result accuracy, sparsity, aliases, buffer donors, entry layouts, and tables of origins."""
+"""Codecs of result accuracy, sparsity, aliases, buffer donors, entry layouts and origins."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def build_recovery(children: list[Any]) -> Recovery:
 
 @builds("recovery_table")
 def build_recovery_table(children: list[Any]) -> tuple[Recovery, ...]:
-    # Of several rows for one array XLA keeps the first.
+    # XLA keeps the first of several rows for the same array.
     rows: dict[Any, Recovery] = {}
     for row in children:
         rows.setdefault(row.old, row)
@@ -169,12 +169,15 @@ def _write_recovery_table(value: tuple[Recovery, ...], style: WriteStyle) -> str
 
 
 def _array_text(leaf: OriginLeaf) -> str:
-    """In tables XLA prints an array without a name with an empty one."""
+    """Returns the text of an array in a table, where XLA prints an empty name if there is none."""
     return leaf_text(leaf) if leaf.name is not None else '{""}'
 
 
 def escape_lines(text: str) -> str:
-    """Escapes backslashes and double quotes but keeps line ends, as XLA does for the text of a module in a table."""
+    """Escapes backslashes and double quotes but keeps line endings.
+
+    XLA does so for the text of a module in a table.
+    """
     return "\n".join(escape(line).replace("\\'", "'") for line in text.split("\n"))
 
 

@@ -13,9 +13,10 @@ __all__ = ["ENUMS", "PRECISION", "EnumKind"]
 
 
 class EnumKind(Record):
-    """The words of an enum as they are printed; with `folds_case`, XLA reads them in upper and lower case.
+    """The words of an enum as they are printed.
 
-    `synonyms` are words that only other builds of XLA print, each with the word that it is read as.
+    With `folds_case`, XLA accepts them in upper and lower case. `synonyms` maps words that only
+    other builds of XLA print to words of the enum.
     """
 
     words: tuple[str, ...]
@@ -36,7 +37,8 @@ ENUMS: dict[str, EnumKind] = {
     "PrecisionAlgorithm": EnumKind(tuple(_ALGORITHMS.split()), folds_case=True),
     "FftType": EnumKind(("FFT", "IFFT", "RFFT", "IRFFT")),
     "TransposeOption": EnumKind(("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT", "TRANSPOSE_INVALID")),
-    # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the same call without the attribute.
+    # The builds of XLA that PyTorch/XLA and Neuron use print the unset value; XLA itself reads the
+    # same call without the attribute.
     "ApiVersion": EnumKind(
         ("API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING", "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"),
         synonyms={"API_VERSION_UNSPECIFIED": "API_VERSION_ORIGINAL"},
@@ -77,7 +79,7 @@ for _name, _kind in ENUMS.items():
 
 
 def _precisions(tokens: list[Any]) -> tuple[str, ...]:
-    """The precisions, or () if all of them are the default, which XLA does not print."""
+    """Returns the precisions, or () if all of them are the default, which XLA does not print."""
     words = tuple(_choose(token, PRECISION) for token in tokens)
     return words if any(word != "default" for word in words) else ()
 

@@ -1,4 +1,8 @@
-"""Codecs of annotations: metadata, stack frames, frontend attributes, backend configurations, statistics, origins and domains."""
+"""Codecs of annotations.
+
+They are metadata, stack frames, frontend attributes, backend configurations, statistics, origins
+and domains.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ __all__ = ["origin_text"]
 # ---- metadata and stack tables ----------------------------------------------------------------------------------------
 
 
-# The number of values of XLA's enum ProfileType; XLA refuses other numbers.
+# The number of values of XLA's enum ProfileType; XLA rejects other numbers.
 _PROFILE_TYPES = 4
 
 
@@ -39,7 +43,7 @@ def build_metadata(children: list[Any]) -> Metadata:
 
 
 def _unique(fields: list[tuple[Any, Any]], where: str) -> dict[str, Any]:
-    """The fields by name; Violation if one occurs twice."""
+    """Returns the fields by name; raises Violation if one occurs twice."""
     values: dict[str, Any] = {}
     for key, value in fields:
         name = key[:-1]
@@ -113,7 +117,7 @@ def _write_frontend_attributes(value: dict[str, str], style: WriteStyle) -> str:
 
 def _write_raw(value: str, style: WriteStyle) -> str:
     if style.exact:
-        # What is around a dictionary is lost where it is written without quotes.
+        # Without quotes, text around a dictionary would be lost.
         return value if is_raw_dict(value) else quote(value)
     return printed_string(value)
 
@@ -175,14 +179,14 @@ def build_synthetic_origin(children: list[Any]) -> Origin:
 
 
 def leaf_text(leaf: OriginLeaf) -> str:
-    """The text `{"name" {1,0}}`. As in XLA, the name is not escaped."""
+    """Returns the text `{"name" {1,0}}`. As in XLA, the name is not escaped."""
     if leaf.name is None:
         return "{}"
     return f'{{"{leaf.name}"' + (f" {{{','.join(map(str, leaf.index))}}}" if leaf.index else "") + "}"
 
 
 def origin_text(tree: object) -> str:
-    """The text of a tree, with its parentheses: `({"p"}, {"q" {1,0}})`.
+    """Returns the text of a tree, with its parentheses: `({"p"}, {"q" {1,0}})`.
 
     >>> origin_text((OriginLeaf("p"), OriginLeaf("q", (1, 0))))
     '({"p"}, {"q" {1,0}})'

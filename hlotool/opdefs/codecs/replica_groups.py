@@ -1,6 +1,6 @@
 """The codec of replica groups: lists, a transposed iota, or the axes of a mesh.
 
-Whether groups are complete, of equal size and have valid ids is checked by the verifier.
+The verifier checks that groups are complete, have equal sizes and have valid ids.
 """
 
 from __future__ import annotations
@@ -54,10 +54,11 @@ def _mesh_replica_groups(children: list[Any]) -> ReplicaGroups:
 def write_replica_groups(value: ReplicaGroups, style: WriteStyle) -> str:
     """Returns the text of the groups, without `replica_groups=`.
 
-    `full_replica_groups` writes them as lists. Groups that have too many ids, or that the ids do not fill, stay as they are.
+    With `full_replica_groups`, they are written as lists, unless the number of ids does not fit the
+    groups.
     """
     if style.full_replica_groups:
-        # XLA reads such groups, too; only the verifier refuses them.
+        # XLA's parser accepts such groups, too; only its verifier rejects them.
         with suppress(Violation):
             return value.as_lists().text
     if style.without_subaxes:

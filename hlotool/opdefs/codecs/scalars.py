@@ -18,7 +18,10 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 
 def integer(token: Any, *, bits: int = 64) -> int:
-    """The value of an INT token. As in XLA, values from 2**63 on wrap; Violation if `bits` bits do not hold it."""
+    """Returns the value of an INT token; raises Violation if it does not fit in `bits` bits.
+
+    As in XLA, values from 2**63 on wrap around.
+    """
     return integer_at(str(token), token.start_pos, bits)
 
 
@@ -28,7 +31,8 @@ def integer_at(text: str, position: int, bits: int = 64) -> int:
     >>> integer_at("-12", 0), integer_at("18446744073709551615", 0)
     (-12, -1)
     """
-    # int() refuses thousands of digits; a number that fits has at most twenty, not counting leading zeros.
+    # int() rejects thousands of digits; a number that fits has at most twenty, not counting leading
+    # zeros.
     digits = text if len(text) < _MAX_DIGITS else text[:1].strip("0123456789") + text.lstrip("-0")
     value = int(digits or "0") if len(digits) < _MAX_DIGITS else 1 << 70
     if value in _INT64 and (bits == 64 or -(1 << (bits - 1)) <= value < 1 << (bits - 1)):
@@ -39,17 +43,17 @@ def integer_at(text: str, position: int, bits: int = 64) -> int:
 
 
 def sizes(token: Any) -> tuple[int, ...]:
-    """The numbers of a DXD token such as `2x3`."""
+    """Returns the numbers of a DXD token such as `2x3`."""
     return tuple([integer_at(number, token.start_pos) for number in token.split("x")])
 
 
 def integers(tokens: list[Any]) -> tuple[int, ...]:
-    """The values of INT tokens."""
+    """Returns the values of INT tokens."""
     return tuple([integer(token) for token in tokens])
 
 
 def decimal(token: Any) -> float:
-    """The value of a token of type INT, DECIMAL, NAN, INF or NEGATIVE_INF."""
+    """Returns the value of a token of type INT, DECIMAL, NAN, INF or NEGATIVE_INF."""
     text = str(token)
     if "nan" in text:
         return -math.nan if text[0] == "-" else math.nan
@@ -57,7 +61,7 @@ def decimal(token: Any) -> float:
 
 
 def string(token: Any) -> str:
-    """The value of a STRING token; Violation for an invalid escape."""
+    """Returns the value of a STRING token; raises Violation for an invalid escape."""
     try:
         return unquote(token)
     except ValueError as error:
@@ -65,14 +69,17 @@ def string(token: Any) -> str:
 
 
 def float_text(value: float, style: WriteStyle) -> str:
-    """A number with six digits, as XLA writes it, or in exact style with enough digits to read back the same number."""
+    """Returns a number with six digits, as XLA writes it.
+
+    In exact style, the number has enough digits to read back the same value.
+    """
     if math.isnan(value):
         return "-nan" if math.copysign(1, value) < 0 else "nan"
     return repr(value) if style.exact else f"{value:g}"
 
 
 def braces(value: tuple[int, ...]) -> str:
-    """The text of a list of numbers: `{1,2}`."""
+    """Returns the text of a list of numbers: `{1,2}`."""
     return "{" + ",".join(map(str, value)) + "}"
 
 
@@ -160,7 +167,10 @@ def _write_shapes(value: tuple[Shape, ...], style: WriteStyle) -> str:
 
 
 def _to_float32(value: float) -> float:
-    """The value rounded to a 32-bit float, as XLA stores it; Violation if it is out of range."""
+    """Returns the value rounded to a 32-bit float, as XLA stores it.
+
+    Raises Violation if it is out of range.
+    """
     if math.isnan(value) or math.isinf(value):
         return value
     try:
@@ -189,7 +199,7 @@ def _first_entry(value: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _to_int32(value: int) -> int:
-    """The lower 32 bits as a signed number, which are all that XLA keeps."""
+    """Returns the lower 32 bits as a signed number; XLA keeps only these."""
     return (value + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -231,5 +241,5 @@ codec("Shapes", "shapes", _write_shapes)
 
 
 def shape_list(shapes: tuple[Shape, ...]) -> str:
-    """Shapes with layouts and index marks, as in entry_computation_layout."""
+    """Returns the text of shapes with layouts and index marks, as in entry_computation_layout."""
     return join_elements(shape.text for shape in shapes)

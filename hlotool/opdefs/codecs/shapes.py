@@ -68,9 +68,10 @@ def build_array_shape(children: list[Any]) -> Shape:
 
 
 def plain_array(element_type: str, sizes: str, order: str | None) -> Shape:
-    """The shape with these static sizes and this order of dimensions, both texts without brackets; `order` is None without a layout.
+    """Returns the shape with these static sizes and this order of dimensions.
 
-    The texts must match the grammar's terminals. Raises Violation for shapes that `build_array_shape` must read or refuse.
+    Both are texts without brackets, and must match the grammar's terminals. `order` is None if
+    there is no layout. Raises Violation for shapes that are left to `build_array_shape`.
     """
     dimensions = tuple(map(int, sizes.split(","))) if sizes else ()
     if element_type in _TOKEN_TYPES or any(size >= 1 << 63 for size in dimensions):
@@ -90,9 +91,10 @@ def build_tuple_shape(children: list[Any]) -> Shape:
 
 
 def valid_tuple(elements: list[Shape], position: int) -> Shape:
-    """The tuple of these shapes, written at offset `position`. Raises Violation L003 for an element that XLA refuses.
+    """Returns the tuple of these shapes, which is written at offset `position`.
 
-    XLA checks layouts and sizes of arrays only if they are in a tuple.
+    Raises Violation L003 for an element that XLA rejects. XLA checks layouts and sizes of arrays
+    only if they are in a tuple.
     """
     for element in elements:
         # The elements of inner tuples have been checked; checking them again would take quadratic time.
@@ -104,7 +106,7 @@ def valid_tuple(elements: list[Shape], position: int) -> Shape:
 
 @lru_cache(maxsize=4096)
 def _refusal(element: Shape) -> str | None:
-    """Why XLA refuses a shape as an element of a tuple; None if it does not."""
+    """Returns the reason why XLA rejects a shape as an element of a tuple; None if it does not."""
     array = element.elements[0] if element.element_type == "buffer" else element
     if array.layout is None:
         return None
@@ -160,7 +162,7 @@ def build_layout(children: list[Any]) -> LayoutText:
 
 @builds("layout_dim_levels")
 def build_dim_levels(children: list[Any]) -> tuple[str, int, None, None]:
-    """Reads and drops level types, as XLA does."""
+    """Parses and drops level types, as XLA does."""
     return "D", children[0].start_pos, None, None
 
 
@@ -230,4 +232,4 @@ def build_split(children: list[Any]) -> tuple[int, tuple[int, ...]]:
 
 @builds("layout_physical_shape")
 def build_physical_shape(children: list[Any]) -> Any:
-    raise Violation("S017", children[0].start_pos, "only sparse arrays can have a physical shape, and HLO no longer has these")
+    raise Violation("S017", children[0].start_pos, "only sparse arrays can have a physical shape, and HLO no longer has sparse arrays")

@@ -1,6 +1,7 @@
-"""The codec of shardings and meshes. Building one raises Violation where XLA's parser reports an error or aborts.
+"""The codec of shardings and meshes.
 
-What XLA leaves to its verifier (ranks, counts, ranges of devices) is checked by the verifier here, too.
+Building one raises Violation if XLA's parser reports an error or aborts. Ranks, counts and ranges
+of devices are checked by the verifier, as in XLA.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _tile(children: list[Any]) -> WrittenTile:
 
 
 def _join_iota(reshape: list[int], permutation: list[int], written: WrittenIota) -> None:
-    """Appends an iota to the one before it: as in XLA, a second `devices=` continues the first."""
+    """Appends an iota to the previous one: as in XLA, a second `devices=` continues the first."""
     reshape += written.reshape
     if len(reshape) == 1:
         if written.permutation is not None:
@@ -90,7 +91,10 @@ def _join_iota(reshape: list[int], permutation: list[int], written: WrittenIota)
 
 
 def build_iota(written: WrittenIota, code: str) -> IotaDevices:
-    """The iota in normal form. Raises Violation with `code` if the transposition is not a permutation of the dimensions."""
+    """Returns the iota in normal form.
+
+    Raises Violation with `code` if the transposition is not a permutation of the dimensions.
+    """
     reshape: list[int] = []
     permutation: list[int] = []
     _join_iota(reshape, permutation, written)
@@ -110,7 +114,7 @@ def _normal_iota(reshape: list[int], permutation: list[int], code: str, at: int)
 
 
 class _Parts:
-    """The parts in the braces of a tiled sharding, which XLA allows in any order and repeatedly."""
+    """The parts of a tiled sharding; XLA allows them in any order, and repetitions."""
 
     def __init__(self, at: int) -> None:
         self.at = at
@@ -218,7 +222,7 @@ def _tuple_sharding(children: list[Sharding]) -> Sharding:
 
 
 class WrittenAxis(NamedTuple):
-    """A reference to an axis or to a part of one as written; `pre_size` and `size` are None for a whole axis."""
+    """An axis or a part of one as written; `pre_size` and `size` are None for a whole axis."""
 
     name: Any
     pre_size: Any = None
@@ -249,7 +253,7 @@ def _mesh_devices(children: list[Any]) -> WrittenDevices:
 
 
 def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
-    """The mesh with its devices. As in XLA, an iota without a transposition is dropped."""
+    """Returns the mesh with its devices. As in XLA, an iota without a transposition is dropped."""
     if written is None:
         return mesh
     if not mesh.sizes:
@@ -286,14 +290,15 @@ def _dimension_sharding(children: list[Any]) -> tuple[list[WrittenAxis], bool]:
 
 
 def axis_numbers(mesh: Mesh) -> dict[str, int]:
-    """The number of each axis, by name."""
+    """Returns the number of each axis, by name."""
     return {name: axis for axis, name in enumerate(mesh.names)}
 
 
 def resolve_axes(mesh: Mesh, numbers: dict[str, int], written: Iterable[WrittenAxis]) -> list[tuple[AxisRef, int]]:
-    """The axes and parts of axes with their offsets in the text. A name that is not in the mesh may be the number of an axis.
+    """Returns the axes and parts of axes with their offsets in the text.
 
-    Raises Violation P039 for unknown axes, and for parts that do not fit the axis.
+    A name that is not in the mesh may be the number of an axis. Raises Violation P039 for unknown
+    axes, and for parts that do not fit the axis.
     """
     return [(_resolve_axis(mesh, numbers, axis), axis.name.start_pos) for axis in written]
 
@@ -317,7 +322,7 @@ def _resolve_axis(mesh: Mesh, numbers: dict[str, int], written: WrittenAxis) -> 
 
 
 def check_axes(mesh: Mesh, lists: Sequence[Sequence[tuple[AxisRef, int]]]) -> None:
-    """Raises Violation P039 for axes that overlap, and for adjacent parts in a list that should be one part."""
+    """Raises Violation P039 for overlapping axes, and for adjacent parts to be joined."""
     used: dict[int, list[AxisRef]] = {}
     for axes in lists:
         before: AxisRef | None = None
@@ -354,7 +359,7 @@ def _maximal_mesh_sharding(children: list[Any]) -> Sharding:
 
 
 def _open_mesh(children: list[Any]) -> tuple[int, Mesh, list[Any]]:
-    """The offset and the value of the mesh, which comes first, and the remaining children."""
+    """Returns the offset and the value of the mesh, and the remaining children."""
     (at, mesh), *rest = children
     if rest and isinstance(rest[0], WrittenDevices):
         return at, build_mesh(mesh, rest[0]), rest[1:]
@@ -377,7 +382,10 @@ def _whole_mesh_sharding(children: list[Any]) -> Sharding:
 
 
 def _reduction(detail: Sequence[Any]) -> str:
-    """The reduction of unreduced axes; empty for a sum, which is the default. Only newer versions of XLA have others."""
+    """Returns the reduction of unreduced axes; empty for a sum, which is the default.
+
+    Only newer versions of XLA have other reductions.
+    """
     operation = str(detail[0]) if detail and isinstance(detail[0], str) else "sum"
     return "" if operation == "sum" else operation
 
@@ -423,7 +431,7 @@ def _checked(
 
 
 def write_sharding(value: Sharding, style: WriteStyle) -> str:
-    """The text of the sharding, without `sharding=`."""
+    """Returns the text of the sharding, without `sharding=`."""
     if style.exact and style.metadata:
         return value.text
     return value.to_text(exact=style.exact, metadata=style.metadata)

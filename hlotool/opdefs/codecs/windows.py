@@ -95,7 +95,7 @@ def _write_padding(value: tuple[PaddingDimension, ...], style: WriteStyle) -> st
 def build_slice_range(children: list[Any]) -> SliceRange:
     bracket, *numbers = children
     if not 2 <= len(numbers) <= 3:
-        raise Violation("S017", bracket.start_pos, f"expected [start:limit] or [start:limit:stride], found {len(numbers)} numbers")
+        raise Violation("S017", bracket.start_pos, f"expected 2 or 3 numbers, [start:limit] or [start:limit:stride], found {len(numbers)}")
     return SliceRange(*integers(numbers))
 
 
@@ -110,7 +110,10 @@ def _write_slice_ranges(value: tuple[SliceRange, ...], style: WriteStyle) -> str
 
 
 def _positions(word: str, names: str, side: str, at: int) -> tuple[int, int, tuple[int, ...]]:
-    """The positions of the letters in `names` and of the digits in one word of `dim_labels`, which describes `side`."""
+    """Returns the positions of the letters in `names` and of the digits in a word of dim_labels.
+
+    `side` is the array that the word describes.
+    """
     letters = word.replace("?", "")
     if len(set(letters)) != len(letters):
         raise Violation("T050", at, f"a label occurs twice in {word}, the dimensions of the {side}")
@@ -138,7 +141,10 @@ def build_dim_labels(children: list[Any]) -> ConvolutionDimensions:
 
 
 def _labels(positions: tuple[int, int, tuple[int, ...]], names: str) -> str:
-    """A word of `dim_labels` as XLA prints it: `?` for dimensions without a label, but none after the last label."""
+    """Returns a word of `dim_labels` as XLA prints it.
+
+    Dimensions without a label are `?`, but there is none after the last label.
+    """
     first, second, spatial = positions
     word = ["?"] * (max(first, second, *spatial) + 1)
     word[first], word[second] = names[0], names[1]

@@ -307,8 +307,8 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("partition-id", "s32[] partition-id()", "u32[] partition-id()", 2024, instructions.device_id),
     OpcodeSpelling("replica-id", "s32[] replica-id()", "u32[] replica-id()", 2024, instructions.device_id),
     OpcodeSpelling("-start", "async-start with operands outside of a tuple", "((operands...), result, ...)", 2022, instructions.flat_async_shape),
-    OpcodeSpelling("-update", "the attributes of the start once more", "left out", 2023, instructions.extra_async_attributes),
-    OpcodeSpelling("-done", "the attributes of the start once more", "left out", 2023, instructions.extra_async_attributes),
+    OpcodeSpelling("-update", "a copy of the start's attributes", "left out", 2023, instructions.extra_async_attributes),
+    OpcodeSpelling("-done", "a copy of the start's attributes", "left out", 2023, instructions.extra_async_attributes),
     OpcodeSpelling(
         "dot", "dot(lhs, rhs, positions), sparsity=..., from 2024", "dot of a dense operand (structured sparsity was removed)", 2025, sparse_dot
     ),

@@ -143,7 +143,7 @@ def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], p
         raise Violation("S015", position, "only parameters can have parameter_replication")
     leaves = sum(1 for _ in shape.leaves())
     if len(replication) != leaves:
-        raise Violation("S017", position, f"parameter_replication has {len(replication)} entries, but the shape has {leaves} leaves")
+        raise Violation("S017", position, f"parameter_replication needs one flag per array, {leaves} in total, got {len(replication)}")
 
 
 def backend_config_text(value: str) -> str | None:

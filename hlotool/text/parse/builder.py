@@ -419,7 +419,7 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
         message = f"no computation named '{name}' is defined before this point"
         return message, "move its definition up; computations are defined before they are used"
     meant = builder._nearest(name, builder.computations)
-    hint = f"did you mean '{meant}'?" if meant else "add its definition from the original text; the instruction is meaningless without it"
+    hint = f"did you mean '{meant}'?" if meant else "copy it from the original text; without it, the instruction has no meaning"
     return f"the text has no computation named '{name}'", hint
 
 

@@ -57,7 +57,7 @@ def _about_whole(source: Source, error: Diagnostic) -> str | None:
         modules = "a module" if len(found) == 1 else f"{len(found)} modules"
         return f"the text holds {modules} inside other text ({places}); {_EXTRACT}"
     if len(found) == 1:
-        return f"there is a module on {places}; if the text after it does not belong to it, {_EXTRACT}"
+        return f"a module is on {places}; if the rest does not belong to it, {_EXTRACT}"
     return f"the text holds {len(found)} modules ({places}); separate them with lines `// -----`, or {_EXTRACT}"
 
 
@@ -92,7 +92,7 @@ def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnos
         return "this looks like Markdown emphasis; remove it"
     line = text.rfind("\n", 0, offset) + 1
     if _OUTSIDE.match(text, line) and (error.code == "S034" or (error.code == "S001" and error.computation is None and not is_instruction)):
-        return "instructions must be inside a computation, between `ENTRY name {` and `}`; check for an extra or missing brace above"
+        return "instructions belong in a computation, between `ENTRY name {` and `}`; check the braces above"
     if error.line == 1 and error.code == "S001" and is_instruction and not _OUTSIDE.match(text):
         return "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     return None

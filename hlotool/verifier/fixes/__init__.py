@@ -1,1 +1,1 @@
-"""Fixes, in one file for each family of codes; `verifier.fixing` finds the files."""
+"""Fixes, one file per family of codes. `verifier.fixing` finds the files."""

@@ -23,7 +23,7 @@ __all__ = ["removed_computation", "removed_lines"]
 
 @fixer("W001")
 def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
-    """Remove the instruction, and with it all that nothing else uses."""
+    """Remove the instruction, and its operands that nothing else uses."""
     x, computation = faulty.instruction, faulty.computation
     if x is None or computation is None or x is computation.root or x.op.name == "parameter":
         return
@@ -32,11 +32,12 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
     with_effects = computations_with_effects(faulty.module)
     is_suppressed = suppressed(faulty.module, "W001")
     removed: set[Instruction] = set()
-    # Users come after what they use, except in texts with errors, where less is removed.
+    # Users come after their operands, except in texts with errors, where less is removed.
     for y in reversed(computation.instructions):
         uses = users.get(y, ())
         is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
-        # What takes no time may be unused from the start, but goes with its last user.
+        # An instruction that takes no time may be unused from the start, but goes with its last
+        # user.
         if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
             continue
         if is_suppressed(y.start):
@@ -49,7 +50,7 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
 
 @fixer("W003")
 def dead_computation(faulty: Faulty) -> Iterator[Edit]:
-    """Remove the computation, and all others that are never called."""
+    """Remove the computation, and all other computations that are never called."""
     if faulty.computation is None or faulty.computation is faulty.module.entry:
         return
     live, calls = reachable([faulty.module.entry]), callers(faulty.module)
@@ -67,11 +68,12 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
 
 
 def removed_computation(text: str, computation: Computation) -> Iterator[Edit]:
-    """Removes the lines of a computation, unless they contain something else or a comment of people.
+    """Yields the edit that removes the lines of a computation.
 
-    Some versions of XLA repeat the name of a computation in a comment after it; that goes, too.
+    There is none if the lines contain other code or a comment that a person wrote. Some versions of
+    XLA repeat the name of a computation in a comment after it; this comment is removed, too.
     """
-    # The parser takes the comment as a part of the computation if it has read it in one piece.
+    # The parser treats the comment as part of the computation if it has parsed both in one piece.
     name = re.compile(rf"[ \t]*//[ \t]*%?{re.escape(computation.name)}[ \t]*(?=\r?\n|\Z)")
     start, end = skip_trivia(text, computation.start), computation.end
     brace = text.rfind("}", start, end) + 1
@@ -81,14 +83,14 @@ def removed_computation(text: str, computation: Computation) -> Iterator[Edit]:
 
 
 def removed_lines(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Removes the lines of an instruction, unless they contain something else or a comment of people."""
+    """Yields the edit that removes an instruction, unless its lines have other code or comments."""
     for edit in _lines(text, start, end):
         if not has_comments(text[edit.start : edit.end]):
             yield edit
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Edit]:
-    """Removes whole lines, unless they contain something else."""
+    """Yields the edit that removes whole lines, unless they contain other code."""
     start = skip_trivia(text, start)
     first = text.rfind("\n", 0, start) + 1
     if text[first:start].strip():

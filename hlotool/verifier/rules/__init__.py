@@ -1,1 +1,1 @@
-"""Rules that no op definition can hold, one file each; `verifier.registry` finds them."""
+"""Rules that do not belong to a single op definition. `verifier.registry` finds the files."""

@@ -1,4 +1,4 @@
-"""S039, S041 and W016: backend configurations, stack frames and names that should lead back to the program."""
+"""S039, S041 and W016: backend configurations, stack frames and the origin of instructions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _TYPED = "API_VERSION_TYPED_FFI"
 def backend_configurations(facts: Facts) -> Iterator[Finding]:
     """A backend configuration that looks like JSON is JSON.
 
-    Checks: configurations in braces, and strings that begin with a brace. Custom calls with the typed interface have MLIR dictionaries instead,
-    which are not checked.
+    Checks: configurations in braces, and strings that begin with a brace. Custom calls with the
+    typed interface have MLIR dictionaries instead, which are not checked.
     """
     offsets: dict[str, int] = {}
     for computation in facts.module.computations:

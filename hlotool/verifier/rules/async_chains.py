@@ -1,4 +1,4 @@
-"""A001, A002, A003, A009, A010 and A012: how asynchronous operations go on and end."""
+"""A001, A002, A003, A009, A010 and A012: continuations and ends of asynchronous operations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,19 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Custom calls that partitioners and schedulers insert, and that do not use the value.
+# Custom calls that partitioners and schedulers insert. They do not use the value.
 _MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"}
 
 
 @module_rule("A001", "A002", "A003", "A009", "A010", "A012", stage="module")
 def async_chains(facts: Facts) -> Iterator[Finding]:
-    """An asynchronous operation has one async-start, at most one chain of updates, and one async-done.
+    """An asynchronous operation has one start, at most one chain of updates, and one done.
 
-    Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, through tuples, barriers, calls and loops; a start with
-    two dones (A002); an update or done whose first operand does not come from either (A003); a start or update that is continued twice (A009);
-    other instructions that use the value of either, or take it as another operand than the first (A012).
+    Checks: an async-start (A001) or async-update (A010) whose value never reaches a done, not even
+    through tuples, barriers, calls and loops; a start with two dones (A002); an update or done
+    whose first operand does not come from a start or update (A003); a start or update that is
+    continued twice (A009); other instructions that use the value of a start or update, or updates
+    and dones that take it as an operand other than the first (A012).
     """
     flow = AsyncFlow(facts.users, facts.callers)
     forked: set[Instruction] = set()
@@ -56,7 +58,7 @@ def _later_operands(facts: Facts, computation: Computation, x: Instruction, user
 
 
 def _traced_back(facts: Facts, forked: set[Instruction]) -> Iterator[Finding]:
-    """Follows each operation backwards from its done; `forked` are those whose own users already fork."""
+    """Follows each operation backward from its done; skips chains with reported forks."""
     ended: dict[Instruction, Instruction] = {}
     updated: set[Instruction] = set()
     for computation, x in facts.instructions_of("async-update", "async-done"):
@@ -86,7 +88,10 @@ def _hands_on(user: Instruction) -> bool:
 
 
 def _goes_on(facts: Facts, computation: Computation, user: Instruction) -> bool:
-    """Whether an instruction continues the operation; unused updates are reported separately and do not count."""
+    """Returns whether an instruction continues the operation.
+
+    Unused updates do not count, since they are reported separately.
+    """
     return user.op.name == "async-done" or (user.op.name == "async-update" and (user is computation.root or user in facts.users(computation)))
 
 
@@ -100,6 +105,9 @@ def _forks(facts: Facts, computation: Computation, x: Instruction, continuations
 
 
 def _is_ended(flow: AsyncFlow, computation: Computation, x: Instruction) -> bool:
-    """Whether the value reaches a done or an update, or is carried by a loop, where the done may be before the start."""
+    """Returns whether the value reaches a done or an update, or is carried by a loop.
+
+    In a loop, the done may come before the start.
+    """
     ways = flow.arrivals(computation, x)
     return any(arrival is not x and (continues(arrival) or arrival.op.name == "while") for _, arrival in ways)

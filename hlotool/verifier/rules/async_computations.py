@@ -1,4 +1,4 @@
-"""A005, A007, A008 and A011: what asynchronous operations run."""
+"""A005, A007, A008 and A011: the computations that asynchronous operations run."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _THREAD = re.compile(r'execution_thread\s*=\s*"([^"]*)"')
 
 @module_rule("A005", "A007", "A008", "A011", stage="module")
 def async_computations(facts: Facts) -> Iterator[Finding]:
-    """An asynchronous operation runs one instruction on one thread, and has all its operands when it ends.
+    """An asynchronous operation runs one instruction on one thread, with all its operands.
 
-    Checks: operands that are still missing at the async-done (A005); a computation on the main thread with more than parameters, elements of
-    tuples and a root (A007), unless it is marked as a group of collectives; a computation whose `execution_thread` is not the thread of its start
-    (A008); one that is also called by other instructions (A011).
+    Checks: operands that are still missing at the async-done (A005); a computation on the main
+    thread with more than parameters, elements of tuples and a root (A007), unless it is marked as a
+    group of collectives; a computation whose `execution_thread` is not the thread of its start
+    (A008); a computation that other instructions also call (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
         before = producer(x.operands[0], facts.loops)
@@ -58,13 +59,13 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
 
 
 def _shown(facts: Facts, x: Instruction) -> str:
-    """The operation that runs, by its name in the text."""
+    """Returns the name that the operation has in the text, in quotes."""
     called = x.called[0]
     return f"'{called.root.op.name}'" if called in facts.module.hidden else f"'{called.name}'"
 
 
 def _is_argument(x: Instruction) -> bool:
-    """Whether an instruction is a parameter or an element."""
+    """Returns whether an instruction is a parameter or an element of a tuple."""
     return x.op.name in ("parameter", "get-tuple-element")
 
 
@@ -80,9 +81,10 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 
 
 def _written_thread(facts: Facts, called: Computation) -> str | None:
-    """The thread written after the closing brace of a computation, which XLA's parser replaces by the thread of the start.
+    """Returns the thread written after the closing brace of a computation, or None.
 
-    It may be omitted, as in tests of compilers.
+    XLA's parser replaces it with the thread of the start. It may be omitted, as in tests of
+    compilers.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:

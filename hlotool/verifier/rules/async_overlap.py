@@ -1,4 +1,4 @@
-"""A030 and A034: how much a schedule runs at the same time, too little or too much."""
+"""A030 and A034: schedules that run too little or too much at the same time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# How many instructions after a done are searched for one that could run before it.
+# The number of instructions after a done that are searched for one that could run before it.
 _FORESIGHT = 100
 
 
 @module_rule("A030", "A034", stage="lint")
 def async_overlap(facts: Facts) -> Iterator[Finding]:
-    """Something else runs while an operation is in flight, and no more operations are in flight than `in_flight_limit` allows.
+    """Asynchronous operations overlap with other work, and not too many are in flight.
 
-    Checks: in scheduled modules, an instruction that takes time stands between a start and its done (A030); no more collectives, copies
-    or transfers are in flight at once than `in_flight_limit` allows (A034, reported once for each kind and computation).
+    Checks: in scheduled modules, an instruction that takes time comes between a start and its done
+    (A030); no more collectives, copies or transfers are in flight at once than `in_flight_limit`
+    allows (A034, reported once for each kind and computation).
     """
     if not facts.module.is_scheduled:
         return
@@ -43,7 +44,7 @@ def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
 
 
 def _independent(computation: Computation, span: Span) -> Instruction | None:
-    """An instruction close after a done that takes time and does not need its result."""
+    """Returns an instruction shortly after a done that takes time and does not need its result."""
     dependent = {span.done}
     for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
         if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):
@@ -62,7 +63,7 @@ def _kind(x: Instruction) -> str:
 
 
 def _crowds(computation: Computation, pairs: list[Span], limit: int) -> Iterator[Finding]:
-    """For each kind of operation, the point with the most of them in flight, if that is above the limit."""
+    """Reports the point with the most operations in flight, for each kind above the limit."""
     steps = sorted([(span.first, 1, span) for span in pairs] + [(span.last, -1, span) for span in pairs], key=lambda step: step[:2])
     in_flight: dict[str, int] = {}
     most: dict[str, tuple[int, Span]] = {}

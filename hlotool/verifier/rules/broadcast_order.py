@@ -15,7 +15,8 @@ __all__: list[str] = []
 def broadcast_order(facts: Facts) -> Iterator[Finding]:
     """The dimensions of a broadcast are sorted.
 
-    Checks: `dimensions` of broadcast is in ascending order; an error under the mode `broadcast_dimensions_sorted`, else a warning.
+    Checks: `dimensions` of broadcast is in ascending order. This is an error in the mode
+    `broadcast_dimensions_sorted`, and otherwise a warning.
     """
     severity = "error" if facts.modes.broadcast_dimensions_sorted else None
     for computation, x in facts.instructions_of("broadcast"):

@@ -12,20 +12,24 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The frontend attribute of calls that run beside others.
+# The frontend attribute of calls that run on a stream of their own.
 _STREAM = "_xla_stream_annotation"
 
 Value = tuple[Instruction, Path]
-"""The value of a buffer between two writes: the instruction that produces it, and its index in that result."""
+"""The value of a buffer between two writes.
+
+It consists of the instruction that produces it, and its index in the result.
+"""
 
 
 @module_rule("T101", "T102", stage="calls")
 def buffers(facts: Facts) -> Iterator[Finding]:
     """A buffer has one writer at a time and stays inside the program.
 
-    Checks: no `b(...)` in the parameters of the entry computation or in operands and results of ops that cannot work on buffers, among them
-    fusions and calls without a stream annotation, unless they run asynchronously (T101); each buffer value is used by one instruction
-    only, or returned, apart from tuples (T102).
+    Checks: no `b(...)` in the parameters of the entry computation, or in operands and results of
+    ops that cannot work on buffers, such as fusions and calls without a stream annotation, unless
+    they run asynchronously (T101); each buffer value is returned or used by only one instruction,
+    not counting tuples (T102).
     """
     # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
@@ -65,7 +69,10 @@ def _writers(computation: Computation) -> Iterator[Finding]:
 
 
 def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
-    """The buffers in a result: those of the operands where it only groups values, else new ones."""
+    """Returns the buffers in a result.
+
+    They are the buffers of the operands if `x` only groups values, and new ones otherwise.
+    """
     follow = _PASS_ON.get(x.op.name)
     if follow is not None:
         return follow(x, values)

@@ -1,4 +1,4 @@
-"""W008 to W011, W020, W043 and W054: pairs of instructions that one, or none, could replace."""
+"""W008 to W011, W020, W043 and W054: pairs of instructions that could be one or none."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: copy of a copy that has no other users, where all three layouts agree and neither has a sharding (before partitioning, a copy with a
-    sharding moves data between devices). One finding for each computation, with their number.
+    Checks: a copy of a copy that has no other users, if all three layouts are equal and neither
+    copy has a sharding (before partitioning, a copy with a sharding moves data between devices).
+    There is one finding for each computation, with the number of copies.
     """
     by_computation: dict[Computation, list[Instruction]] = {}
     for computation, x in facts.instructions_of("copy"):
@@ -35,7 +36,7 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
         if not copies:
             continue
         x, before = copies[0], copies[0].operands[0]
-        more = f", and {count(len(copies) - 1, 'other')} of '{computation.name}' the same way" if len(copies) > 1 else ""
+        more = f"; {count(len(copies) - 1, 'other')} in '{computation.name}'" if len(copies) > 1 else ""
         message = f"copy of a copy: '{before.name}' copies '{before.operands[0].name}'{more}"
         yield Finding("W008", computation, x, "opcode", message, others=tuple(copies[1:]))
 
@@ -44,8 +45,8 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 def convert_chains(facts: Facts) -> Iterator[Finding]:
     """A value is converted once.
 
-    Checks: convert of a convert, where the first loses nothing that the second keeps, or where a float is converted to fewer
-    bits and back.
+    Checks: a convert of a convert, if the first loses nothing that the second keeps, or if a float
+    is converted to fewer bits and back.
     """
     for computation, x in facts.instructions_of("convert"):
         before = x.operands[0]
@@ -58,14 +59,14 @@ def convert_chains(facts: Facts) -> Iterator[Finding]:
 def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
     a, b = ELEMENT_TYPES[first], ELEMENT_TYPES[middle]
     path = f"{first} -> {middle} -> {last}"
-    # An integer that was a float in between may saturate where it would wrap.
+    # An integer that was a float in between may saturate when it would otherwise wrap.
     if a.is_integral == b.is_integral and a.kind != "pred" and holds_all(b, a) and a.name != b.name:
         return f"{path}: " + ("nothing changes" if first == last else f"one convert from {first} does the same"), None
     if first != last or a.float_format is None or b.float_format is None:
         return None
     lost = a.float_format.mantissa_bits - b.float_format.mantissa_bits
     if lost > 0:
-        return f"{path} loses {lost} mantissa bits", "use reduce-precision if the rounding is meant"
+        return f"{path} loses {lost} mantissa bits", "use reduce-precision if the rounding is intended"
     return None
 
 
@@ -80,7 +81,9 @@ def reordering_chains(facts: Facts) -> Iterator[Finding]:
         if before.op.name == "transpose":
             inner = before.attributes["dimensions"]
             both = ",".join(str(inner[k]) for k in x.attributes["dimensions"])
-            yield Finding("W010", computation, x, "opcode", f"with '{before.name}' this is one transpose {{{both}}} of '{before.operands[0].name}'")
+            yield Finding(
+                "W010", computation, x, "opcode", f"together with '{before.name}', this is one transpose {{{both}}} of '{before.operands[0].name}'"
+            )
     for computation, x in facts.instructions_of("reshape", "bitcast"):
         before = x.operands[0]
         if before.op.name == x.op.name:
@@ -96,7 +99,7 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_of("get-tuple-element"):
         before = x.operands[0]
         if before.op.name == "tuple":
-            yield Finding("W020", computation, x, "opcode", f"this is '{before.operands[x.attributes['index']].name}'")
+            yield Finding("W020", computation, x, "opcode", f"this element is '{before.operands[x.attributes['index']].name}'")
 
 
 @module_rule("W043", stage="lint")

@@ -21,7 +21,8 @@ def channel_ids(facts: Facts) -> Iterator[Finding]:
         channel = x.attributes.get("channel_id")
         if channel is None or channel > 0:
             continue
-        # XLA checks all-reduces only. Others may have 0, which XLA takes for "no channel" elsewhere.
+        # XLA checks only all-reduces. Other collectives may have 0, which XLA treats as "no
+        # channel" elsewhere.
         if x.op.name == "all-reduce":
             yield Finding("P018", computation, x, "channel_id", f"channel_id of 'all-reduce' must be positive, got {channel}")
         elif channel < 0:

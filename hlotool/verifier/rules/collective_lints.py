@@ -17,7 +17,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _SMALL = 1 << 20
-# The most instructions by which an index is expected to be computed.
+# The maximum number of instructions that are expected to compute an index.
 _MOST_STEPS = 32
 
 
@@ -25,7 +25,8 @@ _MOST_STEPS = 32
 def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
     """A scheduled program computes while it communicates.
 
-    Checks: collectives of a scheduled module that are neither a pair of start and done nor run by an async-start.
+    Checks: collectives of a scheduled module that are neither pairs of start and done nor run by an
+    async-start.
     """
     if not facts.module.is_scheduled:
         return
@@ -38,7 +39,7 @@ def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
                 x,
                 "opcode",
                 f"synchronous {x.op.name}: the device waits for it",
-                "asynchronous collectives may be disabled in the backend",
+                "check whether asynchronous collectives are disabled in the backend",
             )
 
 
@@ -46,11 +47,12 @@ def synchronous_collectives(facts: Facts) -> Iterator[Finding]:
 def combinable_collectives(facts: Facts) -> Iterator[Finding]:
     """Small collectives are combined.
 
-    Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in one computation with the same groups and reducer, of which
-    none depends on another.
+    Checks: all-gathers, all-reduces and reduce-scatters of less than 1 MiB in the same computation,
+    with the same groups and reducer, that do not depend on each other.
     """
     for computation in dict.fromkeys(computation for computation, _ in facts.instructions_with(COMBINABLE)):
-        # How many collectives there are on the longest path to an instruction: those on the same level do not depend on each other.
+        # The number of collectives on the longest path to an instruction. Collectives with the same
+        # number do not depend on each other.
         levels: dict[Instruction, int] = {}
         first: dict[Any, Instruction] = {}
         for x in computation.instructions:
@@ -64,7 +66,7 @@ def combinable_collectives(facts: Facts) -> Iterator[Finding]:
 
 
 def _combination(x: Instruction) -> tuple[Any, ...]:
-    """The properties that two collectives must share to be combined."""
+    """Returns the properties that two collectives must share to be combined."""
     reducer = x.attributes.get("to_apply")
     root = binary_root(reducer) if isinstance(reducer, Computation) else None
     combines = reducer if root is None else (root.op.name, root.shape)
@@ -76,8 +78,8 @@ def _combination(x: Instruction) -> tuple[Any, ...]:
 def sliced_collectives(facts: Facts) -> Iterator[Finding]:
     """Devices exchange only data that they keep.
 
-    Checks: an all-reduce of which only a dynamic-slice at an index computed from the device's id is used (W025); an all-gather of which
-    each device uses only parts as large as its own (W026).
+    Checks: an all-reduce whose only user is a dynamic-slice at an index computed from the device's
+    id (W025); an all-gather of whose result each device uses only parts as large as its own (W026).
     """
     for computation, x in facts.instructions_of("all-reduce", "all-gather"):
         users = facts.users(computation).get(x, [])
@@ -110,7 +112,8 @@ def _follows_from_id(index: Instruction) -> bool:
 def channel_reuse(facts: Facts) -> Iterator[Finding]:
     """Each collective has its own channel.
 
-    Checks: two collectives with the same channel_id, other than the start and the done of one.
+    Checks: two collectives with the same channel_id, other than the start and the done of one
+    collective.
     """
     first: dict[int, Instruction] = {}
     for computation, x in facts.instructions_with(COLLECTIVE):
@@ -123,7 +126,8 @@ def channel_reuse(facts: Facts) -> Iterator[Finding]:
 def idle_collectives(facts: Facts) -> Iterator[Finding]:
     """Collectives move data between devices.
 
-    Checks: groups that have one member each (P033); permutations that send each device its own data (P034).
+    Checks: groups with only one member each (P033); permutations that send each device its own data
+    (P034).
     """
     for computation, x in facts.instructions_with(COLLECTIVE):
         groups = groups_of(x)
@@ -139,7 +143,8 @@ def idle_collectives(facts: Facts) -> Iterator[Finding]:
 def collectives_in_branches(facts: Facts) -> Iterator[Finding]:
     """All devices of a group reach a collective.
 
-    Checks: collectives in the branches of a conditional, and in computations that these call, unless the selector is a constant.
+    Checks: collectives in the branches of a conditional, and in computations that the branches
+    call, unless the selector is a constant.
     """
     branches: dict[Computation, Call] = {}
     for call in facts.instructions_of("conditional"):

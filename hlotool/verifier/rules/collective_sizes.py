@@ -21,21 +21,23 @@ Fault = tuple[str, str, str]
 def collective_sizes(facts: Facts) -> Iterator[Finding]:
     """The operands and results of collectives fit the size of their groups.
 
-    Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides it (P010), all-to-all has an operand for
-    each member or splits a dimension into that many parts (P011). All-gather and reduce-scatter are not checked where neither groups nor header
-    say how many devices there are.
+    Checks: all-gather multiplies its dimension by the group's size (P008), reduce-scatter divides
+    it (P010), all-to-all has an operand for each member or splits a dimension into that many parts
+    (P011). All-gather and reduce-scatter are not checked if neither the groups nor the header give
+    the number of devices.
     """
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
             size = group_size(x, facts.module)
-            # For all-to-all a group of one counts as well: if nothing says how many devices there are, XLA assumes one.
+            # For all-to-all, a group of one is checked as well: XLA assumes one device if nothing
+            # gives the number.
             fault = check(x, size) if x.operands and (size > 1 or opcode == "all-to-all") else None
             if fault is not None:
                 yield Finding(fault[0], computation, x, fault[1], fault[2])
 
 
 def _parts(x: Instruction) -> Iterator[tuple[int, int]]:
-    """Size of each operand and of its part of the result along the op's dimension."""
+    """Yields the size of each operand and of its part of the result, along the op's dimension."""
     dimension = x.attributes["dimensions"][0]
     result = x.shape.elements[1] if x.op.operands_at is not None and len(x.shape.elements) > 1 else x.shape
     results = (result,) if len(x.operands) == 1 else result.elements
@@ -48,7 +50,7 @@ def _has(shape: Shape, dimension: int) -> bool:
     return 0 <= dimension < shape.rank and shape.dimensions[dimension] != UNBOUNDED
 
 
-# Results that no group size could produce are refused by the op's own constraints.
+# The op's own constraints reject results that no group size could produce.
 
 
 def _gathered(x: Instruction, group: int) -> Fault | None:

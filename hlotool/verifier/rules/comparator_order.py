@@ -16,7 +16,7 @@ __all__: list[str] = []
 def comparator_order(facts: Facts) -> Iterator[Finding]:
     """A comparator of sort is false for equal elements.
 
-    Checks: a comparator that is a single compare has the direction LT or GT.
+    Checks: a comparator that consists of a single compare has the direction LT or GT.
     """
     seen: set[Computation] = set()
     for _, x in facts.instructions_of("sort"):

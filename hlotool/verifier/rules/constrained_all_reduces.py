@@ -1,4 +1,4 @@
-"""L023: all-reduces of which only some constrain their layouts."""
+"""L023: modules in which only some all-reduces constrain their layouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__: list[str] = []
 
 @module_rule("L023", stage="module")
 def constrained_all_reduces(facts: Facts) -> Iterator[Finding]:
-    """Either all all-reduces of a module constrain their layouts, or none of them.
+    """Either all or none of the all-reduces of a module constrain their layouts.
 
     Checks: `constrain_layout` of all-reduce and all-reduce-start.
     """

@@ -10,17 +10,19 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Longer paths from a predecessor to its successor are not searched for, to keep the rule cheap.
+# The search for a path from a predecessor to its successor stops after this many steps, to keep the
+# rule cheap.
 _MOST_STEPS = 500
-# Of an instruction with more predecessors, only the first are examined.
+# If an instruction has more predecessors, only the first ones are examined.
 _MOST_PREDECESSORS = 32
 
 
 @module_rule("A036", stage="lint")
 def control_dependencies(facts: Facts) -> Iterator[Finding]:
-    """A control predecessor orders instructions that are not ordered otherwise.
+    """A control predecessor orders instructions that nothing else orders.
 
-    Checks: a control predecessor that is also an operand, or that comes first because of other operands and control predecessors.
+    Checks: a control predecessor that is also an operand, or that comes first because of other
+    operands and control predecessors.
     """
     for computation in facts.module.computations:
         places: dict[Instruction, int] = {}
@@ -38,7 +40,7 @@ def _place(x: Instruction, number: int) -> str:
 
 
 def _reason(x: Instruction, predecessor: Instruction, places: dict[Instruction, int]) -> str | None:
-    """Why x comes after the predecessor without this dependency, or None if it does not."""
+    """Returns the reason why x comes after the predecessor without this dependency, or None."""
     if predecessor in x.operands:
         return f"'{predecessor.name}' is already an operand, so it comes first anyway"
     earliest = places.get(predecessor, 0)

@@ -12,15 +12,16 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Part = tuple[Computation, Instruction, str]
-"""An instruction that carries the value of the loop or conditional, with its computation and what it is called."""
+"""An instruction that carries the value, with its computation and a phrase for it."""
 
 
 @module_rule("P027", "P028", stage="module")
 def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
-    """A loop's state has the same sharding everywhere, and so has the result of a conditional.
+    """The state of a loop and the result of a conditional have the same sharding everywhere.
 
-    Checks: the shardings of a while, of its body's parameter and root and of its condition's parameter (P027); of a conditional and of its
-    branches' roots (P028). Only shardings that are written are compared.
+    Checks: the shardings of a while, of its body's parameter and root and of its condition's
+    parameter (P027); the shardings of a conditional and of its branches' roots (P028). Only
+    explicit shardings are compared.
     """
     for computation, x in facts.instructions_of("while"):
         body, condition = x.attributes["body"], x.attributes["condition"]
@@ -37,7 +38,7 @@ def control_flow_shardings(facts: Facts) -> Iterator[Finding]:
 
 
 def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
-    """The first part with a different sharding than the first part that has one."""
+    """Reports the first part whose sharding differs from the first sharding."""
     first: tuple[Sharding, str, str] | None = None
     for computation, x, name in parts:
         sharding = x.attributes.get("sharding")
@@ -56,5 +57,5 @@ def _brief(sharding: Sharding) -> str:
 
 
 def _placement(sharding: Sharding) -> str:
-    """The text of a sharding without its metadata."""
+    """Returns the text of a sharding without its metadata."""
     return sharding.to_text(metadata=False)

@@ -16,8 +16,9 @@ __all__: list[str] = []
 def custom_call_layouts(facts: Facts) -> Iterator[Finding]:
     """A custom call that constrains layouts constrains all of them.
 
-    Checks: if a call has `operand_layout_constraints`, and its operands or result have layouts, then each constraint and the result have one
-    (scalars need none). Without any layouts in the text, XLA accepts constraints without them.
+    Checks: if a call has `operand_layout_constraints`, and its operands or result have layouts,
+    then each constraint and the result have layouts, too (scalars need none). If the text has no
+    layouts at all, XLA accepts constraints without them.
     """
     for computation, x in facts.instructions_of("custom-call"):
         constraints = x.attributes.get("operand_layout_constraints")

@@ -12,7 +12,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Targets that XLA's own passes insert, expand or remove: so there is no function of that name.
+# Targets that XLA's own passes insert, expand or remove. There is no function of that name.
 _BY_XLA = frozenset(
     "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint AllocateBuffer CreateBuffer Pin Unpin GetRngSeed ConcatBitcast"
     " annotate_device_placement MoveToHost MoveToDevice PrepareAsyncCallStart PrepareAsyncCallDone AsyncCollectiveStart AsyncCollectiveDone"
@@ -32,8 +32,8 @@ _ORIGINAL = ("", "API_VERSION_ORIGINAL")
 def unknown_targets(facts: Facts) -> Iterator[Finding]:
     """The targets of custom calls are known functions.
 
-    Checks: targets that are neither XLA's own, nor from libraries that ship with XLA or JAX, nor match a pattern of the setting
-    known-custom-calls.
+    Checks: targets that are not XLA's own, do not come from libraries that ship with XLA or JAX,
+    and do not match a pattern of the setting known-custom-calls.
     """
     own = facts.modes.known_custom_calls
     for computation, x in facts.instructions_of("custom-call"):
@@ -46,10 +46,10 @@ def unknown_targets(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W029", stage="lint")
 def old_interfaces(facts: Facts) -> Iterator[Finding]:
-    """Custom calls use the typed interface, and have an order if they have effects.
+    """Custom calls use the typed interface, and those with effects have an order.
 
-    Checks: calls with the original API version, which is also the default, except for targets that XLA replaces; calls with side effects that
-    neither take nor return a token.
+    Checks: calls with the original API version, which is also the default, except for targets that
+    XLA replaces; calls with side effects that neither take nor return a token.
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]

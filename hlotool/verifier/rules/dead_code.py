@@ -18,22 +18,24 @@ __all__: list[str] = []
 def dead_instructions(facts: Facts) -> Iterator[Finding]:
     """The result of each instruction is used.
 
-    Checks: instructions without users that are not the root, not ordered by control predecessors and without effects. Constants, tuples and
-    their elements cost nothing and are not reported. One finding for each computation, with their number. In a dump from
-    before optimization, where tracing leaves dead code, it is for information.
+    Checks: instructions that have no users, no effects and no control dependencies, and are not the
+    root. Constants, tuples and their elements cost nothing and are not reported. There is one
+    finding for each computation, with the number of instructions. Tracing leaves dead code in dumps
+    from before optimization, so there the finding is only informational.
     """
     is_suppressed = suppressed(facts.module, "W001")
     severity = "info" if _is_traced(facts) else None
     for computation in facts.module.computations:
         # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
-        # Taking an element out of a tuple costs nothing, and programs that unpack tuples leave the rest.
+        # Extracting an element of a tuple costs nothing, and programs that unpack tuples leave some
+        # unused.
         used = {y for x in computation.instructions for y in x.operands}
         unused = [x for x in computation.instructions if x not in used and STRUCTURAL not in x.op.traits and x is not computation.root]
         if not unused:
             continue
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
         dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
-        # Each on its own, so that its suppression hides it, and it hides no other.
+        # Each gets a finding of its own, so that a suppression hides it and nothing else.
         hidden = [x for x in dead if is_suppressed(x.start)]
         for x in hidden:
             yield Finding("W001", computation, x, "name", f"'{x.name}' is never used", "remove it", severity=severity)
@@ -47,7 +49,10 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_traced(facts: Facts) -> bool:
-    """Whether a framework has made the module and no compiler has cleaned it up; people rarely write the layouts of the entry."""
+    """Returns whether a framework has made the module and no compiler has cleaned it up.
+
+    A layout of the entry computation shows this, since people rarely write one.
+    """
     if facts.modes.stage == "auto":
         return facts.module.entry_computation_layout is not None and not is_optimized(facts.module, facts.modes)
     return facts.modes.stage == "before-opt"
@@ -57,7 +62,8 @@ def _is_traced(facts: Facts) -> bool:
 def unused_parameters(facts: Facts) -> Iterator[Finding]:
     """Parameters are used.
 
-    Checks: parameters without users, in computations whose signature does not follow from their caller, as that of a reducer does.
+    Checks: parameters without users, except in computations whose signature is fixed by their
+    caller, such as reducers.
     """
     for computation in facts.module.computations:
         if computation is facts.module.entry or not _has_fixed_signature(facts, computation):
@@ -68,7 +74,10 @@ def unused_parameters(facts: Facts) -> Iterator[Finding]:
 
 
 def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
-    """Whether the caller's opcode determines the parameters, as with reducers and the two computations of a loop."""
+    """Returns whether the caller's opcode determines the parameters.
+
+    It does for reducers and for the two computations of a loop.
+    """
     return any(ANY_SIGNATURE not in x.op.traits for _, x in facts.callers.get(computation, ()))
 
 
@@ -76,7 +85,8 @@ def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
 def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
-    Checks: computations that the entry computation never calls, directly or through others; reported once for each module, with their number.
+    Checks: computations that the entry computation never calls, directly or through others;
+    reported once for each module, with the number of computations.
     """
     if len(facts.module.computations) == len(facts.reachable):
         return

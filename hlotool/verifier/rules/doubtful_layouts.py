@@ -1,4 +1,4 @@
-"""L005, L007, L011, L029 and L030: layouts that are legal and probably not what was meant."""
+"""L005, L007, L011, L029 and L030: layouts that are legal but probably not intended."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Doubt = tuple[str, str, str, str | None]
 def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
     """Layouts describe memory completely.
 
-    Checks: the first tile has no more dimensions than the array (L005), types of less than a byte that have a layout have an `E(n)` (L007), memory
-    spaces are known (L030; for "gpu" and "tpu" all of them), a bitcast does not permute elements (L011), and either all arrays have a layout
-    or none has (L029, reported at the first without).
+    Checks: the first tile has no more dimensions than the array (L005); layouts of types of less
+    than a byte have an `E(n)` (L007); memory spaces are known (L030; for "gpu" and "tpu", all are);
+    a bitcast does not permute elements (L011); either all arrays have a layout or none does (L029,
+    reported at the first array without one).
     """
     known: dict[Shape, Doubt | None] = {}
     bare, arrays, first = 0, 0, None
@@ -68,7 +69,7 @@ def _doubt_about(array: Shape, layout: Layout, target: str) -> Doubt | None:
         return "L007", "shape", f"{array.element_type} without E({bits}) is stored as one element per byte", f"write E({bits}) if elements are packed"
     spaces = _SPACES.get(target)
     if spaces is not None and layout.memory_space not in spaces:
-        return "L030", f"{at}[S]", f"target '{target}' has no memory space S({layout.memory_space})", "choose another target with the mode target"
+        return "L030", f"{at}[S]", f"target '{target}' has no memory space S({layout.memory_space})", "choose another target with --target"
     return None
 
 
@@ -78,4 +79,4 @@ def _scrambling_bitcasts(facts: Facts) -> Iterator[Finding]:
         arrays = operand.is_array and result.is_array and operand.element_type == result.element_type
         if arrays and data_size(operand) == data_size(result) and not is_physical_reshape(operand, result):
             message = f"{operand.text} read as {result.text} has its elements in a different order than after a reshape"
-            yield Finding("L011", computation, x, "shape[layout]", message, "correct only if a transposition is meant")
+            yield Finding("L011", computation, x, "shape[layout]", message, "this is correct only if a transposition is intended")

@@ -18,7 +18,8 @@ __all__: list[str] = []
 def equal_computations(facts: Facts) -> Iterator[Finding]:
     """Each computation is written once.
 
-    Checks: computations that are equal up to names and metadata; one finding for each group of them.
+    Checks: computations that are equal up to names and metadata; there is one finding for each
+    group.
     """
     groups: dict[Computation, list[Computation]] = {}
     for computation, first in facts.classes.first.items():
@@ -34,8 +35,8 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
 def equal_instructions(facts: Facts) -> Iterator[Finding]:
     """Each value is computed once.
 
-    Checks: instructions of one computation with the same opcode, operands and attributes, and no effect; constants and other cheap instructions
-    are not reported.
+    Checks: instructions of the same computation with equal opcodes, operands and attributes, and
+    without effects; constants and other cheap instructions are not reported.
     """
     for computation in facts.module.computations:
         first: dict[int, Instruction] = {}

@@ -26,8 +26,9 @@ _LOW_BITS = 16
 def element_types(facts: Facts) -> Iterator[Finding]:
     """Arrays have element types that accelerators support, and are not empty.
 
-    Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number generators (W013), arrays with a dimension
-    of size 0 (W039). Reported once for each computation, where such a type first appears and not at each result computed from it.
+    Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number
+    generators (W013), arrays with a dimension of size 0 (W039). Each is reported once for each
+    computation, at the instruction where such a type first appears.
     """
     state = {y for _, x in facts.instructions_with(RANDOM_STATE) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}
@@ -50,9 +51,9 @@ def element_types(facts: Facts) -> Iterator[Finding]:
 
 
 _MESSAGES: dict[str, tuple[str, str | None]] = {
-    "W012": ("64-bit floats are slow on most accelerators", "often a stray Python float with x64 enabled"),
-    "W013": ("array of 64-bit integers, which some accelerators emulate", None),
-    "W039": ("empty array", None),
+    "W012": ("64-bit floats are slow on most accelerators", "look for a stray Python float with x64 enabled"),
+    "W013": ("some accelerators emulate 64-bit integers", None),
+    "W039": ("this array has no elements", None),
 }
 
 
@@ -70,7 +71,7 @@ def _kinds(shape: Shape) -> Iterator[str]:
 def low_precision_sums(facts: Facts) -> Iterator[Finding]:
     """Long sums are accumulated in f32.
 
-    Checks: reductions by addition of more than 1,024 elements in floats of 16 bits and fewer.
+    Checks: sums of more than 1,024 elements in floats of 16 bits or fewer.
     """
     for computation, x in facts.instructions_of("reduce"):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -91,7 +92,7 @@ def collective_types(facts: Facts) -> Iterator[Finding]:
     for computation, x in facts.instructions_where(reduces):
         odd = next((leaf.element_type for leaf in _leaves(x) if _is_odd(leaf.element_type)), None)
         if odd is not None:
-            yield Finding("P040", computation, x, "shape", f"{odd} is promoted by most runtimes")
+            yield Finding("P040", computation, x, "shape", f"most runtimes promote {odd} to another type, or reject it")
 
 
 def _leaves(x: Instruction) -> list[Shape]:

@@ -1,4 +1,4 @@
-"""W014 and W055: what the program takes from and returns to the host."""
+"""W014 and W055: the arrays that the program takes from and returns to the host."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def _unusual_order(leaf: Shape) -> str | None:
 
 
 def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
-    """Where the leaf's layout is written between `at` and `end`; shapes come in the order of the text, so it is the first match."""
+    """Returns the offset of the leaf's layout between `at` and `end`.
+
+    Shapes come in the order of the text, so it is the first match.
+    """
     start = source.text.find(leaf.text, at, end)
     return start + len(leaf.text_without_layout) if start >= 0 else at
 
@@ -53,8 +56,8 @@ def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
 def many_parameters(facts: Facts) -> Iterator[Finding]:
     """The entry computation has a reasonable number of parameters.
 
-    Checks: more parameters of the entry computation, or arrays in one of its tuple parameters, than
-    entry_parameter_limit.
+    Checks: the entry computation has no more parameters than entry_parameter_limit, and no tuple
+    parameter has more arrays than that.
     """
     entry = facts.module.entry
     parameters = entry.parameters

@@ -1,4 +1,4 @@
-"""M001 to M003, M022, L002 to L004, L021 and L022: what the header says about the entry computation."""
+"""M001 to M003, M022, L002 to L004, L021 and L022: `entry_computation_layout`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _AT = "entry_computation_layout"
 def entry_layout(facts: Facts) -> Iterator[Finding]:
     """`entry_computation_layout` matches the entry computation.
 
-    Checks: the number of parameters (M001), their shapes (M002) and the result's (M003); in layout-sensitive modules also
-    the order of their dimensions in memory (L021, L022), but not tiles, padding and memory spaces. Each layout lists each dimension of its array
-    once (L002, L003), and its tiles have positive sizes (L004). A scheduled module has the attribute (M022).
+    Checks: the number of parameters (M001), their shapes (M002) and the shape of the result (M003);
+    in layout-sensitive modules also the order of their dimensions in memory (L021, L022), but not
+    tiles, padding and memory spaces. Each layout lists each dimension of its array once (L002,
+    L003), and its tiles have positive sizes (L004). A scheduled module has the attribute (M022).
     """
     module = facts.module
     header: ProgramShape | None = module.attributes.get(_AT)
@@ -51,14 +52,14 @@ def _compared(facts: Facts, header: Shape, shape: Shape, at: str, codes: tuple[s
         yield Finding(codes[0], None, None, at, f"{where}{what} is {actual}, but the header says {written}")
     elif facts.modes.layout_sensitive:
         pairs = zip(header.leaves(), shape.leaves(), strict=True)
-        # An invalid order was reported where it is written.
+        # An invalid order is reported at its own position.
         wrong = next((pair for pair in pairs if _order(pair[0]) != _order(pair[1]) and not order_fault(_order(pair[1]), pair[1].rank)), None)
         if wrong is not None:
             yield Finding(codes[1], None, None, f"{at}[layout]", f"{what} is {wrong[1].text}, but the header says {wrong[0].text}")
 
 
 def _layout_fault(array: Shape) -> tuple[str, str] | None:
-    """Code and message if a layout of the header is invalid by itself."""
+    """Returns the code and message if a layout of the header is invalid by itself."""
     if array.layout is None:
         return None
     fault, tiles = order_fault(array.layout.minor_to_major, array.rank), tile_fault(array.layout)

@@ -17,9 +17,10 @@ __all__: list[str] = []
 def fusion_bodies(facts: Facts) -> Iterator[Finding]:
     """A fused computation belongs to one fusion, which needs all its instructions.
 
-    Checks: a fusion has no more operands than its body has parameters (C012), which is a warning for operands that are passed only once, since
-    XLA accepts those that nothing takes; the body of a fusion is called by that fusion only (C017, C018); each of its instructions other than the
-    root is used or has an effect (C015); the root is not used (C016); the entry computation is never called (C042).
+    Checks: a fusion has no more operands than its body has parameters (C012; only a warning if no
+    extra operand is passed twice, since XLA accepts such operands); the body of a fusion is called
+    only by that fusion (C017, C018); each of its instructions other than the root is used or has an
+    effect (C015); the root is not used (C016); the entry computation is never called (C042).
     """
     for called, calls in facts.callers.items():
         if called is facts.module.entry:
@@ -58,14 +59,14 @@ def _extra_operands(facts: Facts, computation: Computation, x: Instruction, call
 
 
 def _attribute(x: Instruction, called: Computation) -> str:
-    """The attribute that names the computation."""
+    """Returns the attribute that names the computation."""
     return next((name for name, value in x.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode")
 
 
 def _unused(facts: Facts, body: Computation) -> Iterator[Finding]:
     users, root = facts.users(body), body.root
     if root in users:
-        # Users of the root cannot reach the fusion's result; one finding is enough.
+        # Users of the root cannot contribute to the fusion's result; one finding is enough.
         yield Finding("C016", body, root, "instruction", f"fused ROOT '{root.name}' must not be used, but is an operand of '{users[root][0].name}'")
         return
     for x in body.instructions:

@@ -18,8 +18,9 @@ _CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
 def fusions(facts: Facts) -> Iterator[Finding]:
     """Optimized modules have fusions, of limited size.
 
-    Checks: in modules with fusions, elementwise operations on arrays outside of fusions whose only user is another one (W041);
-    fusions with more operands than fusion_operand_limit (W042). Not checked if the mode `stage` is before-opt.
+    Checks: in modules with fusions, elementwise operations on arrays, outside of fusions, whose
+    only user is another elementwise operation (W041); fusions with more operands than
+    fusion_operand_limit (W042). Not checked if the mode `stage` is before-opt.
     """
     if facts.modes.stage == "before-opt":
         return
@@ -42,7 +43,8 @@ def fusions(facts: Facts) -> Iterator[Finding]:
 def clones(facts: Facts) -> Iterator[Finding]:
     """Values are computed once.
 
-    Checks: instructions whose name says that a compiler pass duplicated them: `.remat`, or `.clone` if the original still exists.
+    Checks: instructions whose name shows that a compiler pass duplicated them: `.remat`, or
+    `.clone` if the original still exists.
     """
     for computation in facts.module.computations:
         names = None

@@ -23,8 +23,8 @@ _SMALL = 2 * _TILE
 def padding_waste(facts: Facts) -> Iterator[Finding]:
     """Tiles hold more data than padding.
 
-    Checks: arrays whose layout's tiles at least double their size and waste 64 KiB or more; where such an array first appears, not where it
-    is passed on.
+    Checks: arrays for which the tiles of the layout at least double the size and waste 64 KiB or
+    more. They are reported at their first appearance, not at instructions that pass them on.
     """
     messages: dict[int, str | None] = {}
     for computation in facts.module.computations:
@@ -48,9 +48,10 @@ def _waste(x: Instruction) -> str | None:
 
 @module_rule("W040", stage="lint")
 def unaligned_dots(facts: Facts) -> Iterator[Finding]:
-    """The dimensions of dots are multiples of the matrix units.
+    """The dimensions of dots are multiples of the size of the matrix units.
 
-    Checks: contracting and free dimensions of dots of size 16 or more that are not multiples of 8.
+    Checks: contracting and free dimensions of dots that have size 16 or more and are not multiples
+    of 8.
     """
     for computation, x in facts.instructions_of("dot"):
         for side, operand in zip(("lhs", "rhs"), x.operands, strict=True):

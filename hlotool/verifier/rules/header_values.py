@@ -23,9 +23,10 @@ _COMPILED = "after_optimizations"
 def header_values(facts: Facts) -> Iterator[Finding]:
     """The header's numbers and lists fit the module, and scheduled modules are marked as such.
 
-    Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding propagation have one entry, or one for each
-    parameter, output or array in these (M018; a warning if there is only one partition, where nobody reads them); attributes are in XLA's
-    order (M024); a file whose name contains after_optimizations has a schedule (M026).
+    Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding
+    propagation have one entry, or one for each parameter, output or array in these (M018; a warning
+    if there is only one partition, since XLA then ignores the lists); attributes are in XLA's order
+    (M024); a file whose name contains after_optimizations has a schedule (M026).
     """
     module = facts.module
     for name in _COUNTS:
@@ -38,7 +39,7 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     late = next((b for a, b in pairwise(written) if _ORDER[a] > _ORDER[b]), None)
     if late is not None:
         before = next(name for name in written if _ORDER[name] > _ORDER[late])
-        yield Finding("M024", None, None, late, f"'{late}' stands after '{before}'", "XLA prints it before; hlotool fmt moves it")
+        yield Finding("M024", None, None, late, f"'{late}' comes after '{before}'", "run hlotool fmt, which moves it to XLA's position")
     if not module.is_scheduled and module.source is not None and _COMPILED in module.source.filename:
         yield Finding(
             "M026",

@@ -1,4 +1,4 @@
-"""W019, W021, W033 and W046: arithmetic whose result is known."""
+"""W019, W021, W033 and W046: operations whose result is known."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ _MOST_FOLDED = 1 << 24
 def identities(facts: Facts) -> Iterator[Finding]:
     """Arithmetic does something.
 
-    Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest value ...), the same operand twice
-    (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs of an abs and the like. For floats, only what holds for each value: `x + 0` is
-    not `x`, since -0 + 0 is 0.
+    Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest
+    value ...), the same operand twice (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs
+    of an abs and the like. For floats, only identities that hold for every value are reported: `x +
+    0` is not `x`, since -0 + 0 is 0.
     """
     for computation, x in facts.instructions_where(_is_algebraic):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -41,7 +42,7 @@ def _is_algebraic(op: OpDef) -> bool:
 def _identity(x: Instruction, row: ElementType) -> str | None:
     opcode, source = x.op.name, same_value(x)
     if len(x.operands) == 1:
-        return None if source is None else f"{opcode} of a {opcode}: the result is '{source.name}'"
+        return None if source is None else f"{opcode} of {opcode}: the result is '{source.name}'"
     first, second = x.operands
     if source is None:
         is_zero = first is second and value_of_itself(x.op, row) is not None
@@ -70,7 +71,8 @@ _PHRASES = {
 def foldable(facts: Facts) -> Iterator[Finding]:
     """Instructions whose operands are all constants are replaced by their result.
 
-    Checks: elementwise operations, reductions, slices and the like of constants with known values, with results of up to 16 Mi elements.
+    Checks: elementwise operations, reductions, slices and the like whose operands are constants
+    with known values, and whose results have up to 16 Mi elements.
     """
     for computation, x in facts.instructions_with(FOLDABLE):
         literals = [operand.literal for operand in x.operands]
@@ -82,7 +84,7 @@ def foldable(facts: Facts) -> Iterator[Finding]:
 def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
     """Divisors are not zero.
 
-    Checks: divide and remainder by a constant that is zero, broadcast or not.
+    Checks: divide and remainder by a constant that is zero, whether broadcast or not.
     """
     for computation, x in facts.instructions_of("divide", "remainder"):
         value = constant_value(x.operands[1])

@@ -13,23 +13,24 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# First operand that is an index.
+# The number of the first operand that is an index.
 _FIRST_INDEX = {"dynamic-slice": 1, "dynamic-update-slice": 2}
 
 
 @module_rule("W034", "W036", stage="lint")
 def constant_indices(facts: Facts) -> Iterator[Finding]:
-    """Constant indices are in bounds, and used in slices rather than dynamic slices.
+    """Constant indices are in bounds, and are used in slices rather than in dynamic slices.
 
-    Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, constant indices of gather and scatter that are
-    clamped or dropped (W034); dynamic-slices all of whose indices are constants (W036).
+    Checks: constant starts of dynamic-slice and dynamic-update-slice that are clamped, and constant
+    indices of gather and scatter that are clamped or dropped (W034); dynamic-slices all of whose
+    indices are constants (W036).
     """
     for computation, x in facts.instructions_of(*_FIRST_INDEX):
         first = _FIRST_INDEX[x.op.name]
         sizes = x.shape.dimensions if first == 1 else x.operands[1].shape.dimensions
         values = [constant_value(operand) for operand in x.operands[first:]]
         if len(values) != len(sizes):
-            # A single index array, the form of old texts.
+            # A single array of indices, as in old texts.
             continue
         for k, (value, total, size) in enumerate(zip(values, x.operands[0].shape.dimensions, sizes, strict=True)):
             if value is not None and not 0 <= value <= total - size:
@@ -46,7 +47,7 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
 
 
 def _least_bound(x: Instruction) -> int | None:
-    """The largest index that is in bounds in all dimensions that the indices refer to."""
+    """Returns the largest index that is in bounds in all indexed dimensions, or None."""
     sizes = x.operands[0].shape.dimensions
     if x.op.name == "gather":
         slice_sizes = x.attributes["slice_sizes"]
@@ -60,7 +61,8 @@ def _least_bound(x: Instruction) -> int | None:
 def index_overflows(facts: Facts) -> Iterator[Finding]:
     """Index types are wide enough for the dimension.
 
-    Checks: iota along a dimension that is larger than the element type can count; dynamic slices of such a dimension.
+    Checks: an iota along a dimension to whose end the element type cannot count; dynamic slices of
+    a dimension to whose end the index type cannot count.
     """
     for computation, x in facts.instructions_of("iota"):
         last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)
@@ -77,7 +79,7 @@ def index_overflows(facts: Facts) -> Iterator[Finding]:
 
 
 def _greatest(x: Instruction) -> int | None:
-    """The integer up to which an element type counts without a gap."""
+    """Returns the integer up to which an element type counts without gaps, or None."""
     row = ELEMENT_TYPES[x.shape.element_type]
     if row.is_integral:
         return row.maximum

@@ -15,7 +15,8 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _ALIAS, _DONOR = "input_output_alias", "buffer_donor"
-# Position of the kind in a pair, after the output index, the parameter number and the parameter index.
+# The position of the kind in a pair, after the output index, the parameter number and the parameter
+# index.
 _KIND = 3
 
 Buffer = tuple[int, Index]
@@ -24,10 +25,11 @@ Buffer = tuple[int, Index]
 
 @module_rule("M005", "M006", "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", stage="module")
 def input_output_aliases(facts: Facts) -> Iterator[Finding]:
-    """A pair of `input_output_alias` names two arrays of the same size; a donated buffer is an array that is in no pair.
+    """Pairs in `input_output_alias` are arrays of equal size; donated arrays are in no pair.
 
-    Checks: the parameter exists (M005, M012) and has the index (M006, M013), no output (M007) and no parameter (M008) is in two pairs, both are
-    arrays (M009, M013), of the same size in layout-sensitive modules (M010) and of the same shape for must-alias (M011); a parameter in a
+    Checks: the parameter exists (M005, M012) and has the index (M006, M013); no output (M007) and
+    no parameter (M008) is in two pairs; both are arrays (M009, M013), of the same size in
+    layout-sensitive modules (M010) and of the same shape for must-alias (M011); a parameter in a
     pair is not also donated (M014).
     """
     outputs: dict[Index, int] = {}
@@ -51,7 +53,7 @@ def _named(buffer: Buffer) -> str:
 
 
 def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | None:
-    """Code, entry of the pair, message and hint for the first fault of a pair by itself."""
+    """Returns the code, position, message and hint for the first fault of a single pair."""
     module = facts.module
     parameters, buffer = facts.program_shape(module.entry).parameters, (pair.number, pair.index)
     if pair.number >= len(parameters):
@@ -89,7 +91,7 @@ _MOST_PAIRS = 4
 
 
 def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | None:
-    """The pairs that were probably meant, where two tuples of the same few arrays are named."""
+    """Returns the pairs that were probably meant, if a pair names two tuples of few arrays."""
     if max(len(parameter.elements), len(output.elements)) > _MOST_PAIRS:
         return None
     leaves = [index for index, _ in indexed_leaves(output)]

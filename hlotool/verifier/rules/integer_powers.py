@@ -18,7 +18,8 @@ _LARGEST = 63
 def doubtful_exponents(facts: Facts) -> Iterator[Finding]:
     """Constant exponents of integers are from 0 to 63.
 
-    Checks: power of integers whose exponent is one number for all elements, negative or larger than 63.
+    Checks: powers of integers whose exponent is the same constant for all elements and is negative
+    or larger than 63.
     """
     for computation, x in facts.instructions_of("power"):
         row = ELEMENT_TYPES.get(x.shape.element_type)
@@ -27,8 +28,8 @@ def doubtful_exponents(facts: Facts) -> Iterator[Finding]:
         exponent = constant_value(x.operands[1])
         if exponent is None or 0 <= exponent <= _LARGEST:
             continue
-        # XLA:CPU reads exponents as signed numbers, also those of unsigned types.
+        # XLA:CPU reads exponents as signed numbers, even those of unsigned types.
         is_negative = exponent < 0 or (row.kind == "unsigned" and exponent > row.maximum // 2)
-        how = "only 1 and -1 have such powers" if is_negative else f"XLA:CPU computes the power of {int(exponent) % (_LARGEST + 1)} instead"
-        message = f"the exponent is {int(exponent)}; {how}, unless the power is computed at compile time"
+        how = "XLA:CPU returns 0 unless the base is 1 or -1" if is_negative else f"XLA:CPU uses the exponent {int(exponent) % (_LARGEST + 1)} instead"
+        message = f"the exponent is {int(exponent)}; {how}, except in constant folding"
         yield Finding("W062", computation, x, "operand 1", message, "use an exponent from 0 to 63, or compute in floats")

@@ -28,8 +28,8 @@ _STARTS = {"reduce": 2, "reduce-window": 2, "select-and-scatter": 3, "pad": 2}
 def large_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are small, and not written out if all elements are equal.
 
-    Checks: constants of constant_size_limit or more, or of more than 65,536 elements that are written out (W006); eight or more equal elements
-    that are written out (W022).
+    Checks: constants of constant_size_limit or more, or with more than 65,536 elements that are
+    written out (W006); eight or more equal elements that are written out (W022).
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
@@ -37,7 +37,7 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
             continue
         count = literal.element_count
         if bytes_of(literal.shape) >= facts.modes.constant_size_limit or (count > _MOST_SPELLED and not literal.elided):
-            message = f"this constant has {format_bytes(bytes_of(literal.shape))}"
+            message = f"this constant takes {format_bytes(bytes_of(literal.shape))}"
             yield Finding("W006", computation, x, "shape", message, "pass it as a parameter")
         if count >= _FEWEST_EQUAL and splat_bytes(literal) is not None:
             yield Finding("W022", computation, x, "literal", f"all {count} elements are equal", "broadcast a scalar")
@@ -72,13 +72,13 @@ def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
             continue
         has_nan, has_infinity = has_nan_or_infinity(literal)
         if has_nan:
-            yield Finding("W032", computation, x, "literal", "NaN constant")
+            yield Finding("W032", computation, x, "literal", "this constant contains a NaN")
         elif has_infinity and not _is_bound(facts, computation, x):
-            yield Finding("W032", computation, x, "literal", "infinite constant")
+            yield Finding("W032", computation, x, "literal", "this constant contains an infinity")
 
 
 def _is_bound(facts: Facts, computation: Computation, x: Instruction) -> bool:
-    """Whether all users take the scalar as an init or padding value, or as a bound to compare with."""
+    """Returns whether all users take the scalar as an init or padding value, or as a bound."""
     if x.shape.dimensions or not isinf(constant_value(x) or 0):
         return False
     users = facts.users(computation).get(x, ())
@@ -86,7 +86,7 @@ def _is_bound(facts: Facts, computation: Computation, x: Instruction) -> bool:
 
 
 def _bounds(user: Instruction) -> bool:
-    """Whether an instruction compares, or chooses the larger or smaller of its operands."""
+    """Returns whether an instruction compares, or chooses the larger or smaller of its operands."""
     return user.op.name == "compare" or {IDEMPOTENT, MOVES} <= user.op.traits
 
 

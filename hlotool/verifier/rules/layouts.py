@@ -22,11 +22,12 @@ _BITS_OF_A_BYTE = 8
 
 @shape_rule("L002", "L003", "L004", "L006", "L018", "L027", "L033")
 def layouts(shape: Shape, modes: VerifyModes) -> None:
-    """A layout lists each dimension of its array once, and its tiles, sizes and memory space are valid.
+    """A layout lists each dimension once, and its tiles, sizes and memory space are valid.
 
-    Checks: each dimension is listed once (L002, L003), tiles have positive sizes (L004), `E(n)` packs types of less than a byte only (L006, not
-    where tiles show that the target is neither a CPU nor a GPU), host memory is allowed (L018, under the mode `no_host_memory`), split
-    configurations cut an existing dimension inside (L027), and no array is sparse (L033).
+    Checks: each dimension is listed once (L002, L003); tiles have positive sizes (L004); `E(n)`
+    packs only types of less than a byte (L006, unless tiles show that the target is neither a CPU
+    nor a GPU); host memory is allowed (L018, in the mode `no_host_memory`); split configurations
+    split an existing dimension within its size (L027); no array is sparse (L033).
     """
     is_nested = any(element.is_tuple for element in shape.elements)
     for number, array in enumerate(shape.leaves()):
@@ -36,7 +37,7 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
         fault = order_fault(layout.minor_to_major, array.rank)
         if fault is None and ":" not in layout.text:
             continue
-        # A place in a nested tuple would be a path, so the whole shape is reported.
+        # A position in a nested tuple would be a path, so the whole shape is reported.
         at = "shape" if is_nested else f"shape[{number}][layout]" if shape.is_tuple else "shape[layout]"
         if fault is not None:
             raise Violation(fault[0], at, fault[1])
@@ -49,7 +50,7 @@ def _is_permutation(order: tuple[int, ...], rank: int) -> bool:
 
 
 def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
-    """Code and message if an order does not list each dimension of an array once."""
+    """Returns the code and message if an order does not list each dimension of an array once."""
     if _is_permutation(order, rank):
         return None
     outside = next((dimension for dimension in order if not 0 <= dimension < rank), None)
@@ -61,7 +62,7 @@ def order_fault(order: tuple[int, ...], rank: int) -> tuple[str, str] | None:
 
 
 def tile_fault(layout: Layout) -> str | None:
-    """The message if a tile has no sizes, or one that is not positive."""
+    """Returns the message if a tile has no sizes, or a size that is not positive."""
     for number, tile in enumerate(layout.tiles):
         wrong = next((k for k, size in enumerate(tile) if size < 1 and size != COMBINE), None)
         if wrong is not None or not tile:
@@ -81,7 +82,7 @@ def _check_suffixes(array: Shape, layout: Layout, at: str, modes: VerifyModes) -
     if size and bits >= _BITS_OF_A_BYTE and not layout.tiles and modes.target != "tpu":
         raise Violation("L006", f"{at}[E]", f"{array.element_type} has {bits} bits and is never packed, but the layout says E({size})")
     if layout.memory_space == HOST_MEMORY and modes.no_host_memory:
-        raise Violation("L018", f"{at}[S]", "host memory, S({HOST_MEMORY}), is not allowed on this target")
+        raise Violation("L018", f"{at}[S]", "host memory, S(5), is not allowed on this target")
     _check_splits(array, layout, f"{at}[SC]")
 
 

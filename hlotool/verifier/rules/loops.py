@@ -1,4 +1,4 @@
-"""W015, W017, W018 and W037: work that loops repeat on each iteration."""
+"""W015, W017, W018 and W037: loops that repeat work, run at most once or carry unused state."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ _CALLBACK = "callback"
 def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     """Loops do not transfer data to or from the host.
 
-    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host callbacks in the body or condition of a
-    while, also in computations that these call. Host offloading in a scheduled module is not reported, since a compiler decided it.
+    Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host
+    callbacks, in the body or condition of a while or in computations that these call. Host
+    offloading in a scheduled module is not reported, since the compiler chose it.
     """
     transfers = [
         (computation, x) for computation, x in facts.instructions_where(_may_transfer) if _is_transfer(x, scheduled=facts.module.is_scheduled)
@@ -61,8 +62,9 @@ def _is_on_host(x: Instruction) -> bool:
 def invariants(facts: Facts) -> Iterator[Finding]:
     """A loop does not compute the same value again and again.
 
-    Checks: contractions, reductions, sorts, fusions and the like in the body of a while all of whose operands are constants or elements of
-    the state that the body passes on unchanged.
+    Checks: contractions, reductions, sorts, fusions and the like in the body of a while, if all
+    their operands are computed from constants and elements of the state that the body passes on
+    unchanged.
     """
     for computation in {loop.attributes["body"]: loop for _, loop in facts.instructions_of("while")}:
         kept = set(carried_elements(computation))
@@ -85,7 +87,8 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: loops whose counter starts at, is incremented by and is compared with constants, and that therefore run never or once.
+    Checks: loops whose counter starts at, is incremented by and is compared with constants, if this
+    shows that they run never or once.
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)
@@ -112,7 +115,7 @@ def unused_state(facts: Facts) -> Iterator[Finding]:
 
 
 def _elements_read(facts: Facts, computation: Computation) -> set[int] | None:
-    """Which elements of its parameter a computation takes; None where it uses the parameter as a whole."""
+    """Returns the elements of its parameter that a computation reads; None if it uses all of it."""
     parameter = computation.parameters[0]
     users = facts.users(computation).get(parameter, [])
     if parameter is computation.root or any(x.op.name != "get-tuple-element" for x in users):

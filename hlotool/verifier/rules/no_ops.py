@@ -18,8 +18,8 @@ __all__: list[str] = []
 def no_ops(facts: Facts) -> Iterator[Finding]:
     """Each instruction does something.
 
-    Checks: reshapes, bitcasts, transposes, converts, broadcasts, slices, pads, reverses and concatenations whose result is their operand,
-    layout included. Copies are W008.
+    Checks: reshapes, bitcasts, transposes, converts, broadcasts, slices, pads, reverses and
+    concatenations whose result equals their operand, including the layout. For copies, see W008.
     """
     for computation, x in facts.instructions_where(_may_do_nothing):
         source = same_value(x) if "sharding" not in x.attributes and not _is_single_concatenation(x) else None

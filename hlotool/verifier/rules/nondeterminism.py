@@ -35,7 +35,8 @@ def nondeterministic(facts: Facts) -> Iterator[Finding]:
 def unstable_sorts(facts: Facts) -> Iterator[Finding]:
     """A sort specifies the order of equal keys.
 
-    Checks: sorts of several operands without `is_stable=true` whose comparator compares the first operand only.
+    Checks: sorts of several operands without `is_stable=true` whose comparator compares only the
+    first operand.
     """
     for computation, x in facts.instructions_of("sort"):
         if len(x.operands) > 1 and not x.attributes.get("is_stable", False) and _compares_first_only(facts, x.attributes["to_apply"]):

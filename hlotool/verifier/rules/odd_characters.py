@@ -21,12 +21,13 @@ _KINDS = {
 
 @module_rule("S047", stage="lint")
 def odd_characters(facts: Facts) -> Iterator[Finding]:
-    """Lines hold printable characters and end with a line feed.
+    """Lines contain printable characters and end with a line feed.
 
-    Checks: no CRLF, tabs, whitespace at the ends of lines, control characters or bytes that are not UTF-8; each kind is reported once.
+    Checks: there are no CRLF line endings, tabs, whitespace at the ends of lines, control
+    characters or bytes that are not UTF-8; each kind is reported once.
     """
     source = facts.module.source
     for what, pattern in _KINDS.items() if source is not None else ():
         match = pattern.search(source.text)  # type: ignore[union-attr]
         if match is not None:
-            yield Finding("S047", None, None, match.start(), what, "hlotool fmt fixes it")
+            yield Finding("S047", None, None, match.start(), what, "run hlotool fmt, which fixes it")

@@ -17,10 +17,11 @@ _SHOWN = 5
 
 @module_rule("A035", stage="lint")
 def peak_memory(facts: Facts) -> Iterator[Finding]:
-    """The values that are live at one time fit the memory budget.
+    """The values that are live at the same time fit into the memory budget.
 
-    Checks: the peak number of bytes that the entry computation and the computations that it calls use at once, in the default memory space,
-    against `memory_budget`. Padding of tiles is counted, and results that overwrite parameters are counted once. Compilers may share more
+    Checks: the peak number of bytes that the entry computation and the computations that it calls
+    use at once, in the default memory space, does not exceed `memory_budget`. Padding of tiles is
+    counted, and results that overwrite parameters are counted once. Compilers may share more
     memory, so the estimate is an upper bound.
     """
     budget = facts.modes.memory_budget
@@ -30,7 +31,7 @@ def peak_memory(facts: Facts) -> Iterator[Finding]:
     if peak.bytes <= budget:
         return
     guess = "" if facts.module.is_scheduled else "in textual order, since the module has no schedule, "
-    message = f"{guess}peak {format_bytes(peak.bytes)} at '{peak.at.name}' exceeds {format_bytes(budget)}, the memory_budget"
+    message = f"{guess}the peak of {format_bytes(peak.bytes)} at '{peak.at.name}' exceeds the memory_budget of {format_bytes(budget)}"
     notes = [_note(buffer) for buffer in peak.live[:_SHOWN]]
     if peak.saved:
         notes.append(f"input_output_alias saves {format_bytes(peak.saved)}")
@@ -40,7 +41,7 @@ def peak_memory(facts: Facts) -> Iterator[Finding]:
 def _note(buffer: LiveBuffer) -> str:
     size, x = format_bytes(buffer.bytes), buffer.instruction
     if buffer.temporary:
-        return f"{size} are temporaries in the computation that '{x.name}' runs"
+        return f"{size} in temporaries of the computation that '{x.name}' runs"
     metadata = x.metadata
     origin = f", from '{metadata.op_name}'" if metadata is not None and metadata.op_name else ""
-    return f"{size} are held by '{x.name}'{origin}"
+    return f"{size} in '{x.name}'{origin}"

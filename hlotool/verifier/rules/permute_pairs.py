@@ -19,8 +19,9 @@ _AT = "source_target_pairs value"
 def permute_pairs(facts: Facts) -> Iterator[Finding]:
     """Each device sends once and receives once.
 
-    Checks: no source (P013) and no target (P014) occurs twice (in the form with slices, more often than there are slices); none is negative or
-    above the header's count (P015; not checked where the header leaves the count at 1).
+    Checks: no source (P013) and no target (P014) occurs twice (in the form with slices: more often
+    than there are slices); none is negative or out of range for the count in the header (P015; not
+    checked if the count is 1).
     """
     for computation, x in facts.instructions_where(permutes):
         mode = group_mode(x)
@@ -43,7 +44,7 @@ def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | Non
 
 
 def _most(x: Instruction) -> int:
-    """How often a device may send: once, or once for each slice of the operand that has most."""
+    """Returns how often a device may send: once, or the largest number of slices of an operand."""
     if not x.attributes.get("slice_sizes"):
         return 1
     offsets = x.operands[2].shape

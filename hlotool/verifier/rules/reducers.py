@@ -1,4 +1,4 @@
-"""C031 to C033: reducers, whose order of application is not specified."""
+"""C031 to C033: reducers, which XLA may apply in any order."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ __all__: list[str] = []
 
 @module_rule("C031", "C032", "C033", stage="lint")
 def reducers(facts: Facts) -> Iterator[Finding]:
-    """Reducers are associative, and start from their identity.
+    """Reducers are associative, and reductions start from the identity of the reducer.
 
-    Checks: the reducer of a collective is one known operation of its two parameters (C031); that of reduce and reduce-window, if it is a
-    single operation, is associative (C032); a constant init value is the identity of the operation (C033).
+    Checks: the reducer of a collective is a single known operation on its two parameters (C031);
+    the reducer of reduce and reduce-window, if it is a single operation, is associative (C032); a
+    constant init value is the identity of the operation (C033).
     """
     for computation, x in facts.instructions_where(reduces):
         called: Computation = x.attributes["to_apply"]
@@ -53,7 +54,10 @@ def _init(computation: Computation, init: Instruction, root: Instruction) -> Ite
 
 
 def _serves_as(value: Number, identity: Number, row: ElementType) -> bool:
-    """Whether a number is as good as the identity as an init value: either zero, or the largest finite number for an infinity."""
+    """Returns whether an init value is as good as the identity.
+
+    Either zero is as good as the other, and the largest finite number is as good as an infinity.
+    """
     return value == identity or (isinf(identity) and abs(value) >= _largest(row) and (value < 0) == (identity < 0))
 
 
@@ -63,6 +67,6 @@ def _spelled(identity: Number, row: ElementType) -> str:
 
 
 def _largest(row: ElementType) -> float:
-    """The order of magnitude of the largest finite number, from which on a value counts as a bound."""
+    """Returns the power of two above which a number counts as the largest finite number."""
     form = row.float_format
     return inf if form is None else 2.0 ** ((1 << form.exponent_bits) - 2 - form.bias)

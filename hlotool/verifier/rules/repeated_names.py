@@ -15,7 +15,8 @@ __all__: list[str] = []
 def repeated_names(facts: Facts) -> Iterator[Finding]:
     """Each instruction name is used once in a module.
 
-    Checks: no name is used in two computations; reported once, at the first repetition.
+    Checks: no name is used in two computations; reported once for each module, at the first
+    repetition.
     """
     seen: dict[str, str] = {}
     first = None

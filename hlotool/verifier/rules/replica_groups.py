@@ -20,9 +20,10 @@ _AT = "replica_groups value"
 def replica_groups(facts: Facts) -> Iterator[Finding]:
     """The groups of a collective name each id once.
 
-    Checks: no group is empty (P001), no id occurs twice (P002) or is missing (P003), their number is that of the header (P004, not where
-    the header leaves it at 1), groups have the same size where the op needs it (P005), and global device ids come with groups (P006). An iota has
-    as many ids as its groups have members, and its transposition is a permutation (P030).
+    Checks: no group is empty (P001); no id occurs twice (P002) or is missing (P003); the number of
+    ids is the number in the header (P004; not checked if that is 1); groups have the same size if
+    the op requires it (P005); global device ids come with groups (P006). An iota has as many ids as
+    its groups have members, and its transposition is a permutation (P030).
     """
     if not facts.modes.check_replica_groups:
         return
@@ -47,7 +48,7 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
 
 
 def _place(code: str, groups: ReplicaGroups) -> str:
-    """The group with an id that is out of range, else all of them."""
+    """Returns the position of the first group with an id out of range, or of all groups."""
     limit = sum(map(len, groups.lists))
     outside = (k for k, group in enumerate(groups.lists) if any(not 0 <= device < limit for device in group))
     return f"replica_groups[{next(outside, 0)}]" if code == "P003" else _AT
@@ -65,7 +66,7 @@ def _miscounted(groups: ReplicaGroups) -> tuple[str, str] | None:
 
 
 def _first_fault(groups: ReplicaGroups, may_leave_out: bool) -> tuple[str, str] | None:
-    """What is wrong with groups that are written as lists; the iota forms cannot repeat an id."""
+    """Returns the first fault of groups written as lists; the iota forms cannot repeat an id."""
     seen: dict[int, int] = {}
     for number, group in enumerate(groups.lists):
         if not group:

@@ -16,7 +16,8 @@ __all__: list[str] = []
 def reshape_bitcasts(facts: Facts) -> Iterator[Finding]:
     """Outside fusions, a reshape does not move elements in memory.
 
-    Checks: the elements of a reshape's operand and result are in the same order in memory; under the mode `reshape_is_bitcast`.
+    Checks: in the mode `reshape_is_bitcast`, the elements of a reshape's operand and result are in
+    the same order in memory.
     """
     if not facts.modes.reshape_is_bitcast:
         return

@@ -1,4 +1,4 @@
-"""M020 and M021: memory that a result could share with a parameter, or shares only after a copy."""
+"""M020 and M021: results that could share memory with a parameter, or do so only after a copy."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _MEBIBYTE = 1 << 20
 
 @module_rule("M020", "M021", stage="lint")
 def reused_memory(facts: Facts) -> Iterator[Finding]:
-    """Large results reuse the memory of parameters, and such a parameter is not read afterwards.
+    """Large results reuse the memory of parameters, which are not read afterwards.
 
-    Checks: a result of 1 MiB or more that is in no pair, with a parameter of its shape that is neither aliased nor donated (M020); in a
-    scheduled module, an instruction that reads an aliased parameter after the aliased output is written (M021).
+    Checks: a result of 1 MiB or more that is in no pair, although a parameter of its shape is
+    neither aliased nor donated (M020); in a scheduled module, an instruction that reads an aliased
+    parameter after the aliased output is written (M021).
     """
     module = facts.module
     entry, pairs = module.entry, module.attributes.get("input_output_alias", ())

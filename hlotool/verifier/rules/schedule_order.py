@@ -14,11 +14,12 @@ __all__: list[str] = []
 
 @module_rule("A028", "A029", stage="module")
 def schedule_order(facts: Facts) -> Iterator[Finding]:
-    """A schedule lists every instruction once, after what it depends on.
+    """A schedule lists every instruction once, after its operands and control predecessors.
 
-    Checks: in scheduled modules, operands and control predecessors come before their users (A028); no operand and no called computation is
-    missing, and no instruction is listed twice (A029). Bodies of fusions have no schedule. The parser already refuses such texts; this rule is
-    for modules that a program has built or changed.
+    Checks: in scheduled modules, operands and control predecessors come before their users (A028);
+    no operand and no called computation is missing, and no instruction is listed twice (A029).
+    Bodies of fusions have no schedule. The parser already rejects texts with such faults; this rule
+    is for modules that a program has built or changed.
     """
     if not facts.module.is_scheduled:
         return
@@ -35,7 +36,10 @@ def schedule_order(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_in_order(computation: Computation) -> bool:
-    """Whether each instruction is there once, after what it depends on; asked of every scheduled module, so it does no more than that."""
+    """Returns whether each instruction is listed once, after its operands and control predecessors.
+
+    It runs on every scheduled module, so it does nothing else.
+    """
     seen: set[Instruction] = set()
     has, add = seen.issuperset, seen.add
     for x in computation.instructions:
@@ -52,7 +56,7 @@ def _faults(computation: Computation) -> Iterator[Finding]:
     listed, seen = set(computation.instructions), set[Instruction]()
     for x in computation.instructions:
         if x in seen:
-            yield Finding("A029", computation, x, "name", f"'{x.name}' is twice in the schedule of '{computation.name}'")
+            yield Finding("A029", computation, x, "name", f"'{x.name}' is listed twice in the schedule of '{computation.name}'")
             continue
         sources = [(y, "operand", f"operand {k}") for k, y in enumerate(x.operands)]
         sources += [(y, "control predecessor", "control-predecessors") for y in x.control_predecessors]

@@ -14,24 +14,27 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Pending = tuple[Instruction, ...]
-"""Transfers that have not been matched yet."""
+"""The transfers that have not been matched yet."""
 
 
 @module_rule("A026", "A027", stage="module")
 def send_recv_order(facts: Facts) -> Iterator[Finding]:
     """In a schedule, each send is followed by its recv before any other communication.
 
-    Checks: under the mode `collective_deadlocks` and in scheduled modules, every send is followed by the recv with the same source-target
-    pairs, or the other way round, with no collective between them (A026; a warning for reductions and asynchronous collectives, which XLA accepts).
-    Several transfers may begin together if no device sends or receives twice and they form no cycle. Those of an asynchronous group are matched among
-    themselves. Each transfer has pairs, without repetition and cycle (A027). Transfers to the host and pipelined ones are not checked.
+    Checks: in the mode `collective_deadlocks` and in scheduled modules, every send is followed by
+    the recv with the same source-target pairs, or vice versa, with no collective between them
+    (A026; a warning for reductions and asynchronous collectives, which XLA accepts). Several
+    transfers may begin together if no device sends or receives twice and they form no cycle. The
+    transfers of an asynchronous group are matched among themselves. Each transfer has pairs,
+    without repetitions or cycles (A027). Transfers to the host and pipelined transfers are not
+    checked.
     """
     if not (facts.modes.collective_deadlocks and facts.module.is_scheduled):
         return
     sound: dict[Instruction, Computation] = {}
     for computation, x in facts.instructions_with(TRANSFER):
         if is_between_devices(x) and not (x.attributes.get("frontend_attributes") or {}).get(PAIRS_ATTRIBUTE):
-            message = f"'{x.name}' has no source-target pairs, so nobody can tell whether devices wait for each other"
+            message = f"'{x.name}' has no source-target pairs, so it is unknown whether devices wait for each other"
             yield Finding("A027", computation, x, "instruction", message, f"write the frontend attribute {PAIRS_ATTRIBUTE}")
             continue
         fault = _fault(pairs_of(x)) if is_between_devices(x) else None
@@ -52,7 +55,7 @@ def _fault(pairs: Pairs) -> str | None:
 
 
 def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
-    """For each computation that communicates, itself or in what it calls, the instructions that do so."""
+    """Returns the instructions of each computation that communicate, including calls."""
     chosen_by: dict[Computation, set[Instruction]] = {}
     pending = [(computation, x) for computation, x in facts.instructions_with(COMMUNICATES) if x in sound or COLLECTIVE in x.op.traits]
     while pending:
@@ -64,9 +67,11 @@ def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> di
 
 
 class _Walk:
-    """A computation that is being walked through: the transfers that were pending before it, and what is left of its communication.
+    """The state of a walk through a computation.
 
-    For a group of transfers, `group_of` are those that are pending outside.
+    `before` are the transfers that were pending before it, and `rest` is the rest of its
+    communication. For a group of transfers, `group_of` are the transfers that are pending outside
+    the group.
     """
 
     __slots__ = ("before", "computation", "group_of", "rest")
@@ -79,7 +84,7 @@ class _Walk:
 
 
 class _Order:
-    """Walks through the schedule and called computations, and tracks the transfers that have not been matched."""
+    """A walk through the schedule and called computations that tracks the unmatched transfers."""
 
     def __init__(self, events: Mapping[Computation, list[Instruction]], sound: Mapping[Instruction, Computation], entry: Computation) -> None:
         self.events = events
@@ -91,7 +96,7 @@ class _Order:
 
     def findings(self) -> Iterator[Finding]:
         pending: Pending = ()
-        # Computations to enter, and computations being walked through with the transfers that were pending before them.
+        # The computations to enter, and the walks that are under way.
         work: list[Computation | _Walk] = [self.entry]
         while work:
             top = work[-1]
@@ -125,11 +130,11 @@ class _Order:
                     is_tolerated = COLLECTIVE in x.op.traits and (x.op.is_asynchronous or bool(x.called))
                     yield Finding("A026", top.computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
                 pending = self._step(x, pending)
-        # After a conflict, transfers that are still pending are its consequence.
+        # After a conflict, transfers are still pending only because of it.
         yield from self._left_over(() if self.reported else pending)
 
     def _left_over(self, pending: Pending) -> Iterator[Finding]:
-        # If sends and receives are left, those that came second have the wrong pairs.
+        # If both sends and receives are left, the kind that came second has the wrong pairs.
         wrong = [x for x in pending if x.op is not pending[0].op]
         for x in wrong or pending:
             self.reported.add(x)
@@ -137,12 +142,12 @@ class _Order:
             yield Finding("A026", self.sound[x], x, "instruction", message)
 
     def _conflict(self, x: Instruction, pending: Pending) -> tuple[str, str | None] | None:
-        """The message and a hint if x conflicts with the pending transfers."""
+        """Returns the message and a hint if x conflicts with the pending transfers, or None."""
         if not pending:
             return None
         first = pending[0]
         if COLLECTIVE in x.op.traits:
-            return f"'{x.op.name}' stands between '{first.name}' and its {_other(first)}", f"move it after the {_other(first)}"
+            return f"'{x.op.name}' comes between '{first.name}' and its {_other(first)}", f"move it after the {_other(first)}"
         fault = _fault(tuple(pair for y in (*pending, x) if y.op is x.op for pair in pairs_of(y))) if first.op is x.op else None
         return None if fault is None else (f"'{x.name}' begins before the {_other(first)} of '{first.name}': {fault}", None)
 
@@ -152,7 +157,7 @@ class _Order:
             return tuple(y for y in pending if y is not match)
         if x not in self.sound:
             return pending
-        # A transfer with a conflict was reported, and is not waited for.
+        # A transfer with a conflict has been reported, so no match is expected for it.
         return pending if x in self.reported else (*pending, x)
 
 
@@ -161,6 +166,6 @@ def _other(x: Instruction) -> str:
 
 
 def _match(x: Instruction, pending: Pending) -> Instruction | None:
-    """The pending transfer that matches one."""
+    """Returns the pending transfer that matches `x`, or None."""
     opcode, pairs = _other(x), sorted(pairs_of(x))
     return next((y for y in pending if y.op.name == opcode and sorted(pairs_of(y)) == pairs), None)

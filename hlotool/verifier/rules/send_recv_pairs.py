@@ -1,4 +1,4 @@
-"""A023, A024, A025 and A037: sends, receives and what waits for them."""
+"""A023, A024, A025 and A037: sends, receives and the instructions that wait for them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _OF_EACH = frozenset({"metadata", "sharding", "control-predecessors", "origin"})
 def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
     """Each send and recv is finished once, by its own kind of done.
 
-    Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that carries it on (A024), but for the root of an
-    asynchronous computation; a done takes a send or recv, or the element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers
-    to or from the host on one channel are alike in direction, shape and attributes (A025).
+    Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that
+    passes it on (A024), unless it is the root of an asynchronous computation; a done takes a send
+    or recv, or an element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to
+    or from the host on the same channel have the same direction, shape and attributes (A025).
     """
     channels: dict[int | None, Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
@@ -40,14 +41,14 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
 
 
 def _unlike(first: Instruction, x: Instruction) -> str:
-    """In what another transfer with the host differs from this one, "" if they are alike but for what they send."""
+    """Describes how another transfer differs from `x`; "" if only the data may differ."""
     if first.op is not x.op:
         return f"the {first.op.name} '{first.name}'"
     if not compatible(first.shape, x.shape):
-        return f"'{first.name}' with {first.shape.elements[0].text_without_layout}"
+        return f"'{first.name}', which transfers {first.shape.elements[0].text_without_layout}"
     names = sorted(first.attributes.keys() | x.attributes.keys())
     other = next((name for name in names if name not in _OF_EACH and first.attributes.get(name) != x.attributes.get(name)), None)
-    return "" if other is None else f"'{first.name}' with other {other}"
+    return "" if other is None else f"'{first.name}', which differs in {other}"
 
 
 def _users(facts: Facts, computation: Computation, x: Instruction, done: str) -> Iterator[Finding]:
@@ -61,7 +62,7 @@ def _users(facts: Facts, computation: Computation, x: Instruction, done: str) ->
         yield Finding("A024", computation, wrong, "operands", f"'{wrong.op.name}' cannot use '{x.name}' before {done} waits for it")
     elif len(users) > 1:
         names = " and ".join(f"'{user.name}'" for user in users[:2])
-        yield Finding("A024", computation, x, "operands", f"'{x.name}' has {len(users)} users, {names} among them, but may have only one")
+        yield Finding("A024", computation, x, "operands", f"'{x.name}' has {len(users)} users, including {names}, but may have only one")
 
 
 def _begun(computation: Computation, x: Instruction, begin: str) -> Iterator[Finding]:
@@ -70,6 +71,6 @@ def _begun(computation: Computation, x: Instruction, begin: str) -> Iterator[Fin
     if begun.op.name == begin and ours != theirs:
         message = f"'{begun.name}' is {'' if theirs else 'not '}a host transfer, but its done is {'not ' if theirs else ''}one"
         yield Finding("A023", computation, x, "operands", message, "write is_host_transfer=true on both")
-    # A loop may carry a transfer in its state, to be finished by the next iteration.
+    # A loop may carry a transfer in its state, so that the next iteration finishes it.
     elif begun.op.name != begin and not (STRUCTURAL in begun.op.traits and FORWARDS in begun.op.traits):
         yield Finding("A037", computation, x, "operands", f"the operand of '{x.op.name}' must come from '{begin}', got '{begun.op.name}'")

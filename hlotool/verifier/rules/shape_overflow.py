@@ -19,7 +19,7 @@ _INT64_MAX = (1 << 63) - 1
 def shape_overflow(shape: Shape, modes: VerifyModes) -> None:
     """Element counts and sizes in bytes fit in 64 bits.
 
-    Checks: the product of all sizes, and that product times the bytes of an element.
+    Checks: the product of all sizes, and that product times the size of an element in bytes.
     """
     for leaf in shape.leaves():
         elements = prod(size for size in leaf.dimensions if size != UNBOUNDED)

@@ -1,4 +1,4 @@
-"""W051 and P035 to P037: shardings and device ids without effect, shardings after partitioning, and shardings that need padding."""
+"""W051 and P035 to P037: shardings and ids without effect, and late or uneven shardings."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def constant_ids(facts: Facts) -> Iterator[Finding]:
 def late_shardings(facts: Facts) -> Iterator[Finding]:
     """A partitioned module has no shardings left.
 
-    Checks: where a collective with a channel shows that the module is partitioned: shardings and partitioning custom calls, except on
-    the parameters and the root of the entry computation; each computation is reported once. Not checked if the mode `stage` is before-opt, where
-    the author of a program may have written some collectives.
+    Checks: if a collective with a channel shows that the module is partitioned, there are no
+    shardings and no partitioning custom calls, except on the parameters and the root of the entry
+    computation. Each computation is reported once. Not checked if the mode `stage` is before-opt,
+    since the author of the program may have written some collectives.
     """
     if facts.modes.stage == "before-opt":
         return
@@ -67,7 +68,7 @@ def late_shardings(facts: Facts) -> Iterator[Finding]:
 def uneven_shardings(facts: Facts) -> Iterator[Finding]:
     """Dimensions divide evenly among devices.
 
-    Checks: tiled shardings of arrays whose sizes are not multiples of the numbers of tiles.
+    Checks: tiled shardings of arrays whose sizes are not multiples of the number of tiles.
     """
     for computation in facts.module.computations:
         for x in computation.instructions:

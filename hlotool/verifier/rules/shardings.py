@@ -1,4 +1,4 @@
-"""P019 to P024, P026 and P029: shardings that do not fit the shape, or the devices."""
+"""P019 to P024, P026 and P029: shardings that do not fit the shape or the devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ _TUPLE = re.compile(r"\{\s*\{")
 Fault = tuple[str, str, str, str | None]
 """Code, place, message and hint."""
 
-# Where a tile assignment and its devices stand in a sharding's text, after the path to the sharding.
+# The positions of a tile assignment and its devices in the text of a sharding, after the path to
+# it.
 _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 
 
@@ -32,10 +33,12 @@ _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 def shardings(facts: Facts) -> Iterator[Finding]:
     """A sharding fits the dimensions of its array and the devices of the module.
 
-    Checks: a tuple has a tuple sharding (P024; a warning where XLA's parser repeats a single one for all arrays, but for parameters) with an
-    entry for each array in it (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as devices (P019, P026 in
-    the iota form); each device is listed once (P021) and is below the number of partitions (P022), and all partitions are used (P029), if the
-    header or the mode `devices` says how many there are.
+    Checks: a tuple has a tuple sharding (P024; for instructions other than parameters, only a
+    warning if XLA's parser repeats a single sharding for all arrays), with an entry for each of its
+    arrays (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as
+    devices (P019, in the iota form P026); each device is listed once (P021). If the header or the
+    mode `devices` gives the number of partitions, each device is below it (P022), and all
+    partitions are used (P029).
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
     # Keys are identities of objects that the module keeps alive; hashing long tuples would take longer.
@@ -83,7 +86,10 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
 
 
 def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
-    """The fault of a single tiled sharding that the parser has repeated for all arrays of a tuple, as XLA's parser does for old texts."""
+    """Returns the fault if the parser has repeated a single tiled sharding for a tuple.
+
+    XLA's parser does the same for old texts.
+    """
     elements, source = sharding.elements, facts.module.source
     # XLA's tests accept it for tuples of one array.
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
@@ -104,7 +110,7 @@ def _leaf_fault(sharding: Sharding, shape: Shape, partitions: int, at: str) -> F
         return "P022", f"{at}[device]", f"device {sharding.device} does not exist; the module has {count(partitions, 'partition')}", None
     if sharding.named is not None:
         sharded = len(sharding.named.dimensions)
-        # A word for the whole mesh does not split dimensions.
+        # A keyword for the whole mesh does not split dimensions.
         if sharded in (0, shape.rank):
             return None
         place = at if at.endswith("]") else f"{at} value"

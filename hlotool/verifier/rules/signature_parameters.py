@@ -1,4 +1,4 @@
-"""S024: signatures that announce other parameters than the computation has."""
+"""S024: signatures whose parameters differ from the parameters of the computation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-_HINT = "correct the signature or drop it"
+_HINT = "correct the signature or remove it"
 
 
 @module_rule("S024", stage="lint")
 def signatures(facts: Facts) -> Iterator[Finding]:
     """The signature of a computation matches its parameters.
 
-    Checks: number, names and shapes of the parameters in a computation's header are those of its parameter instructions.
+    Checks: the number, names and shapes of the parameters in a computation's header are those of
+    its parameter instructions.
     """
     source = facts.module.source
     if source is None:
@@ -35,7 +36,7 @@ def signatures(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_as_printed(text: str, computation: Computation, parameters: list[Instruction]) -> bool:
-    """Whether the header is spelled as XLA prints it, in which case it need not be read."""
+    """Returns whether the header is spelled as XLA prints it and need not be parsed."""
     start = text.find("(", computation.start)
     written = ", ".join([f"{p.name}: {p.shape.text_without_layout}" for p in parameters])
     return start >= 0 and text.startswith(written + ") -> ", start + 1)

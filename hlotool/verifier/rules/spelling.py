@@ -1,4 +1,4 @@
-"""S033, S043, S044 and W049: texts that XLA reads, but not as their authors may think."""
+"""S033, S043, S044 and W049: texts that XLA may read in another way than their authors expect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def spelling(facts: Facts) -> Iterator[Finding]:
 def after_entry(facts: Facts) -> Iterator[Finding]:
     """The entry computation comes last.
 
-    Checks: no computation stands after the one that is marked ENTRY.
+    Checks: no computation follows the one that is marked ENTRY.
     """
     source, entry = facts.module.source, facts.module.entry
     if source is None or not is_marked_entry(source.text, entry):
@@ -53,7 +53,7 @@ def after_entry(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W049", stage="lint")
 def percent_signs(facts: Facts) -> Iterator[Finding]:
-    """Names are either all written with percent signs or all without.
+    """Either all names are written with percent signs, or none.
 
     Checks: the definitions of all instructions; reported once, at the first name of the rarer kind.
     """
@@ -71,4 +71,4 @@ def percent_signs(facts: Facts) -> Iterator[Finding]:
     if len(first) == 2:
         rarer = numbers[True] <= numbers[False]
         computation, x = first[rarer]
-        yield Finding("W049", computation, x, "name", "some names are written with % and others without", "hlotool fmt writes them all the same way")
+        yield Finding("W049", computation, x, "name", "some names are written with % and others without", "run hlotool fmt to unify them")

@@ -15,8 +15,9 @@ __all__: list[str] = []
 def thread_mismatch(facts: Facts) -> Iterator[Finding]:
     """A called computation runs on the thread of its caller.
 
-    Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; under the mode `nested_thread_names` also of custom calls and of
-    all computations in `to_apply`.
+    Checks: `execution_thread` of the bodies of fusions, whiles and conditionals; in the mode
+    `nested_thread_names` also of the computations of custom calls and of all computations in
+    `to_apply`.
     """
     checks_all = facts.modes.nested_thread_names
     checked = {SAME_THREAD, SAME_THREAD_ON_REQUEST} if checks_all else {SAME_THREAD}
@@ -30,7 +31,7 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
 
 
 def _thread_place(facts: Facts, end: int) -> int:
-    """The place of the thread of the computation that ends at `end`."""
+    """Returns the offset of the thread of the computation that ends at `end`."""
     source = facts.module.source
     start = source.text.rfind("execution_thread", 0, end) if source is not None else -1
     return max(start, 0)

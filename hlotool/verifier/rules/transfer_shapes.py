@@ -1,4 +1,4 @@
-"""A020 and A021: written shapes of transfers, which XLA's parser replaces by its own."""
+"""A020 and A021: written shapes of transfers, which XLA's parser replaces with its own."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     """The written shape of a send, recv or recv-done is its actual shape.
 
-    Checks: it has as many elements as the op gives, and these follow from the operand. A tuple of another length is an error; other shapes,
-    shapes that are no tuple, and those of transfers between pairs of devices or without a channel are warnings, since XLA's parser ignores them and
+    Checks: it has as many elements as the result of the op, and they follow from the operand. A
+    tuple of another length is an error. Other differences are warnings, and so are all differences
+    in transfers between pairs of devices or without a channel, since XLA's parser ignores them and
     programs write them.
     """
     source = facts.module.source
@@ -35,7 +36,7 @@ def transfer_shapes(facts: Facts) -> Iterator[Finding]:
             continue
         start, end = locate(source.text, x.start, x.end, _SHAPE)
         written, true = _plain(source.text[start:end]), _plain(x.shape.text_without_layout)
-        # If no shape is written, the place is that of the opcode.
+        # If no shape is written, the position is that of the opcode.
         if written in (true, x.op.name):
             continue
         code, width = x.op.result_code, _width(written)
@@ -49,7 +50,7 @@ def _plain(text: str) -> str:
 
 
 def _width(plain: str) -> int:
-    """The number of elements of a written tuple; 0 if it is not a tuple."""
+    """Returns the number of elements of a written tuple; 0 if it is not a tuple."""
     depth, commas = 0, 0
     for letter in plain if plain.startswith("(") else "":
         depth += (letter in "([") - (letter in ")]")

@@ -14,7 +14,7 @@ __all__: list[str] = []
 def unbounded_dynamic(shape: Shape, modes: VerifyModes) -> None:
     """No dimension may be unbounded.
 
-    Checks: `?` in a result shape, unless the mode `unbounded_dynamic` allows it.
+    Checks: there is no `?` in a result shape, unless the mode `unbounded_dynamic` allows it.
     """
     if modes.unbounded_dynamic:
         return

@@ -1,4 +1,4 @@
-"""C006: loops whose body returns something else than it takes."""
+"""C006: loops whose body returns a different shape than it takes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__: list[str] = []
 def while_state(facts: Facts) -> Iterator[Finding]:
     """The body of a while returns the state that it takes.
 
-    Checks: the result of `body` has the shape of its parameter. If the while is written with the shape that the body returns, XLA's verifier is
-    content, and this is a warning.
+    Checks: the result of `body` has the shape of its parameter. If the while is written with the
+    shape that the body returns, XLA's verifier accepts it, and this is a warning.
     """
     for computation, x in facts.instructions_of("while"):
         body = facts.program_shape(x.attributes["body"])

@@ -7,7 +7,9 @@
 
 ;;; Commentary:
 
-;; Highlights HLO, formats it by `hlo-format', and shows findings by `compile'.  The tables below are the contexts of the text and the tokens of each, made from hlotool's grammar.
+;; Highlights HLO, formats it with `hlo-format', and shows findings with `compile'.
+;; The tables below are the contexts of a text and the tokens of each, generated
+;; from hlotool's grammar.
 
 ;;; Code:
 
@@ -40,11 +42,14 @@
 (defface hlo-operator-face '((t)) "Face of an operator.")
 (defface hlo-punctuation-face '((t)) "Face of a bracket or a comma.")
 
-;; A place is [RULES CLOSE CLOSE-KIND DEFAULT]: the tokens, what ends the place and the kind of that, and the kind of other text.
-;; A rule is [PARTS INSIDE NEXT]: the places after the token, up to what ends INSIDE, or for a single token.
-;; A part is (KIND ALTERNATIVE...), and an alternative is a list of steps: a regular expression to match; (before REGEXP), which matches
-;; its first group only; (not ALTERNATIVE...) and (yes ALTERNATIVE...) for what follows; `trivia' for spaces and comments; and
-;; (until CLOSE CONTENT) for the rest of a string or a comment.
+;; A place is [RULES CLOSE CLOSE-KIND DEFAULT]: its tokens, the end of the place and
+;; the kind of that end, and the kind of all other text.
+;; A rule is [PARTS INSIDE NEXT]: INSIDE is the place after the token, up to the end
+;; of that place; NEXT is the place of a single token after it.
+;; A part is (KIND ALTERNATIVE...), and an alternative is a list of steps: a regular
+;; expression to match; (before REGEXP), which matches only its first group;
+;; (not ALTERNATIVE...) and (yes ALTERNATIVE...), lookahead; `trivia', spaces and
+;; comments; and (until CLOSE CONTENT), the rest of a string or a comment.
 (defconst hlo--places
   [
    [([((comment ("//" "\\(?:[^\r\n]\\)*") ("/\\*" (until "\\*/" "[^*]+\\|\\*")))) nil nil]
@@ -469,7 +474,7 @@
 (defconst hlo--sync
   (concat "^\\(?:[ \t]+\\(?:ROOT[ \t]+\\)?%?[A-Za-z_][A-Za-z0-9_.-]*[ \t]+=[ \t]"
           "\\|\\(HloModule\\|ENTRY\\|[%A-Za-z_][^\n]*{$\\|}\\)\\)")
-  "A line that begins an instruction; with a group, one outside of them.")
+  "Start of an instruction's line; with a group, of a line outside of bodies.")
 
 (defun hlo--steps (steps)
   "Move over STEPS and return t, or return nil."
@@ -486,7 +491,7 @@
     (and fits t)))
 
 (defun hlo--any (alternatives)
-  "Move over the first of ALTERNATIVES that fits."
+  "Move over the first of ALTERNATIVES that matches."
   (let ((start (point)) found)
     (while (and alternatives (not found))
       (goto-char start)
@@ -495,7 +500,7 @@
     found))
 
 (defun hlo--until (close content)
-  "Move over CONTENT, again and again, to the end of CLOSE or of the buffer."
+  "Move over repeated CONTENT to the end of CLOSE or of the buffer."
   (while (and (not (looking-at close)) (looking-at content))
     (goto-char (match-end 0)))
   (or (eobp) (and (looking-at close) (goto-char (match-end 0)))))
@@ -509,13 +514,13 @@
       (pop parts))
     (if fits ends (goto-char start) nil)))
 
-;; The text is read from the start of an instruction, so that what is drawn first appears at once, wherever it is.
+;; Reading starts at an instruction, so that any visible part of the buffer is drawn at once.
 (defun hlo--fontify (limit)
   "Highlight the text from point to LIMIT, for `font-lock-keywords'."
   (when (> (- (point) (line-beginning-position)) hlo-longest-line)
     (goto-char (min limit (line-beginning-position 2))))
   (when (< (point) limit)
-    ;; Line by line, since a search tries every character of a long line.
+    ;; Line by line, because a search would try every character of a long line.
     (beginning-of-line)
     (while (not (or (looking-at hlo--sync) (bobp))) (forward-line -1))
     (save-match-data
@@ -525,7 +530,7 @@
   nil)
 
 (defun hlo--places-here ()
-  "The places that the text at point is in."
+  "Return the stack of places at point."
   (if (and (looking-at hlo--sync) (not (match-beginning 1))) '(15 0) '(0)))
 
 (defun hlo--scan (limit stack mark)

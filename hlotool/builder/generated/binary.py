@@ -39,7 +39,8 @@ class BinaryMethods(Emitter):
     def add(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Sum; integers wrap around, and for pred it is a logical or.
 
-        The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -52,7 +53,8 @@ class BinaryMethods(Emitter):
     def and_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Conjunction: logical for pred, bitwise for integers.
 
-        The operands have pred, signed or unsigned elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -64,7 +66,8 @@ class BinaryMethods(Emitter):
     def atan2(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Angle of the point with y coordinate lhs and x coordinate rhs.
 
-        The operands have floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -74,9 +77,10 @@ class BinaryMethods(Emitter):
         return self._binary(_ATAN2, lhs, rhs, broadcast_dimensions)
 
     def div(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Quotient, for integers truncated toward zero; an integer divided by 0 is -1, which has all bits set.
+        """Quotient, truncated toward zero for integers; an integer divided by 0 is -1, with all bits set.
 
-        The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -88,7 +92,8 @@ class BinaryMethods(Emitter):
     def max(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """The larger of the two operands; NaN if either is NaN.
 
-        The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -100,7 +105,8 @@ class BinaryMethods(Emitter):
     def min(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """The smaller of the two operands; NaN if either is NaN.
 
-        The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -112,7 +118,8 @@ class BinaryMethods(Emitter):
     def mulhi(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """The upper half of the product of two integers.
 
-        The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -124,7 +131,8 @@ class BinaryMethods(Emitter):
     def mul(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Product; integers wrap around, and for pred it is a logical and.
 
-        The operands have pred, signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -136,7 +144,8 @@ class BinaryMethods(Emitter):
     def or_(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Disjunction: logical for pred, bitwise for integers.
 
-        The operands have pred, signed or unsigned elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -148,7 +157,8 @@ class BinaryMethods(Emitter):
     def pow(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """lhs to the power of rhs; integers wrap around.
 
-        The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -160,7 +170,8 @@ class BinaryMethods(Emitter):
     def rem(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Remainder of the truncating division, with the sign of lhs; for integers, lhs if rhs is 0.
 
-        The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -172,7 +183,8 @@ class BinaryMethods(Emitter):
     def shift_left(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """lhs shifted left by rhs bits; 0 if rhs is at least the width of the type.
 
-        The operands have signed or unsigned elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -182,9 +194,10 @@ class BinaryMethods(Emitter):
         return self._binary(_SHIFT_LEFT, lhs, rhs, broadcast_dimensions)
 
     def shift_right_arithmetic(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """lhs shifted right by rhs bits, filled with copies of its top bit; only these if rhs is at least the width of the type.
+        """lhs shifted right by rhs bits, filled with copies of its top bit; these fill all bits if rhs is at least the width of the type.
 
-        The operands have signed or unsigned elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -196,7 +209,8 @@ class BinaryMethods(Emitter):
     def shift_right_logical(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """lhs shifted right by rhs bits, filled with zeros; 0 if rhs is at least the width of the type.
 
-        The operands have signed or unsigned elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -208,7 +222,8 @@ class BinaryMethods(Emitter):
     def sub(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Difference; integers wrap around.
 
-        The operands have signed, unsigned, floating-point or complex elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -221,7 +236,8 @@ class BinaryMethods(Emitter):
     def xor(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
         """Exclusive or: logical for pred, bitwise for integers.
 
-        The operands have pred, signed or unsigned elements and are broadcast; BuilderError for others.
+        The operands are broadcast.
+        Raises BuilderError unless they are pred, signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -231,9 +247,10 @@ class BinaryMethods(Emitter):
         return self._binary(_XOR, lhs, rhs, broadcast_dimensions)
 
     def complex(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Complex numbers with real parts from lhs and imaginary parts from rhs.
+        """Combines real parts in lhs and imaginary parts in rhs to complex numbers.
 
-        The operands have f32 or f64 elements and are broadcast; BuilderError for others. The result has c64 or c128 elements.
+        The operands are broadcast. The result is c64 or c128.
+        Raises BuilderError unless the operands are f32 or f64.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

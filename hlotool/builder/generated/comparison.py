@@ -21,9 +21,9 @@ class ComparisonMethods(Emitter):
     """Comparisons of elements."""
 
     def eq(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is equal, compared with that of rhs.
+        """Returns whether each element of lhs is equal to that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -33,9 +33,11 @@ class ComparisonMethods(Emitter):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "EQ"})
 
     def eq_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is equal, compared with that of rhs, in the total order -NaN < -inf < -0 < +0 < inf < NaN.
+        """Returns whether each element of lhs is equal to that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The order is total: -NaN < -inf < -0 < +0 < inf < NaN.
+
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -45,9 +47,9 @@ class ComparisonMethods(Emitter):
         return self._total_order("EQ", lhs, rhs, broadcast_dimensions)
 
     def ne(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is different, compared with that of rhs.
+        """Returns whether each element of lhs is different from that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -57,9 +59,11 @@ class ComparisonMethods(Emitter):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "NE"})
 
     def ne_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is different, compared with that of rhs, in the total order -NaN < -inf < -0 < +0 < inf < NaN.
+        """Returns whether each element of lhs is different from that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The order is total: -NaN < -inf < -0 < +0 < inf < NaN.
+
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -69,9 +73,9 @@ class ComparisonMethods(Emitter):
         return self._total_order("NE", lhs, rhs, broadcast_dimensions)
 
     def ge(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is greater or equal, compared with that of rhs.
+        """Returns whether each element of lhs is greater than or equal to that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -81,9 +85,11 @@ class ComparisonMethods(Emitter):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "GE"})
 
     def ge_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is greater or equal, compared with that of rhs, in the total order -NaN < -inf < -0 < +0 < inf < NaN.
+        """Returns whether each element of lhs is greater than or equal to that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The order is total: -NaN < -inf < -0 < +0 < inf < NaN.
+
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -93,9 +99,9 @@ class ComparisonMethods(Emitter):
         return self._total_order("GE", lhs, rhs, broadcast_dimensions)
 
     def gt(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is greater, compared with that of rhs.
+        """Returns whether each element of lhs is greater than that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -105,9 +111,11 @@ class ComparisonMethods(Emitter):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "GT"})
 
     def gt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is greater, compared with that of rhs, in the total order -NaN < -inf < -0 < +0 < inf < NaN.
+        """Returns whether each element of lhs is greater than that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The order is total: -NaN < -inf < -0 < +0 < inf < NaN.
+
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -117,9 +125,9 @@ class ComparisonMethods(Emitter):
         return self._total_order("GT", lhs, rhs, broadcast_dimensions)
 
     def le(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is less or equal, compared with that of rhs.
+        """Returns whether each element of lhs is less than or equal to that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -129,9 +137,11 @@ class ComparisonMethods(Emitter):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "LE"})
 
     def le_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is less or equal, compared with that of rhs, in the total order -NaN < -inf < -0 < +0 < inf < NaN.
+        """Returns whether each element of lhs is less than or equal to that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The order is total: -NaN < -inf < -0 < +0 < inf < NaN.
+
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -141,9 +151,9 @@ class ComparisonMethods(Emitter):
         return self._total_order("LE", lhs, rhs, broadcast_dimensions)
 
     def lt(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is less, compared with that of rhs.
+        """Returns whether each element of lhs is less than that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -153,9 +163,11 @@ class ComparisonMethods(Emitter):
         return self._binary(_COMPARE, lhs, rhs, broadcast_dimensions, {"direction": "LT"})
 
     def lt_total_order(self, lhs: Operand, rhs: Operand, broadcast_dimensions: Sequence[int] = ()) -> Op:
-        """Whether each element of lhs is less, compared with that of rhs, in the total order -NaN < -inf < -0 < +0 < inf < NaN.
+        """Returns whether each element of lhs is less than that of rhs.
 
-        The operands are arrays of the same type, which are broadcast; BuilderError for others.
+        The order is total: -NaN < -inf < -0 < +0 < inf < NaN.
+
+        The operands are broadcast. Raises BuilderError unless they are arrays of the same type.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

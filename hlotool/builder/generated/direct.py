@@ -85,7 +85,7 @@ class DirectMethods(Emitter):
         )
 
     def batch_norm_training(self, operand: Operand, scale: Operand, offset: Operand, epsilon: float, feature_index: int) -> Op:
-        """Normalizes over all dimensions except the feature dimension; returns the normalized array, the mean and the variance.
+        """Normalizes over all dimensions except the feature dimension.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -102,7 +102,7 @@ class DirectMethods(Emitter):
         )
 
     def cholesky(self, a: Operand, lower: bool) -> Op:
-        """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint; reads only the triangle named by `lower`.
+        """Factors Hermitian positive-definite matrices into a triangular matrix times its adjoint.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -115,7 +115,7 @@ class DirectMethods(Emitter):
         return self._emit(_CHOLESKY, (self._operand(a, "a"),), {"lower": bool(lower)})
 
     def fft(self, operand: Operand, fft_type: str, fft_length: Sequence[int]) -> Op:
-        """Computes the discrete Fourier transform over the last dimensions, one to three, which have the lengths `fft_length`.
+        """Computes the discrete Fourier transform over the last one to three dimensions.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -156,7 +156,7 @@ class DirectMethods(Emitter):
         return self._emit(_OPT_BARRIER, (self._operand(operand, "operand"),))
 
     def partition_id(self, shape: ShapeLike | None = None) -> Op:
-        """Index of the partition that runs the program.
+        """Returns the index of the partition that runs the program.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -168,7 +168,7 @@ class DirectMethods(Emitter):
         return self._emit(_PARTITION_ID, (), None, None if shape is None else self._shape(shape))
 
     def reduce_precision(self, operand: Operand, exponent_bits: int, mantissa_bits: int) -> Op:
-        """Rounds floats to the numbers that a format with the given numbers of exponent and mantissa bits can represent, without changing the type.
+        """Rounds floats to a format with fewer exponent and mantissa bits, without changing the type.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -184,7 +184,7 @@ class DirectMethods(Emitter):
         )
 
     def replica_id(self) -> Op:
-        """Index of the replica that runs the program.
+        """Returns the index of the replica that runs the program.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -196,7 +196,7 @@ class DirectMethods(Emitter):
         return self._emit(_REPLICA_ID, ())
 
     def top_k(self, operand: Operand, k: int, largest: bool = True) -> Op:
-        """Returns the k largest (or smallest) elements along the last dimension, in order, and their indices.
+        """Returns the k largest (or smallest) elements of the last dimension, in order, with indices.
 
         Raises BuilderError if the arguments do not fit.
 
@@ -208,7 +208,7 @@ class DirectMethods(Emitter):
         return self._emit(_TOPK, (self._operand(operand, "operand"),), {"k": self._integer(k, "k"), "largest": bool(largest)})
 
     def triangular_solve(self, a: Operand, b: Operand, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str) -> Op:
-        """Solves op(a) x = b (left_side) or x op(a) = b for x, where a is triangular; reads only the triangle named by `lower`.
+        """Solves op(a) x = b (with left_side) or x op(a) = b for x, where a is triangular.
 
         Raises BuilderError if the arguments do not fit.
 

@@ -41,7 +41,7 @@ class FunctionMethods(Emitter):
     def acos(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse cosine.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -53,7 +53,7 @@ class FunctionMethods(Emitter):
     def acosh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse hyperbolic cosine.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -65,7 +65,7 @@ class FunctionMethods(Emitter):
     def asin(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse sine.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -77,7 +77,7 @@ class FunctionMethods(Emitter):
     def asinh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse hyperbolic sine.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -89,7 +89,7 @@ class FunctionMethods(Emitter):
     def atanh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Inverse hyperbolic tangent.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -99,9 +99,9 @@ class FunctionMethods(Emitter):
         return self._emit(_ATANH, (self._operand(operand, "operand"),), self._accuracy(result_accuracy))
 
     def cbrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
-        """Real cube root, also of negative numbers.
+        """Real cube root, including that of negative numbers.
 
-        `operand` has floating-point elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -113,7 +113,7 @@ class FunctionMethods(Emitter):
     def cosh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Hyperbolic cosine.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -125,7 +125,7 @@ class FunctionMethods(Emitter):
     def cos(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Cosine of an angle in radians.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -137,7 +137,7 @@ class FunctionMethods(Emitter):
     def erf(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Gauss error function.
 
-        `operand` has floating-point elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -149,7 +149,7 @@ class FunctionMethods(Emitter):
     def exp(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """e to the power of the operand.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -161,7 +161,7 @@ class FunctionMethods(Emitter):
     def expm1(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """e to the power of the operand, minus 1, accurate for small operands.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -173,7 +173,7 @@ class FunctionMethods(Emitter):
     def log(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Natural logarithm.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -185,7 +185,7 @@ class FunctionMethods(Emitter):
     def log1p(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Natural logarithm of the operand plus 1, accurate for small operands.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -197,7 +197,7 @@ class FunctionMethods(Emitter):
     def logistic(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Sigmoid: 1 / (1 + exp(-x)).
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -209,7 +209,7 @@ class FunctionMethods(Emitter):
     def rsqrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """1 divided by the square root.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -221,7 +221,7 @@ class FunctionMethods(Emitter):
     def sin(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Sine of an angle in radians.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -233,7 +233,7 @@ class FunctionMethods(Emitter):
     def sinh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Hyperbolic sine.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -245,7 +245,7 @@ class FunctionMethods(Emitter):
     def sqrt(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Square root.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -257,7 +257,7 @@ class FunctionMethods(Emitter):
     def tan(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Tangent of an angle in radians.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -269,7 +269,7 @@ class FunctionMethods(Emitter):
     def tanh(self, operand: Operand, result_accuracy: ResultAccuracy | str | None = None) -> Op:
         """Hyperbolic tangent.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

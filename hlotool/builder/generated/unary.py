@@ -33,7 +33,7 @@ class UnaryMethods(Emitter):
     def abs(self, operand: Operand) -> Op:
         """Absolute value; the magnitude of a complex number. The smallest integer is unchanged.
 
-        `operand` has signed, floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is signed, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -45,7 +45,7 @@ class UnaryMethods(Emitter):
     def ceil(self, operand: Operand) -> Op:
         """Smallest integer that is not less than the operand.
 
-        `operand` has floating-point elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -57,7 +57,7 @@ class UnaryMethods(Emitter):
     def clz(self, operand: Operand) -> Op:
         """Number of zero bits above the highest one bit, in the width of the type.
 
-        `operand` has signed or unsigned elements; BuilderError for others.
+        Raises BuilderError unless `operand` is signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -69,7 +69,7 @@ class UnaryMethods(Emitter):
     def floor(self, operand: Operand) -> Op:
         """Largest integer that is not greater than the operand.
 
-        `operand` has floating-point elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -81,7 +81,7 @@ class UnaryMethods(Emitter):
     def imag(self, operand: Operand) -> Op:
         """Imaginary part; 0 for real numbers.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -93,7 +93,7 @@ class UnaryMethods(Emitter):
     def neg(self, operand: Operand) -> Op:
         """The operand with the opposite sign; integers wrap around.
 
-        `operand` has signed, unsigned, floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is signed, unsigned, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -105,7 +105,7 @@ class UnaryMethods(Emitter):
     def not_(self, operand: Operand) -> Op:
         """Complement: logical for pred, bitwise for integers.
 
-        `operand` has pred, signed or unsigned elements; BuilderError for others.
+        Raises BuilderError unless `operand` is pred, signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -117,7 +117,7 @@ class UnaryMethods(Emitter):
     def population_count(self, operand: Operand) -> Op:
         """Number of one bits.
 
-        `operand` has signed or unsigned elements; BuilderError for others.
+        Raises BuilderError unless `operand` is signed or unsigned.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -129,7 +129,7 @@ class UnaryMethods(Emitter):
     def real(self, operand: Operand) -> Op:
         """Real part; the operand itself for real numbers.
 
-        `operand` has floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -141,7 +141,7 @@ class UnaryMethods(Emitter):
     def round_nearest_afz(self, operand: Operand) -> Op:
         """Nearest integer, ties away from zero.
 
-        `operand` has floating-point elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -153,7 +153,7 @@ class UnaryMethods(Emitter):
     def round_nearest_even(self, operand: Operand) -> Op:
         """Nearest integer, ties to even.
 
-        `operand` has floating-point elements; BuilderError for others.
+        Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -165,7 +165,7 @@ class UnaryMethods(Emitter):
     def sign(self, operand: Operand) -> Op:
         """-1, 0 or 1; x / |x| for complex numbers. Keeps NaN and the sign of zero.
 
-        `operand` has signed, floating-point or complex elements; BuilderError for others.
+        Raises BuilderError unless `operand` is signed, floating-point or complex.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")
@@ -175,9 +175,9 @@ class UnaryMethods(Emitter):
         return self._emit(_SIGN, (self._operand(operand, "operand"),))
 
     def is_finite(self, operand: Operand) -> Op:
-        """Whether each element is a finite number: neither infinite nor NaN.
+        """Returns whether each element is finite, that is, neither infinite nor NaN.
 
-        `operand` has floating-point elements; BuilderError for others. The result has truth values.
+        The result is pred. Raises BuilderError unless `operand` is floating-point.
 
         >>> import hlotool
         >>> b = hlotool.Builder("demo")

@@ -1,7 +1,7 @@
 """hlotool: the toolchain for XLA's textual HLO language.
 
-The names of `__all__` are the public API; docs/api.md says what they promise. They are imported on first use, so that importing the
-package costs nothing and parsing never imports NumPy.
+The names of `__all__` are the public API; docs/api.md says what they promise. They are imported on
+first use, so that importing the package costs nothing and parsing never imports NumPy.
 """
 
 from __future__ import annotations

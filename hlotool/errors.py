@@ -34,7 +34,8 @@ _LEAST_SIMILARITY = 0.6
 class Source:
     """A text with the name of its file; converts offsets to lines and columns.
 
-    `first_line` is the number of the first line, for a text that is a part of a file. Offsets count characters from 0.
+    `first_line` is the number of the first line, for a text that is a part of a file. Offsets count
+    characters from 0.
 
     >>> Source("ab\\ncd", "m.hlo").line_column(4)
     (2, 2)
@@ -107,7 +108,9 @@ class Edit(NamedTuple):
 
 
 class Fix(NamedTuple):
-    """Edits that resolve a diagnostic; they do not overlap. A safe fix does not change what the module computes.
+    """Edits that resolve a diagnostic; they do not overlap.
+
+    A safe fix does not change the results of the module.
 
     >>> Fix((Edit(0, 0, "ROOT "),), "make it the root").is_safe
     True

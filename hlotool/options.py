@@ -1,7 +1,7 @@
 """Options as metadata of fields: a default, a one-line description and a kind of value.
 
-Command-line flags and keys of settings files are derived from the fields of the classes that hold the options, so that every option is described
-in one place.
+Command-line flags and keys of settings files are derived from the fields of the classes that hold
+the options, so that every option is described in one place.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-# ---- values in settings files -----------------------------------------------------------------------------------------
+# ---- values in settings files ------------------------------------------------------------------
 
 
 def _is_count(value: object) -> bool:

@@ -46,7 +46,7 @@ __all__ = [
 _MOST_STEPS = 16
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+# ---- numbers -----------------------------------------------------------------------------------
 
 
 def is_same_number(a: Number, b: Number) -> bool:
@@ -123,7 +123,7 @@ def _as_integer(value: Number, row: ElementType) -> int | None:
     return int(value) if value.is_integer() and row.minimum <= value <= row.maximum else None
 
 
-# ---- constants -------------------------------------------------------------------------------------------------------
+# ---- constants ---------------------------------------------------------------------------------
 
 
 def constant_value(x: Instruction) -> Number | None:
@@ -196,7 +196,7 @@ def _number(element_type: str, data: bytes) -> Number | None:
     return None if row.kind == "complex" else int.from_bytes(data, "little", signed=row.kind == "signed")
 
 
-# ---- algebra of opcodes ----------------------------------------------------------------------------------------------
+# ---- algebra of opcodes ------------------------------------------------------------------------
 
 
 def algebraic_op(op: OpDef, row: ElementType) -> OpDef:
@@ -257,7 +257,7 @@ def is_associative(op: OpDef) -> bool:
     return ASSOCIATIVE in op.traits
 
 
-# ---- the same value --------------------------------------------------------------------------------------------------
+# ---- the same value ----------------------------------------------------------------------------
 
 
 def same_value(x: Instruction) -> Instruction | None:
@@ -396,7 +396,7 @@ _RULES: dict[str, Callable[[Instruction], Instruction | None]] = {
 """Rules by opcode: the result is valid if it has the shape of x. Other opcodes use the algebra."""
 
 
-# ---- functions of two scalars ----------------------------------------------------------------------------------------
+# ---- functions of two scalars ------------------------------------------------------------------
 
 
 def without_conversions(x: Instruction) -> Instruction:

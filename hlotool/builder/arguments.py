@@ -60,7 +60,7 @@ class Arguments:
         self._instructions = computation.instructions
         self._is_open = True
 
-    # ---- errors -------------------------------------------------------------------------------------------------------
+    # ---- errors ---------------------------------------------------------------------------------
 
     def _refuse(self, violation: Violation, argument: str | None = None, op: OpDef | None = None) -> NoReturn:
         """Raises BuilderError for the method that the user has called.
@@ -79,7 +79,7 @@ class Arguments:
         if not holds:
             self._refuse(Violation(code, argument, message, hint), argument)
 
-    # ---- attributes ---------------------------------------------------------------------------------------------------
+    # ---- attributes -----------------------------------------------------------------------------
 
     def _integer(self, value: Any, argument: str) -> int:
         try:

@@ -97,7 +97,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         """The name of the computation that is being built."""
         return self._computation.name
 
-    # ---- new modules --------------------------------------------------------------------------------------------------
+    # ---- new modules ----------------------------------------------------------------------------
 
     def build(self, root: Any = None, *, check: bool = True) -> Module:
         """Finishes the module and returns it.
@@ -158,7 +158,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         header = self._state.module.attributes
         header[attribute] = (*header.get(attribute, ()), value)
 
-    # ---- modules that exist already -----------------------------------------------------------------------------------
+    # ---- modules that exist already -------------------------------------------------------------
 
     @classmethod
     def extend(
@@ -238,7 +238,7 @@ class Builder(HistoricMethods, ComparisonMethods, DirectMethods, FunctionMethods
         if error is None:
             self._raise_errors()
 
-    # ---- the whole module ---------------------------------------------------------------------------------------------
+    # ---- the whole module -----------------------------------------------------------------------
 
     def _raise_errors(self) -> None:
         diagnostics = [_at_caller(d) for d in verify(self._state.module, self._state.modes) if d.severity == "error"]

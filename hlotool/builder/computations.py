@@ -115,7 +115,7 @@ class ComputationMethods(GenericMethods):
             self._refuse(violation, "element_type")
         return Op(self._innermost(), self._constant(literal))
 
-    # ---- the result ---------------------------------------------------------------------------------------------------
+    # ---- the result -----------------------------------------------------------------------------
 
     def set_root(self, value: Any) -> Op:
         """Makes an operation the result of the computation, which is the last operation by default.
@@ -162,7 +162,7 @@ class ComputationMethods(GenericMethods):
         self._is_open = False
         return computation
 
-    # ---- called computations ------------------------------------------------------------------------------------------
+    # ---- called computations --------------------------------------------------------------------
 
     def computation(self, name: str, *parameters: ShapeLike, hidden: bool = False) -> Self:
         """Returns a builder of a computation that this one can call.

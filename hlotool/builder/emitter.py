@@ -60,7 +60,7 @@ class Emitter(Arguments):
             builder = builder._inner
         return builder
 
-    # ---- instructions -------------------------------------------------------------------------------------------------
+    # ---- instructions ---------------------------------------------------------------------------
 
     def _emit(
         self,
@@ -225,7 +225,7 @@ class Emitter(Arguments):
         legal = isinstance(name, str) and _NAME.fullmatch(name) is not None
         self._require(legal, "S048", "name", f"'{name}' is not a name: letters, digits, '_', '.' and '-', not beginning with a digit")
 
-    # ---- operands -----------------------------------------------------------------------------------------------------
+    # ---- operands -------------------------------------------------------------------------------
 
     def _operand(self, value: Any, argument: str, like: Shape | None = None) -> Instruction:
         """Returns an operation's instruction, or a new constant; numbers get the type of `like`."""
@@ -263,7 +263,7 @@ class Emitter(Arguments):
         shapes = [x.shape for x in like] + [None] * (len(parts) - len(like))
         return tuple([self._operand(part, argument, shape) for part, shape in zip(parts, shapes, strict=False)])
 
-    # ---- broadcasting -------------------------------------------------------------------------------------------------
+    # ---- broadcasting ---------------------------------------------------------------------------
 
     def _binary(self, op: OpDef, lhs: Any, rhs: Any, dimensions: Sequence[int] = (), attributes: dict[str, Any] | None = None) -> Op:
         """Adds an elementwise operation of two operands, which are broadcast to one shape.

@@ -132,7 +132,7 @@ def _finite_extreme(element: ElementType, *, largest: bool) -> float:
     return max(finite) if largest else min(finite)
 
 
-# ---- numbers and lists ------------------------------------------------------------------------------------------------
+# ---- numbers and lists -------------------------------------------------------------------------
 
 
 def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
@@ -202,7 +202,7 @@ def _check_kind(element: ElementType, number: Any) -> None:
         raise Violation("S032", "literal", f"{number!r} is not a value of {element.name}", "use convert_element_type to convert values")
 
 
-# ---- arrays -----------------------------------------------------------------------------------------------------------
+# ---- arrays ------------------------------------------------------------------------------------
 
 
 def _array_literal(value: Any) -> Literal:

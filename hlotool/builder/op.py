@@ -104,7 +104,7 @@ class Op:
         result: Op = getattr(self.builder, method)(*arguments)
         return result
 
-    # ---- arithmetic ---------------------------------------------------------------------------------------------------
+    # ---- arithmetic -----------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> Op:
         return self._apply("add", self, other)
@@ -157,7 +157,7 @@ class Op:
     def __abs__(self) -> Op:
         return self._apply("abs", self)
 
-    # ---- bits and truth values ----------------------------------------------------------------------------------------
+    # ---- bits and truth values ------------------------------------------------------------------
 
     def __and__(self, other: Any) -> Op:
         return self._apply("and_", self, other)
@@ -202,7 +202,7 @@ class Op:
         advice = "use select, conditional or while_, and &, |, ~ instead of and, or, not"
         raise TypeError(f"'{self.name}' has no value while it is being built, so Python cannot branch on it; {advice}")
 
-    # ---- comparisons --------------------------------------------------------------------------------------------------
+    # ---- comparisons ----------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> Op:  # type: ignore[override]
         return self._apply("eq", self, other)
@@ -224,7 +224,7 @@ class Op:
 
     __hash__ = object.__hash__
 
-    # ---- elements and parts -------------------------------------------------------------------------------------------
+    # ---- elements and parts ---------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Op:
         """Returns an element of a tuple, or a part of an array given by numbers, slices and `...`.

@@ -31,6 +31,7 @@ def command(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, "click knows the three shells"
     completion = kind(COMMANDS, {}, "hlotool", "_HLOTOOL_COMPLETE")
-    # The method of the subclass for bash runs bash to check its version, but the script may be for another machine.
+    # The method of the subclass for bash runs bash to check its version, but the script may be for
+    # another machine.
     write_out(ShellComplete.source(completion))
     flush_out()

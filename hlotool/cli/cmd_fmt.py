@@ -1,6 +1,7 @@
 """`hlotool fmt`: formats files in place, or shows what it would change.
 
-`hlotool.format_text` does the formatting and checks its result; this module chooses, compares and writes files.
+`hlotool.format_text` does the formatting and checks its result; this module chooses, compares and
+writes files.
 """
 
 from __future__ import annotations

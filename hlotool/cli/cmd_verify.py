@@ -1,6 +1,7 @@
 """`hlotool verify`: reports what is wrong with HLO texts.
 
-`workspace.checking` runs the verifier, `cli.render` writes its findings, and `cli.rewriting` changes files.
+`workspace.checking` runs the verifier, `cli.render` writes its findings, and `cli.rewriting`
+changes files.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
     return sketches, places
 
 
-# ---- formats ---------------------------------------------------------------------------------------------------------
+# ---- formats -----------------------------------------------------------------------------------
 
 
 def _text(result: FolderComparison, request: ManyRequest) -> None:

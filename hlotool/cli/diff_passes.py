@@ -166,7 +166,7 @@ def _tell(sequence: DumpSequence, request: ManyRequest, outcome: Outcome, deadli
     return _Told(sequence, rows)
 
 
-# ---- formats ---------------------------------------------------------------------------------------------------------
+# ---- formats -----------------------------------------------------------------------------------
 
 
 def _text(told: Sequence[_Told], request: ManyRequest) -> None:

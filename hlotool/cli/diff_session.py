@@ -1,6 +1,7 @@
 """The work of `hlotool diff`: reads two modules, compares them, and writes the difference.
 
-Imports the differ, and NumPy with it; so the command imports this module only when it compares something.
+Imports the differ, and NumPy with it; so the command imports this module only when it compares
+something.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Ou
     _write((row_line(row, has_color=style.color) for row in rows), request, deadline)
 
 
-# ---- formats ---------------------------------------------------------------------------------------------------------
+# ---- formats -----------------------------------------------------------------------------------
 
 
 def _text(delta: Delta, request: DiffRequest, names: _Names) -> Iterator[str]:

@@ -129,7 +129,7 @@ def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
             yield Row(".", f"  ... and {len(sketches) - number} more (--show-all)")
 
 
-# ---- passes ----------------------------------------------------------------------------------------------------------
+# ---- passes ------------------------------------------------------------------------------------
 
 
 class PassRow(NamedTuple):

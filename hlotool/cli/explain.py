@@ -98,7 +98,7 @@ def _op_lines(op: OpExplanation) -> Iterator[str]:
     yield f"Result shape: {'inferred from operands and attributes' if op.infers else 'must be written'}"
 
 
-# ---- rewrite rules and passes -----------------------------------------------------------------------------------------
+# ---- rewrite rules and passes ------------------------------------------------------------------
 
 
 def _explain_rewriting(subject: str, output_format: str) -> str:
@@ -166,7 +166,7 @@ def _pass_markdown(known: PassExplanation) -> str:
     return "\n".join(lines) + "\n"
 
 
-# ---- the list ---------------------------------------------------------------------------------------------------------
+# ---- the list ----------------------------------------------------------------------------------
 
 
 def list_rules(selection: Selection, as_json: bool) -> str:

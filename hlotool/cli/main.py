@@ -169,7 +169,8 @@ def _show(error: click.ClickException) -> None:
 
 def main() -> NoReturn:
     """Runs one command and ends the process; this is the console script."""
-    # Most objects live until the command ends; searching for garbage would take a third of its time.
+    # Most objects live until the command ends; searching for garbage would take a third of its
+    # time.
     gc.disable()
     raise_on_termination()
     sys.exit(run())

@@ -27,7 +27,7 @@ def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
         yield visible("  ".join(cells).rstrip())
 
 
-# ---- --stats ----------------------------------------------------------------------------------------------------------
+# ---- --stats -----------------------------------------------------------------------------------
 
 
 def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Iterator[str]:
@@ -58,7 +58,7 @@ def _time(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.1f} ms"
 
 
-# ---- --explain and --explain-why-not ----------------------------------------------------------------------------------
+# ---- --explain and --explain-why-not -----------------------------------------------------------
 
 
 def explanation_lines(file: str, rewrites: Iterable[Rewritten], *, color: bool) -> Iterator[str]:
@@ -95,7 +95,7 @@ def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iter
             yield f"  {counted(others, 'rule')} for its opcode {'does' if others == 1 else 'do'} not match; -v shows them"
 
 
-# ---- JSON -------------------------------------------------------------------------------------------------------------
+# ---- JSON --------------------------------------------------------------------------------------
 
 
 def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
     return {"file": file, "module": module.name, "compared_inputs": module.compared, **module.report.as_json()}
 
 
-# ---- lists ------------------------------------------------------------------------------------------------------------
+# ---- lists -------------------------------------------------------------------------------------
 
 
 def list_passes(*, as_json: bool) -> str:

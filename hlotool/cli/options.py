@@ -60,7 +60,7 @@ class _Number(click.FloatRange):
         return number
 
 
-# ---- options from metadata --------------------------------------------------------------------------------------------
+# ---- options from metadata ---------------------------------------------------------------------
 
 
 class _Size(click.ParamType[int]):
@@ -139,7 +139,7 @@ input_size_option = click.option(
 )
 
 
-# ---- how texts are read -----------------------------------------------------------------------------------------------
+# ---- how texts are read ------------------------------------------------------------------------
 
 
 def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,7 +156,7 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return decorate(with_form, options)
 
 
-# ---- which files ------------------------------------------------------------------------------------------------------
+# ---- which files -------------------------------------------------------------------------------
 
 
 def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -60,7 +60,7 @@ def style_for(choice: str, stream: TextIO | None) -> Style:
     return Style(max(_MIN_WIDTH, columns), wants_color(choice, stream))
 
 
-# ---- for people -------------------------------------------------------------------------------------------------------
+# ---- for people --------------------------------------------------------------------------------
 
 
 def _text(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:

@@ -78,7 +78,7 @@ def null(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     yield from ()
 
 
-# ---- GitHub -----------------------------------------------------------------------------------------------------------
+# ---- GitHub ------------------------------------------------------------------------------------
 
 
 def github(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
@@ -100,7 +100,7 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-# ---- others -----------------------------------------------------------------------------------------------------------
+# ---- others ------------------------------------------------------------------------------------
 
 
 def gitlab(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:

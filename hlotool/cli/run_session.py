@@ -1,6 +1,7 @@
 """One run of `hlotool run`: checks, arguments, the run with its observers, and its output.
 
-Imports the interpreter, and NumPy with it; so the command imports this module only when it runs something.
+Imports the interpreter, and NumPy with it; so the command imports this module only when it runs
+something.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Session:
         else:
             write_out(trace_line(row) + "\n")
 
-    # ---- the run ------------------------------------------------------------------------------------------------------
+    # ---- the run --------------------------------------------------------------------------------
 
     def run(self, name: str, text: str) -> None:
         """Runs the module of a text.
@@ -92,7 +93,8 @@ class Session:
         try:
             self._run(name, text)
         except (ParseError, EvaluationError) as error:
-            # A NaN or an infinity that --check-nans or --check-infs reports is a finding, not bad input.
+            # A NaN or an infinity that --check-nans or --check-infs reports is a finding, not bad
+            # input.
             diagnostics = error.diagnostics
             self.outcome.at_least(1 if all(d.code == "R006" for d in diagnostics) else error.exit_code)
             source = self.sources.get(diagnostics[0].filename, Source(""))
@@ -257,7 +259,7 @@ class Session:
     def _compared(self, shape: Any, value: Any, expected: list[tuple[str, Any]]) -> list[Comparison]:
         return compare_values(shape, value, expected, self.request.rtol, self.request.atol, self.devices)
 
-    # ---- the output ---------------------------------------------------------------------------------------------------
+    # ---- the output -----------------------------------------------------------------------------
 
     def _write(self, value: Any, shape: Any) -> None:
         if self.request.output is not None:

@@ -29,7 +29,7 @@ def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
         yield visible("  ".join(cells).rstrip())
 
 
-# ---- comparison -------------------------------------------------------------------------------------------------------
+# ---- comparison --------------------------------------------------------------------------------
 
 
 def comparison_lines(comparisons: Sequence[Comparison], source: str, *, quiet: bool) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _shown(number: Any) -> str:
     return f"{number:.9g}" if isinstance(number, float) else str(number)
 
 
-# ---- trace ------------------------------------------------------------------------------------------------------------
+# ---- trace -------------------------------------------------------------------------------------
 
 
 def trace_line(row: TraceRow) -> str:
@@ -103,7 +103,7 @@ def trace_json(row: TraceRow) -> dict[str, Any]:
     return {**place, "name": row.name, "computation": row.computation, "iterations": list(row.iterations), "type": row.type, **numbers}
 
 
-# ---- profile ----------------------------------------------------------------------------------------------------------
+# ---- profile -----------------------------------------------------------------------------------
 
 
 def _costs(costs: Sequence[Cost], total: float) -> list[list[str]]:

@@ -99,7 +99,7 @@ def write() -> list[str]:
     return changed
 
 
-# ---- files ------------------------------------------------------------------------------------------------------------
+# ---- files -------------------------------------------------------------------------------------
 
 
 def _module(name: str, doc: str, methods: Iterable[str]) -> str:
@@ -148,7 +148,7 @@ def _first_sentences(doc: str) -> str:
     return doc.split("\n\n", maxsplit=1)[0].replace("\n", " ")
 
 
-# ---- elementwise ------------------------------------------------------------------------------------------------------
+# ---- elementwise -------------------------------------------------------------------------------
 
 
 def _unary(row: UnaryRow) -> str:
@@ -203,7 +203,7 @@ def _comparisons(direction: str) -> tuple[str, str]:
     return plain, ordered.replace('_binary(OPS["compare"], ', f'_total_order("{direction}", ')
 
 
-# ---- operands and attributes ------------------------------------------------------------------------------------------
+# ---- operands and attributes -------------------------------------------------------------------
 
 
 def _direct(op: OpDef, signature: str) -> str:

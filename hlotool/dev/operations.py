@@ -270,7 +270,7 @@ def _linked(name: str) -> str:
     return f"[{name}](#{_anchor(name)})"
 
 
-# ---- operations -------------------------------------------------------------------------------------------------------
+# ---- operations --------------------------------------------------------------------------------
 
 
 def _section(title: str, method: str, imports: dict[str, set[str]]) -> str:
@@ -315,7 +315,7 @@ def _opcode_links(method: str) -> str:
     return ", ".join(f"[`{opcode}`](ops/{family(OPS[opcode])}.md#{opcode})" for opcode in _opcodes(method))
 
 
-# ---- tables -----------------------------------------------------------------------------------------------------------
+# ---- tables ------------------------------------------------------------------------------------
 
 
 def _table() -> str:

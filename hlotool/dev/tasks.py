@@ -1,4 +1,4 @@
-"""Development tasks: tables, methods, syntax, coverage FILE..., floors FILE, docs.
+"""Development tasks: api, tables, methods, syntax, coverage FILE..., floors FILE, docs.
 
 Run them with `python -m hlotool.dev TASK`.
 """
@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hlotool.dev import docs, methods, syntax
+from hlotool.dev import api, docs, methods, syntax
 from hlotool.dev.coverage import coverage
 from hlotool.dev.floors import check_floors
 from hlotool.errors import HlotoolError
@@ -41,10 +41,13 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
     command = commands.add_parser("syntax", help="generate the editors' syntax files in editors/ from the grammar")
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
+    commands.add_parser("api", help="record the public API in tests/public_api.txt, after a change of the changelog")
     options = parser.parse_args(arguments)
     try:
         if options.command == "tables":
             print(write_tables())
+        elif options.command == "api":
+            print(api.write())
         elif options.command == "coverage":
             for line in coverage(options.files):
                 print(line)

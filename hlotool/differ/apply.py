@@ -34,7 +34,9 @@ Item = TypeVar("Item")
 
 
 class Patch:
-    """A patch: its `text`, its `filename` in messages, and the names of the `computations` it changes.
+    """A patch that can be applied to modules.
+
+    It has its `text`, its `filename` in messages, and the names of the `computations` it changes.
 
     `Delta.to_patch` returns the text, and `hlotool diff --patch` prints it. An empty patch is
     false. Raises PatchError if the text is not a patch.
@@ -224,7 +226,7 @@ class _Application:
     def _error(self, number: int, column: int, message: str) -> PatchError:
         return PatchError(f"{self.content.filename}:{number}:{column}: {message}")
 
-    # ---- the text of the result -------------------------------------------------------------------------------------------
+    # ---- the text of the result -----------------------------------------------------------------
 
     def result(self) -> Module:
         """Returns the patched module."""
@@ -373,7 +375,7 @@ class _Application:
         own = names[line.name]
         return _Line(f"  {root}%{own} = {rest}", line.number, own, tuple(operands), tuple(called))
 
-    # ---- order ------------------------------------------------------------------------------------------------------------
+    # ---- order ----------------------------------------------------------------------------------
 
     def _sorted(self, lines: list[_Line]) -> list[_Line]:
         """Returns the lines of a computation, each after its operands; a schedule is kept."""

@@ -104,8 +104,9 @@ def hashes(module: Module) -> Hashes:
 
 
 def hash_module(module: Module) -> str:
-    """Returns the hash of a module, as `hlotool hash` prints it. Modules with the same hash differ at most in names, metadata, spelling and
-    meaningless order.
+    """Returns the hash of a module, as `hlotool hash` prints it.
+
+    Modules with the same hash differ at most in names, metadata, spelling and meaningless order.
 
     >>> import hlotool
     >>> hash_module(hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }"))
@@ -115,7 +116,9 @@ def hash_module(module: Module) -> str:
 
 
 def hash_computations(module: Module) -> dict[str, str]:
-    """Returns the hashes of the computations of a module by name, as `hlotool hash --computations` prints them.
+    """Returns the hashes of the computations of a module by name.
+
+    They are the hashes that `hlotool hash --computations` prints.
 
     >>> import hlotool
     >>> module = hlotool.parse("a { ROOT p = f32[] parameter(0) } b { ROOT q = f32[] parameter(0) } ENTRY e { ROOT x = f32[] parameter(0) }")
@@ -169,7 +172,7 @@ class CanonicalForm:
         """The hash of the module."""
         return _hash(sha256(_text(self.module).encode("utf-8", "surrogatepass")).hexdigest())
 
-    # ---- instructions -------------------------------------------------------------------------------------------------
+    # ---- instructions ---------------------------------------------------------------------------
 
     def _normalize(self, x: Instruction) -> None:
         if not x.op.calls:
@@ -200,7 +203,7 @@ class CanonicalForm:
             known = self._attributes[key] = (known, x.attributes)
         return known[0]
 
-    # ---- the order of a computation -----------------------------------------------------------------------------------
+    # ---- the order of a computation -------------------------------------------------------------
 
     def _arrange(self, computation: Computation) -> None:
         """Puts the instructions in canonical order and computes the digest of the computation."""
@@ -235,7 +238,7 @@ class CanonicalForm:
         attributes = "".join(self._writer.attributes_of(x))
         return digest([x.op.name, x.shape.text, attributes, immediate, [self.digests.get(callee, "") for callee in x.called]])
 
-    # ---- names --------------------------------------------------------------------------------------------------------
+    # ---- names ----------------------------------------------------------------------------------
 
     def _rename(self) -> None:
         module = self.module

@@ -115,7 +115,7 @@ def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tupl
     return place, [*missing]
 
 
-# ---- digests ----------------------------------------------------------------------------------------------------------
+# ---- digests -----------------------------------------------------------------------------------
 
 
 def digest(parts: Iterable[Any]) -> str:

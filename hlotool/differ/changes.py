@@ -49,7 +49,7 @@ class Changes:
             changes.append({"kind": "moved"})
         return changes
 
-    # ---- parts ----------------------------------------------------------------------------------------------------------
+    # ---- parts ----------------------------------------------------------------------------------
 
     def _of_parts(self, left: int, right: int) -> Iterator[Change]:
         graph = self.graph
@@ -78,7 +78,7 @@ class Changes:
             return {"kind": kind, "old": x.shape.text, "new": y.shape.text}
         return {"kind": kind, "old": x.shape.text_without_layout, "new": y.shape.text_without_layout}
 
-    # ---- operands and calls ---------------------------------------------------------------------------------------------
+    # ---- operands and calls ---------------------------------------------------------------------
 
     def _of_operands(self, left: int, right: int) -> list[Change]:
         graph, partner = self.graph, self.pairs.partner
@@ -108,7 +108,7 @@ class Changes:
         graph = self.graph
         return [graph.computations[graph.home[node]].name, graph.nodes[node].name]
 
-    # ---- order ----------------------------------------------------------------------------------------------------------
+    # ---- order ----------------------------------------------------------------------------------
 
     def rescheduled(self) -> set[int]:
         """Returns the nodes of the left module that have moved in the schedule.
@@ -129,7 +129,7 @@ class Changes:
             moved.update(node for number, node in enumerate(nodes) if number not in kept)
         return moved
 
-    # ---- header ---------------------------------------------------------------------------------------------------------
+    # ---- header ---------------------------------------------------------------------------------
 
     def of_header(self) -> list[Change]:
         """Returns the changes of the attributes of the modules themselves."""

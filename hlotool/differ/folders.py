@@ -103,7 +103,7 @@ def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return values
 
 
-# ---- pairing ---------------------------------------------------------------------------------------------------------
+# ---- pairing -----------------------------------------------------------------------------------
 
 
 def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:

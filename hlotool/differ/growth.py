@@ -143,7 +143,7 @@ class Growth:
         operands = self.graph.operands[user]
         return any(self.graph.source(operand) == node for operand in (operands if position < 0 else operands[position : position + 1]))
 
-    # ---- possible pairs -------------------------------------------------------------------------------------------------
+    # ---- possible pairs -------------------------------------------------------------------------
 
     def offer_neighbors(self, left: int, right: int) -> None:
         for a, b in self.neighbors(left, right):

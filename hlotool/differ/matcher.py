@@ -225,7 +225,7 @@ class _Matcher:
         partner, split = self.partner, self.graph.split
         return _FREE not in partner[:split] or _FREE not in partner[split:]
 
-    # ---- pairs ----------------------------------------------------------------------------------------------------------
+    # ---- pairs ----------------------------------------------------------------------------------
 
     def join(self, left: int, right: int) -> None:
         self.partner[left], self.partner[right] = right, left

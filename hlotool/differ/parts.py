@@ -207,7 +207,7 @@ def shape_kinds(first: Shape, second: Shape) -> tuple[str, ...]:
     return tuple(sorted(kinds))
 
 
-# ---- attributes ------------------------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------
 
 
 def is_called_value(value: Any) -> bool:
@@ -307,7 +307,7 @@ def _frozen(value: Any) -> Hashable:
     return value if type(value).__hash__ is not None else repr(value)
 
 
-# ---- configurations, constants, metadata -----------------------------------------------------------------------------
+# ---- configurations, constants, metadata -------------------------------------------------------
 
 
 def configuration(text: str | None) -> Any:

@@ -27,7 +27,7 @@ __all__ = ["patch_of"]
 
 
 def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
-    """Returns the patch from the left module of a difference to the right one, for `hlotool.apply_patch`.
+    """Returns the patch that turns the left module of a difference into the right one.
 
     The patch is empty if nothing differs. `left_name` and `right_name` are the file names in its
     first lines. The patch leaves out what the difference ignores, but the new line of a changed
@@ -68,7 +68,7 @@ class _Maker:
             InstructionWriter(self.right, PATCH_PRINT, self.instruction_names, self.computation_names, None, _no_body),
         )
 
-    # ---- names --------------------------------------------------------------------------------------------------------
+    # ---- names ----------------------------------------------------------------------------------
 
     def _name(self) -> None:
         """Chooses the names in the patch for everything that the right module shows."""
@@ -98,7 +98,7 @@ class _Maker:
             if node not in self.kept:
                 self.instruction_names[graph.nodes[node]] = taken.take(graph.nodes[node].name)
 
-    # ---- hunks --------------------------------------------------------------------------------------------------------
+    # ---- hunks ----------------------------------------------------------------------------------
 
     def hunks(self) -> list[Hunk]:
         parts = [(self._computation_name(computation), rows) for computation, rows in self.rows.parts()]
@@ -182,7 +182,7 @@ class _Maker:
         x = graph.computations[computation]
         return x.name if computation < graph.computation_split else self.computation_names[x]
 
-    # ---- references -----------------------------------------------------------------------------------------------------
+    # ---- references -----------------------------------------------------------------------------
 
     def _references(self, parts: Sequence[tuple[str, list[Row]]]) -> list[Line]:
         """Returns a fingerprint for each instruction that has to be found.

@@ -59,7 +59,7 @@ class PatchRows:
                 self.computations[b] = a
                 self.kept.update((node, partner[node]) for node in graph.members[b] if partner[node] in graph.members[a])
 
-    # ---- computations ---------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     def parts(self) -> list[tuple[int, list[Row]]]:
         """Returns the parts of the patch: runs of changed lines of a computation, with context."""
@@ -197,7 +197,7 @@ class PatchRows:
         called = [[c for node in members for callees in graph.calls.get(node, {}).values() for c in callees] for members in (first, second)]
         return called[0] != [self.computations.get(c) for c in called[1]]
 
-    # ---- context --------------------------------------------------------------------------------------------------------
+    # ---- context --------------------------------------------------------------------------------
 
     def _needed(self, parts: Sequence[list[Row]]) -> tuple[set[int], set[int]]:
         """Returns the nodes and computations of the left module that changed lines refer to."""

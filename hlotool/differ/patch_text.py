@@ -4,7 +4,8 @@ The hunks, in this order; a hunk without lines is omitted:
 
     @@ header @@            attributes of the module: `name=value`
     @@ stack frames @@      the stack frames that the lines below refer to by number
-    @@ computation NAME @@  lines of a computation; `-` and `+` lines with the same name are one instruction
+    @@ computation NAME @@  lines of a computation; `-` and `+` lines with the same name are one
+                            instruction
     @@ names @@             changed names, alternating between old and new: `HloModule NAME`,
                             `%COMPUTATION` or `%COMPUTATION %INSTRUCTION`
     @@ references @@        `module HASH` for the whole text of each module, and

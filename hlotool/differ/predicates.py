@@ -67,7 +67,7 @@ def parse_predicate(text: str) -> Predicate:
     return Predicate(subject, value.removeprefix("%"))
 
 
-# ---- what has changed ------------------------------------------------------------------------------------------------
+# ---- what has changed --------------------------------------------------------------------------
 
 
 def _opcode(delta: Delta, opcode: str) -> str:

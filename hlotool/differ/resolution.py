@@ -80,7 +80,7 @@ class Resolution:
             names.setdefault(computation, {})[x] = name
         return names
 
-    # ---- the steps --------------------------------------------------------------------------------------------------------
+    # ---- the steps ------------------------------------------------------------------------------
 
     def _resolve(self, text_hash: str) -> None:
         if not self.references:
@@ -204,7 +204,7 @@ class Resolution:
                 if len(alike) == 1 and self._has_line(alike[0], reference):
                     self._take(key, alike[0])
 
-    # ---- lines ------------------------------------------------------------------------------------------------------------
+    # ---- lines ----------------------------------------------------------------------------------
 
     @cached_property
     def _fingerprints(self) -> dict[Instruction, str]:

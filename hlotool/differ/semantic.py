@@ -262,7 +262,7 @@ def _same_bytes(a: Array, b: Array) -> bool:
     return bool(np.array_equal(np.ascontiguousarray(a).reshape(-1).view(np.uint8), np.ascontiguousarray(b).reshape(-1).view(np.uint8)))
 
 
-# ---- inputs -----------------------------------------------------------------------------------------------------------
+# ---- inputs ------------------------------------------------------------------------------------
 
 
 def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple[list[Sequence[Value]], list[Sequence[Value]]]:
@@ -309,7 +309,7 @@ def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOpti
     return evaluate_replicas(module, arguments, num_partitions=partitions, options=options, observers=observers)
 
 
-# ---- values -----------------------------------------------------------------------------------------------------------
+# ---- values ------------------------------------------------------------------------------------
 
 
 class _Paired(Observer):
@@ -460,7 +460,7 @@ class _Comparer(_Paired):
         iterations = tuple([k for frame in frames if (k := frame.iteration) is not None])
         self.first = _Found(order, blamed, iterations, where.device, leaf, comparison, shapes, is_argument)
 
-    # ---- the first one ------------------------------------------------------------------------------------------------
+    # ---- the first one --------------------------------------------------------------------------
 
     def mismatch(self) -> Mismatch | None:
         """Returns the first pair, in the order of the left module, whose values differ."""

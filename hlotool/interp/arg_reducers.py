@@ -146,7 +146,7 @@ def _places(search: Any, stack: Array) -> Array:
     return places
 
 
-# ---- recognition ------------------------------------------------------------------------------------------------------
+# ---- recognition -------------------------------------------------------------------------------
 
 
 def arg_reducer_of(computation: Computation) -> ArgReducer | None:

@@ -81,7 +81,8 @@ class Comparison(Record):
         return {**record, **limits, "agrees": self.agrees, "worst": [d.as_dict() for d in self.worst]}
 
 
-# XLA:CPU and NumPy differ by this much in sums of thousands of terms, and by a few steps of narrow floats.
+# XLA:CPU and NumPy differ by this much in sums of thousands of terms, and by a few steps of narrow
+# floats.
 _TOLERANCES = {"f64": Tolerance(1e-9, 1e-12), "c128": Tolerance(1e-9, 1e-12), "f32": Tolerance(1e-4, 1e-5), "c64": Tolerance(1e-4, 1e-5)}
 _STEPS_OF_16_BITS, _STEPS_OF_8_BITS = 4, 2
 
@@ -201,7 +202,7 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
     return np.where(finite, distance, np.uint64(0))
 
 
-# ---- whole results ----------------------------------------------------------------------------------------------------
+# ---- whole results -----------------------------------------------------------------------------
 
 
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:

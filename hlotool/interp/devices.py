@@ -59,7 +59,8 @@ class Memory:
 class DeviceGrid:
     """All devices of a run: `replicas` times `partitions` of them, numbered replica by replica.
 
-    `meshes` are grids of partitions by name, for calls that split arrays (`custom_calls.partitions`).
+    `meshes` are grids of partitions by name, for calls that split arrays
+    (`custom_calls.partitions`).
 
     >>> grid = DeviceGrid(2, 3)
     >>> (grid.devices[4].replica, grid.devices[4].partition)

@@ -189,7 +189,7 @@ def _affine(use: _Use) -> tuple[float, float] | None:
     return (factor, offset - constant) if use.operand == 0 else (-factor, constant - offset)
 
 
-# ---- rules ------------------------------------------------------------------------------------------------------------
+# ---- rules -------------------------------------------------------------------------------------
 
 Rule = Callable[[Domain, _Use], None]
 

@@ -1,7 +1,8 @@
 """Reads arguments from files and command lines, and writes results to files.
 
-Arrays are stored in NumPy's .npy and .npz files, never as pickles. Types that NumPy lacks (bf16, f8*, s4, ...) are stored as raw bytes,
-which NumPy shows as |V1 and |V2; they regain their type from the parameter that they are passed to, or by `.view(ml_dtypes.bfloat16)`.
+Arrays are stored in NumPy's .npy and .npz files, never as pickles. Types that NumPy lacks (bf16,
+f8*, s4, ...) are stored as raw bytes, which NumPy shows as |V1 and |V2; they regain their type from
+the parameter that they are passed to, or by `.view(ml_dtypes.bfloat16)`.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
     return np.broadcast_to(array, shape.dimensions) if is_scalar else array
 
 
-# ---- files ------------------------------------------------------------------------------------------------------------
+# ---- files -------------------------------------------------------------------------------------
 
 
 # Both functions open files themselves, since NumPy does not close files that it cannot read. Its

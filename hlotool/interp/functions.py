@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-# ---- all types ----------------------------------------------------------------------------------------------------------
+# ---- all types ---------------------------------------------------------------------------------
 
 
 def cast(x: Array, out: Array | None = None, *, dtype: np.dtype[Any]) -> Array:
@@ -79,7 +79,7 @@ def select_by_mask(mask: Array, on_true: Any, on_false: Any, out: Array) -> None
     np.bitwise_xor(selected, other, selected)
 
 
-# ---- floats -----------------------------------------------------------------------------------------------------------
+# ---- floats ------------------------------------------------------------------------------------
 
 
 def maximum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
@@ -190,7 +190,7 @@ def imaginary_zero(x: Array) -> Array:
     return np.zeros_like(x)
 
 
-# ---- complex numbers --------------------------------------------------------------------------------------------------
+# ---- complex numbers ---------------------------------------------------------------------------
 
 
 def complex_abs(z: Array) -> Array:
@@ -331,7 +331,7 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
     return np.asarray(np.select(cases, [by_zero, of_infinity, by_infinity], complex_pair(a * np.nan, b * np.nan)).astype(lhs.dtype))
 
 
-# ---- integers ---------------------------------------------------------------------------------------------------------
+# ---- integers ----------------------------------------------------------------------------------
 
 
 def divide_integers(lhs: Array, rhs: Array) -> Array:

@@ -86,7 +86,7 @@ def apart(lhs: Array, rhs: Array) -> Array:
     return rhs.copy(order="K") if is_from_one and np.may_share_memory(lhs, rhs) else rhs
 
 
-# ---- layouts ----------------------------------------------------------------------------------------------------------
+# ---- layouts -----------------------------------------------------------------------------------
 
 
 def memory_order(shape: Shape) -> list[int]:

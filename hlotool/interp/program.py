@@ -207,7 +207,7 @@ def in_order(computation: Computation) -> list[Instruction]:
     return computation.instructions
 
 
-# ---- checks before a run ----------------------------------------------------------------------------------------------
+# ---- checks before a run -----------------------------------------------------------------------
 
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:

@@ -110,7 +110,7 @@ def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
     return with_leaves(shape, map(own, leaves(value)))
 
 
-# ---- arguments --------------------------------------------------------------------------------------------------------
+# ---- arguments ---------------------------------------------------------------------------------
 
 
 @np.errstate(all="ignore")
@@ -211,7 +211,8 @@ def _integers_as_floats(array: Array, number: NumberType, wanted: str, place: st
     converted = array.astype(number.held)
     wide = converted.astype(np.float64)
     limits = np.iinfo(array.dtype)
-    # Back to integers, since NumPy compares integers with doubles after rounding them; as a double, the upper limit is 2^63 or 2^64.
+    # Back to integers, since NumPy compares integers with doubles after rounding them; as a double,
+    # the upper limit is 2^63 or 2^64.
     is_exact = (wide >= float(limits.min)) & (wide < float(limits.max)) & (wide.astype(array.dtype) == array)
     if not is_exact.all():
         odd = int(array.flat[np.flatnonzero(~is_exact)[0]])

@@ -119,7 +119,7 @@ _STEPS: dict[str, Callable[[Instruction, _Path, Loops], Sequence[_Source]]] = {
 }
 
 
-# ---- modules that are being read --------------------------------------------------------------------------------------
+# ---- modules that are being read ---------------------------------------------------------------
 
 UNBOUND = array_shape("f32", (1,))
 """A placeholder shape, recognized by identity, for an operand that an update will provide later.

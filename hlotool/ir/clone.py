@@ -1,7 +1,8 @@
 """Copies modules, computations and instructions, and converts modules to and from pickle's state.
 
-Copies share shapes, literals and op definitions; instructions and computations are new. Nothing here recurses, since chains of operands
-can be deeper than Python's stack. `ir.model` imports this module, so classes are taken from the objects to copy.
+Copies share shapes, literals and op definitions; instructions and computations are new. Nothing
+here recurses, since chains of operands can be deeper than Python's stack. `ir.model` imports this
+module, so classes are taken from the objects to copy.
 """
 
 from __future__ import annotations

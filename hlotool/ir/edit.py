@@ -1,9 +1,9 @@
 """The Rewriter, which edits modules.
 
-It updates everything that depends on a change: users, control edges, the root, callers, names, order, the header of the module, and notes
-about the source. Inserting, moving or erasing an instruction takes constant time, anywhere in a
-computation. `flush` writes these changes to `Computation.instructions`; after `finish`, the module
-is consistent.
+It updates everything that depends on a change: users, control edges, the root, callers, names,
+order, the header of the module, and notes about the source. Inserting, moving or erasing an
+instruction takes constant time, anywhere in a computation. `flush` writes these changes to
+`Computation.instructions`; after `finish`, the module is consistent.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _WIDE = 100
 class InstructionEdits(EditState):
     """The methods of a Rewriter that edit instructions; `ir.edit` adds those for computations."""
 
-    # ---- new instructions ---------------------------------------------------------------------------------------------
+    # ---- new instructions -----------------------------------------------------------------------
 
     def insert(
         self,
@@ -44,11 +44,11 @@ class InstructionEdits(EditState):
     ) -> Instruction:
         """Inserts a new instruction and returns it.
 
-        It goes before or after another instruction, or to the end of a computation. `shape`
-        is a shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is
-        `name`, or else the opcode, with a number if that name is in use. `origin` is the instruction that the new one is derived from: its
-        metadata is copied, and messages about the new instruction point to it. Raises EditError if
-        the operands, attributes or shape do not fit the opcode.
+        It goes before or after another instruction, or to the end of a computation. `shape` is a
+        shape or its text, such as `bf16[2]`; without it, the shape is inferred. The name is `name`,
+        or else the opcode, with a number if that name is in use. `origin` is the instruction that
+        the new one is derived from: its metadata is copied, and messages about the new instruction
+        point to it. Raises EditError if the operands, attributes or shape do not fit the opcode.
         """
         owner = self._owner_at(before, after, into)
         self._check_owners(operands, owner)
@@ -121,7 +121,7 @@ class InstructionEdits(EditState):
         if x.op.calls:
             self._calls_changed = True
 
-    # ---- changes of existing instructions -----------------------------------------------------------------------------
+    # ---- changes of existing instructions -------------------------------------------------------
 
     def update(
         self,

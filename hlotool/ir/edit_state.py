@@ -36,7 +36,7 @@ class EditState:
         self._names: NameTable | None = None
         self._computation_names: NameTable | None = None
 
-    # ---- queries ------------------------------------------------------------------------------------------------------
+    # ---- queries --------------------------------------------------------------------------------
 
     def users(self, x: Instruction) -> tuple[Instruction, ...]:
         """Returns the instructions that have `x` as an operand, each once."""
@@ -125,7 +125,7 @@ class EditState:
         last = dict(zip(changes[count:], range(count, len(changes)), strict=True))
         return {x: number for x, number in last.items() if x in owners}
 
-    # ---- flush and finish ---------------------------------------------------------------------------------------------
+    # ---- flush and finish -----------------------------------------------------------------------
 
     def flush(self) -> None:
         """Writes insertions, moves and removals to the module and its computations."""
@@ -195,7 +195,7 @@ class EditState:
         except ValueError as error:
             raise EditError(str(error)) from None
 
-    # ---- bookkeeping --------------------------------------------------------------------------------------------------
+    # ---- bookkeeping ----------------------------------------------------------------------------
 
     def _mark_changed(self, computation: Computation) -> None:
         if computation not in self._changed:

@@ -1,6 +1,7 @@
 """Module, Computation and Instruction: plain objects that refer to each other.
 
-The parser and `ir.make` create them; `ir.edit.Rewriter` edits them and keeps uses, names and order consistent.
+The parser and `ir.make` create them; `ir.edit.Rewriter` edits them and keeps uses, names and order
+consistent.
 """
 
 from __future__ import annotations

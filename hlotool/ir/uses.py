@@ -36,7 +36,8 @@ class Uses:
         self.successors: Counts[Instruction] = {}
         self.callers: Counts[Computation] = {}
         self.owners: dict[Instruction, Computation] = {}
-        # Instructions whose operands, attributes, users or control edges have changed, one entry for each change.
+        # Instructions whose operands, attributes, users or control edges have changed, one entry
+        # for each change.
         self.changes: list[Instruction] = []
 
     @classmethod

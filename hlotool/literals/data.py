@@ -25,7 +25,8 @@ PART_TYPES = {"c64": "f32", "c128": "f64"}
 
 # A number, word or NaN in normalized text; a complex number yields two matches.
 _ELEMENT = re.compile(r"[^ {},()]++(?:\(0x[0-9a-fA-F]++\))?+")
-# Integers that float() may read differently from XLA: -0, which is +0.0 in XLA, and those that wrap.
+# Integers that float() may read differently from XLA: -0, which is +0.0 in XLA, and those that
+# wrap.
 _ODD_INTEGER = re.compile(r"-0+(?![0-9.eE])|[0-9]{19}")
 
 

@@ -116,7 +116,8 @@ def _thresholds(name: str) -> tuple[float, ...]:
     """
     form = _format(name)
     if form.nonfinite == "e8m0":
-        # XLA's conversion rounds ties up, and everything above the smallest value 2^-127 up to 2^-126.
+        # XLA's conversion rounds ties up, and everything above the smallest value 2^-127 up to
+        # 2^-126.
         return (nextafter(ldexp(1.0, -127), inf), *(ldexp(1.5, code - 127) for code in range(1, 255)))
     values = _narrow_values(name)
     largest = max(code for code in range(len(values) // 2) if values[code] < inf)

@@ -102,9 +102,10 @@ class Literal(Record):
 
     @property
     def data(self) -> bytes | None:
-        """The values of an array as bytes, in the format of `literal_from_bytes`; None if they are elided, and for a tuple.
+        """The values of an array as bytes, in the format of `literal_from_bytes`.
 
-        A short text may stand for many bytes, which are made at each access.
+        None if the values are elided, and for a tuple. A short text may stand for many bytes, which
+        each access creates anew.
 
         >>> from hlotool.shapes.shape import array_shape
         >>> Literal(array_shape("s16", (2,)), "{1, 2}").data
@@ -210,7 +211,7 @@ def literal_from_bytes(shape: Shape, data: bytes) -> Literal:
     return literal
 
 
-# ---- values ----------------------------------------------------------------------------------------------------------
+# ---- values ------------------------------------------------------------------------------------
 
 
 def decode(literal: Literal) -> bytes:

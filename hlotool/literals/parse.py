@@ -28,11 +28,13 @@ COMMENT = r"//[^\r\n]*+|/\*[\s\S]*?\*/"
 EXPONENT = r"[eE][+-]?+[0-9]++"
 # A number may begin with a point only after a minus sign.
 DECIMAL = rf"(?:-?[0-9]++\.[0-9]*+|-\.[0-9]++)(?:{EXPONENT})?+|-?[0-9]++{EXPONENT}"
-# The lookahead excludes longer tokens that begin with an integer (1.5, 1x2, 0_1, 01bf_01io->01bf) and words that are not values.
+# The lookahead excludes longer tokens that begin with an integer (1.5, 1x2, 0_1, 01bf_01io->01bf)
+# and words that are not values.
 INT = r"-?[0-9]++(?![.eExb_?]|f(?!alse))"
 WORD_END = r"(?![A-Za-z0-9_.:=-])"
 PAYLOAD = r"\(0x[0-9a-fA-F]++\)"
-# Unlike nan and inf, -nan and -inf may be followed by a character of words: `-inf-inf` is two tokens.
+# Unlike nan and inf, -nan and -inf may be followed by a character of words: `-inf-inf` is two
+# tokens.
 NAN = rf"-nan{PAYLOAD}|-nan(?!\()|nan{PAYLOAD}|nan(?!\(){WORD_END}"
 INF = rf"-inf|inf{WORD_END}"
 BOOL = rf"(?:true|false){WORD_END}"

@@ -339,7 +339,8 @@ def all_to_all(
 ) -> Shape:
     """Sends part k to member k of the group, and returns the parts received from all members.
 
-    With `dimensions`, the operand is split along that dimension; otherwise there is an operand for each member.
+    With `dimensions`, the operand is split along that dimension; otherwise there is an operand for
+    each member.
 
         r = f32[8] all-to-all(f32[8] x), replica_groups={{0,1}}, dimensions={0}
     """
@@ -373,7 +374,8 @@ def ragged_all_to_all(
 ) -> Shape:
     """Exchanges slices whose offsets and sizes are also operands; XLA ignores `dimensions`.
 
-    r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d), replica_groups={{0,1}}
+    r = f32[8] ragged-all-to-all(f32[8] x, f32[8] out, s32[2] a, s32[2] b, s32[2] c, s32[2] d),
+    replica_groups={{0,1}}
     """
     written_shape_needed("ragged-all-to-all")
 
@@ -499,7 +501,8 @@ def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict
 def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Sends the operand from each source to its target; other devices receive zeros.
 
-    The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands 2 and 3.
+    The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands
+    2 and 3.
 
         r = f32[4] collective-permute(f32[4] x), source_target_pairs={{0,1},{1,0}}
     """
@@ -529,7 +532,8 @@ def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes
 def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
     """Starts a collective-permute; returns the operand, the future result and contexts.
 
-    s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x), source_target_pairs={{0,1},{1,0}}
+    s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x),
+    source_target_pairs={{0,1},{1,0}}
     """
     written_shape_needed("collective-permute-start")
 

@@ -132,8 +132,8 @@ def ragged_dot(
 ) -> Shape:
     """Computes a dot for each group; one dimension of lhs is split into groups of the given sizes.
 
-    The ragged dimension may be free (each group has its slice of rhs), contracting (the result has a leading group dimension), or a batch
-    dimension.
+    The ragged dimension may be free (each group has its slice of rhs), contracting (the result has
+    a leading group dimension), or a batch dimension.
 
         r = f32[11,7] ragged-dot(f32[11,5] a, f32[3,5,7] b, s32[3] g), lhs_contracting_dims={1}, rhs_contracting_dims={1},
             lhs_ragged_dims={0}, rhs_group_dims={0}
@@ -235,5 +235,6 @@ def scaled_dot(
     r = bf16[4,8] scaled-dot(f8e4m3fn[4,64] a, f8e4m3fn[8,64] b, f8e8m0fnu[4,2] s, f8e8m0fnu[8,2] t),
         lhs_contracting_dims={1}, rhs_contracting_dims={1}
     """
-    # XLA infers from operands 0 and 2, as if the scale of lhs were rhs, so the inferred shape is correct only by accident.
+    # XLA infers from operands 0 and 2, as if the scale of lhs were rhs, so the inferred shape is
+    # correct only by accident.
     return _dot_result("scaled-dot", lhs, lhs_scale, DotDimensions(lhs_batch_dims, lhs_contracting_dims, rhs_batch_dims, rhs_contracting_dims))

@@ -1,6 +1,7 @@
 """Opcodes that call computations: call, while, conditional, fusion, custom-call and async ops.
 
-Definitions see no instructions, so rules of the verifier check that the operand of an async-done is an async-start.
+Definitions see no instructions, so rules of the verifier check that the operand of an async-done is
+an async-start.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ def _verify_call(result: Shape, operands: tuple[Shape, ...], attributes: dict[st
 def _require_arguments(operands: tuple[Shape, ...], called: ProgramShape, code: str, modes: VerifyModes) -> None:
     """Raises Violation for operands that do not have the shapes of the parameters."""
     for k, (operand, parameter) in enumerate(zip(operands, called.parameters, strict=False)):
-        # Messages about tuples are built only when they are needed, since loops carry thousands of arrays.
+        # Messages about tuples are built only when they are needed, since loops carry thousands of
+        # arrays.
         if not same_shape(operand, parameter, modes):
             _refuse_argument(operand, parameter, code, k, f"parameter {k}")
 

@@ -294,7 +294,8 @@ def _merged_bound(a: Bound, b: Bound, opcode: str, texts: str) -> Bound:
     """Returns one dimension of the result; sizes of 1 may be repeated."""
     if a[0] == b[0] != 1:
         return a[0], a[1] or b[1]
-    # A size of 1, dynamic or not, is replaced by any other size, and an unbounded size by any bounded one except 1.
+    # A size of 1, dynamic or not, is replaced by any other size, and an unbounded size by any
+    # bounded one except 1.
     if a[0] == 1 or (a[0] == UNBOUNDED and b[0] != 1):
         return b
     if b[0] == 1 or b[0] == UNBOUNDED:
@@ -386,7 +387,8 @@ def default_comparison_type(operand: Shape) -> str | None:
 
 
 def _check_compare(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    # XLA uses the default type of the first operand even if `type` is written, and aborts if the operand is not an array.
+    # XLA uses the default type of the first operand even if `type` is written, and aborts if the
+    # operand is not an array.
     if operands:
         array_operand(operands[0], "operand 0", "compare")
 

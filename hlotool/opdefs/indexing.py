@@ -162,7 +162,8 @@ def _check_updates(at: str, update: Shape, limits: Sequence[int], indices: Seque
     """Checks that window dimensions fit the operand, and other dimensions match the indices."""
     # There are more limits than window dimensions if a dimension is both inserted and batching.
     for dimension, limit in zip(window_dims, limits, strict=False):
-        # XLA represents an unbounded size as the smallest integer, so it fits every limit, and no other size fits it.
+        # XLA represents an unbounded size as the smallest integer, so it fits every limit, and no
+        # other size fits it.
         size = update.dimensions[dimension]
         fits = size == UNBOUNDED or (limit != UNBOUNDED and size <= limit)
         require(fits, "T066", at, f"updates of 'scatter' have size {size} in window dimension {dimension}, but the operand has {limit}")

@@ -180,7 +180,8 @@ def _precision(element_type: str) -> tuple[bool, int, int, int, bool]:
     form = ELEMENT_TYPES[component_type(element_type)].float_format
     exponent = significand = -1
     if form is not None:
-        # Formats without infinities use the all-ones exponent for numbers, except e8m0, which uses it for its NaN.
+        # Formats without infinities use the all-ones exponent for numbers, except e8m0, which uses
+        # it for its NaN.
         reserved = 2 if form.nonfinite in ("ieee", "e8m0") else 1
         exponent = (1 << form.exponent_bits) - reserved - form.bias + 1
         significand = form.mantissa_bits + 1
@@ -240,7 +241,8 @@ def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
 
     Both may also be in buffers; the result is False for other shapes.
 
-    Unlike `shapes.shape.compatible`, which accepts other shapes too, it does not distinguish floating-point types.
+    Unlike `shapes.shape.compatible`, which accepts other shapes too, it does not distinguish
+    floating-point types.
     """
     if first.element_type == "buffer" == second.element_type:
         first, second = bare(first), bare(second)

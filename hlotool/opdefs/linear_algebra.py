@@ -129,7 +129,8 @@ def fft(operand: Shape, *, fft_type: FftType, fft_length: Dims) -> Shape:
         size = half if length != 0 else last
         result_type = "c64" if element_type == "f32" else "c128"
     else:
-        # Unlike RFFT, IRFFT compares the outer lengths by value, so an unbounded dimension never fits.
+        # Unlike RFFT, IRFFT compares the outer lengths by value, so an unbounded dimension never
+        # fits.
         outer_sizes = array.dimensions[array.rank - rank : -1]
         matches = UNBOUNDED not in outer_sizes and outer_sizes == fft_length[:-1]
         matches = matches and (last == length == 0 or last in (UNBOUNDED, half))

@@ -69,7 +69,8 @@ def batch_norm_training(operand: Shape, scale: Shape, offset: Shape, *, epsilon:
 def batch_norm_inference(operand: Shape, scale: Shape, offset: Shape, mean: Shape, variance: Shape, *, epsilon: Number, feature_index: Int) -> Shape:
     """Normalizes with the given mean and variance of each feature.
 
-    r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v), epsilon=0.001, feature_index=1
+    r = f32[8,3] batch-norm-inference(f32[8,3] x, f32[3] s, f32[3] o, f32[3] m, f32[3] v),
+    epsilon=0.001, feature_index=1
     """
     _check_operand("batch-norm-inference", operand, feature_index)
     for name, at, vector in (("scale", "definition of operand 1", scale), ("offset", "definition of operand 2", offset)):

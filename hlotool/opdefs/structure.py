@@ -1,6 +1,7 @@
 """Opcodes that name or group values: parameter, constant, tuple and get-tuple-element.
 
-The number of a parameter and the literal of a constant are in the operand parentheses, so they are not attributes.
+The number of a parameter and the literal of a constant are in the operand parentheses, so they are
+not attributes.
 """
 
 from __future__ import annotations

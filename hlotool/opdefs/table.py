@@ -41,7 +41,8 @@ def _by_name(op: OpDef) -> tuple[Callable[[str], OpDef], tuple[str]]:
     return definition_of, (op.name,)
 
 
-# Pickles contain only the name, so that definitions stay unique in a process: kernels and rules compare them by identity.
+# Pickles contain only the name, so that definitions stay unique in a process: kernels and rules
+# compare them by identity.
 copyreg.pickle(OpDef, _by_name)
 
 

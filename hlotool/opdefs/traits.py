@@ -55,7 +55,7 @@ __all__ = [
     "with_implied",
 ]
 
-# ---- constraints on the result --------------------------------------------------------------------------------------
+# ---- constraints on the result ------------------------------------------------------------------
 
 MIXED_PRECISION = "mixed-precision"
 """Operands may be floats of different types, even if mixed precision is not allowed elsewhere."""
@@ -75,7 +75,7 @@ SHAPE_GUESSED = "shape-guessed"
 HOLDS_BUFFERS = "holds-buffers"
 """Operands and result may be or contain buffers, `b(...)`."""
 
-# ---- effects ----------------------------------------------------------------------------------------------------------
+# ---- effects ------------------------------------------------------------------------------------
 
 EFFECT = "effect"
 """Does more than compute a value, regardless of its attributes, as in XLA's HasSideEffect.
@@ -94,7 +94,7 @@ TRANSFER = "transfer"
 HOST_QUEUE = "host-queue"
 """Takes values from a queue between host and device, or puts values into it."""
 
-# ---- costs ------------------------------------------------------------------------------------------------------------
+# ---- costs --------------------------------------------------------------------------------------
 
 FREE = "free"
 """Takes no time on any device."""
@@ -105,7 +105,7 @@ EXPENSIVE = "expensive"
 FOLDABLE = "foldable"
 """Compilers fold it if its operands are constants; the result is not much larger than they are."""
 
-# ---- relations between operands and result --------------------------------------------------------------------------
+# ---- relations between operands and result ------------------------------------------------------
 
 TRANSCENDENTAL = "transcendental"
 """Needs many arithmetic operations; counted separately, as in XLA's HloCostAnalysis."""
@@ -137,7 +137,7 @@ RANDOM_STATE = "random-state"
 DEVICE_ID = "device-id"
 """Returns a different value on each device."""
 
-# ---- called computations ---------------------------------------------------------------------------------------------
+# ---- called computations ------------------------------------------------------------------------
 
 CONTROL_FLOW = "control-flow"
 """The called computations are steps of the program, not parts of one operation."""
@@ -158,14 +158,14 @@ SAME_THREAD_ON_REQUEST = "same-thread-on-request"
 REDUCTION = "reduction"
 """Combines many elements into one with a called function, starting from an initial value."""
 
-# ---- collectives -----------------------------------------------------------------------------------------------------
+# ---- collectives --------------------------------------------------------------------------------
 
 UNIFORM_GROUPS = "uniform-groups"
 """All groups of devices have the same number of members."""
 COMBINABLE = "combinable"
 """A single instruction with the operands of several instructions can replace them."""
 
-# ---- algebra ---------------------------------------------------------------------------------------------------------
+# ---- algebra ------------------------------------------------------------------------------------
 
 ELEMENTWISE = "elementwise"
 """Computes each element from the elements at the same index, in the same way for each index."""

@@ -137,7 +137,7 @@ class _Trial:
     def _equal(self) -> dict[Instruction, Instruction]:
         return equal_instructions(self.context)
 
-    # ---- edits --------------------------------------------------------------------------------------------------------
+    # ---- edits ----------------------------------------------------------------------------------
 
     def _span(self, x: Instruction, word: str, number: int | None = None) -> tuple[int, int]:
         return locate(self.text, x.start, x.end, Place(word, number=number))

@@ -38,7 +38,7 @@ class Site:
         self.x = x
         self.inserted: list[Instruction] = []
 
-    # ---- questions ----------------------------------------------------------------------------------------------------
+    # ---- questions ------------------------------------------------------------------------------
 
     def users(self, x: Instruction) -> tuple[Instruction, ...]:
         """Returns the instructions that have `x` as an operand, each once."""
@@ -52,7 +52,7 @@ class Site:
         """Returns whether each of the instructions has only one user."""
         return all(map(self.has_one_user, instructions))
 
-    # ---- new instructions ---------------------------------------------------------------------------------------------
+    # ---- new instructions -----------------------------------------------------------------------
 
     def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | None = None, **attributes: Any) -> Instruction:
         """Inserts an instruction before the one to replace. If `shape` is None, it is inferred."""

@@ -90,7 +90,7 @@ def _is_of(kind: str, wanted: str) -> bool:
     return kind == wanted or kind.startswith(f"{wanted}.") or not wanted
 
 
-# ---- findings ---------------------------------------------------------------------------------------------------------
+# ---- findings ----------------------------------------------------------------------------------
 
 
 def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Iterator[types.CodeAction]:
@@ -159,7 +159,7 @@ def _action(
     return types.CodeAction(title, kind, diagnostics, is_preferred or None, edit=changes)
 
 
-# ---- refactorings and whole texts -------------------------------------------------------------------------------------
+# ---- refactorings and whole texts --------------------------------------------------------------
 
 
 def _later(document: Document, title: str, kind: str, what: str, area: types.Range) -> types.CodeAction:

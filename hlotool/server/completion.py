@@ -72,7 +72,7 @@ def described(item: types.CompletionItem) -> types.CompletionItem:
     return item
 
 
-# ---- opcodes and names ------------------------------------------------------------------------------------------------
+# ---- opcodes and names -------------------------------------------------------------------------
 
 
 def _beginnings(document: Document, statement: Statement, offset: int, with_snippets: bool) -> Iterator[types.CompletionItem]:
@@ -175,7 +175,7 @@ def _name(name: str, detail: str, kind: types.CompletionItemKind, place: int, *,
     return types.CompletionItem(name, kind=kind, detail=detail, sort_text=f"{0 if is_likely else 1}{place:06}")
 
 
-# ---- attributes -------------------------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------
 
 
 def _attributes(document: Document, statement: Statement, offset: int, with_snippets: bool) -> Iterator[types.CompletionItem]:
@@ -226,7 +226,7 @@ def _computations(document: Document, offset: int) -> Iterator[types.CompletionI
         yield _name(computation.name, signature_text(computation), Kinds.Function, k)
 
 
-# ---- comments ---------------------------------------------------------------------------------------------------------
+# ---- comments ----------------------------------------------------------------------------------
 
 
 def _comment(document: Document, statement: Statement, offset: int, with_snippets: bool) -> Iterator[types.CompletionItem]:

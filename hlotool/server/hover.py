@@ -67,7 +67,7 @@ def _text(document: Document, part: Part) -> str:
     return _instruction(document, part.module, part.computation, x)
 
 
-# ---- instructions -----------------------------------------------------------------------------------------------------
+# ---- instructions ------------------------------------------------------------------------------
 
 
 def _instruction(document: Document, module: ModuleText, computation: Computation, x: Instruction) -> str:
@@ -184,7 +184,7 @@ def shape_with_size(shape: Shape) -> str:
     return f"`{_shortened(brief(shape))}`" + (f", {format_bytes(bytes_of(shape))}" if shape.is_array else "")
 
 
-# ---- computations and attributes --------------------------------------------------------------------------------------
+# ---- computations and attributes ---------------------------------------------------------------
 
 
 def _computation(module: ModuleText, computation: Computation) -> str:

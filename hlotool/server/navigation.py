@@ -92,7 +92,7 @@ def highlights(document: Document, position: types.Position) -> list[types.Docum
     return [types.DocumentHighlight(document.range(part.module, *span), kinds.Write if own else kinds.Read) for span, own in spans]
 
 
-# ---- calls ------------------------------------------------------------------------------------------------------------
+# ---- calls -------------------------------------------------------------------------------------
 
 
 def call_item(document: Document, position: types.Position) -> types.CallHierarchyItem | None:
@@ -167,7 +167,7 @@ def _names(document: Document, module: ModuleText, instructions: Iterable[Instru
     return [document.range(module, *span) for span in spans if span is not None]
 
 
-# ---- source files -----------------------------------------------------------------------------------------------------
+# ---- source files ------------------------------------------------------------------------------
 
 
 def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | None:

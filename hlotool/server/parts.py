@@ -33,9 +33,10 @@ _TEXTS = ("metadata", "backend_config")
 class Part(NamedTuple):
     """A part of a text.
 
-    `kind` is "name", "opcode", "shape", "operand", "attribute", "called" (a name in the value of an attribute), "instruction" (none of its
-    parts), "computation" (the name of one), or "parameter" (in a signature). `span` has offsets of the module's source. `target` is what a name
-    refers to, and `attribute` the name of an attribute.
+    `kind` is "name", "opcode", "shape", "operand", "attribute", "called" (a name in the value of an
+    attribute), "instruction" (none of its parts), "computation" (the name of one), or "parameter"
+    (in a signature). `span` has offsets of the module's source. `target` is what a name refers to,
+    and `attribute` the name of an attribute.
     """
 
     kind: str

@@ -106,7 +106,7 @@ def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
             rewriter.rename(news[results.index(x)], name)
 
 
-# ---- from a changed module to edits -----------------------------------------------------------------------------------
+# ---- from a changed module to edits ------------------------------------------------------------
 
 
 def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> list[Edit]:

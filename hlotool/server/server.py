@@ -156,7 +156,7 @@ class HloServer(LanguageServer):
             return
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, f"hlotool: {type(error).__name__}: {error}"))
 
-    # ---- checks -------------------------------------------------------------------------------------------------------
+    # ---- checks ---------------------------------------------------------------------------------
 
     def check_later(self, document: Document, *, at_once: bool = False) -> None:
         """Checks a text and reports the findings, unless an edit comes first.
@@ -219,7 +219,7 @@ class HloServer(LanguageServer):
         if not self.pushes:
             self.workspace_diagnostic_refresh(None)
 
-    # ---- output of commands -------------------------------------------------------------------------------------------
+    # ---- output of commands ---------------------------------------------------------------------
 
     def log(self, text: str) -> str:
         """Writes a text to the client's log, shows its beginning as a message, and returns it."""
@@ -254,7 +254,7 @@ class HloServer(LanguageServer):
         super().shutdown()  # type: ignore[no-untyped-call]
 
 
-# ---- the table --------------------------------------------------------------------------------------------------------
+# ---- the table ---------------------------------------------------------------------------------
 
 
 class Request(NamedTuple):

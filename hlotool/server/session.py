@@ -88,7 +88,7 @@ class Session:
         refresh = capabilities.workspace.diagnostics if capabilities.workspace is not None else None
         self.can_pull = text_document.diagnostic is not None and refresh is not None and bool(refresh.refresh_support)
 
-    # ---- texts --------------------------------------------------------------------------------------------------------
+    # ---- texts ----------------------------------------------------------------------------------
 
     def open(self, uri: str, text: str, version: int) -> Document:
         """Adds a text that has been opened."""
@@ -116,7 +116,7 @@ class Session:
         """Returns the text that the data of an item names, which the client has sent back."""
         return self.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
 
-    # ---- checks -------------------------------------------------------------------------------------------------------
+    # ---- checks ---------------------------------------------------------------------------------
 
     def forget_settings(self) -> None:
         """Clears the caches, so that settings files are read again and texts are checked again."""

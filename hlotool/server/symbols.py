@@ -99,7 +99,7 @@ def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.W
     return [*computations, *instructions][:_MOST_FOUND]
 
 
-# ---- folding ----------------------------------------------------------------------------------------------------------
+# ---- folding -----------------------------------------------------------------------------------
 
 
 def folding_ranges(document: Document) -> list[types.FoldingRange]:
@@ -154,7 +154,7 @@ def _fold(document: Document, module: ModuleText, span: Span, kind: types.Foldin
     return types.FoldingRange(area.start.line, area.end.line - is_closed, kind=kind)
 
 
-# ---- selections -------------------------------------------------------------------------------------------------------
+# ---- selections --------------------------------------------------------------------------------
 
 
 def selection_ranges(document: Document, positions: Iterable[types.Position]) -> list[types.SelectionRange]:

@@ -76,7 +76,7 @@ def multi_indices(shape: Shape) -> Iterator[tuple[int, ...]]:
     return product(*(range(size) for size in shape.dimensions))
 
 
-# ---- positions in memory ----------------------------------------------------------------------------------------------
+# ---- positions in memory -----------------------------------------------------------------------
 
 
 def linear_index(shape: Shape, index: Sequence[int]) -> int:

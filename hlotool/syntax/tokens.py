@@ -120,7 +120,7 @@ def _loose(text: str, start: int, end: int) -> Iterator[Token]:
                 return
 
 
-# ---- callbacks of rules, which determine the rule of a name ------------------------------------------------------------
+# ---- callbacks of rules, which determine the rule of a name ------------------------------------
 
 
 def _callback(rule: Any) -> Callable[[list[Any]], Any]:

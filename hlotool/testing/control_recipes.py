@@ -18,7 +18,7 @@ HOST_ITEM = array_shape("f32", (2,))
 """The shape of the values that infeeds and receives from the host take."""
 
 
-# ---- calls ------------------------------------------------------------------------------------------------------------------
+# ---- calls -------------------------------------------------------------------------------------
 
 
 @_recipe(2)
@@ -81,7 +81,7 @@ def _copy_start(g: Generator) -> Op:
     return g.builder.copy_done(g.builder.copy_start(x, pair))
 
 
-# ---- loops and branches -----------------------------------------------------------------------------------------------------
+# ---- loops and branches ------------------------------------------------------------------------
 
 
 @_recipe(2)
@@ -127,7 +127,7 @@ def _branch(g: Generator) -> Op:
     return g.index(3) if g.chance(0.3) else g.new("s32", ())
 
 
-# ---- equal arguments and parts ----------------------------------------------------------------------------------------------
+# ---- equal arguments and parts -----------------------------------------------------------------
 
 
 @_recipe(2, "shared")
@@ -223,7 +223,7 @@ def _nested_tuple(g: Generator) -> list[Op]:
     return [second, first[0], third[1]]
 
 
-# ---- parts that nothing reads -----------------------------------------------------------------------------------------------
+# ---- parts that nothing reads ------------------------------------------------------------------
 
 
 @_recipe(1, "unused")
@@ -270,7 +270,7 @@ def _branches_unused(g: Generator) -> list[Op]:
     return [result[g.choice((0, 1))]]
 
 
-# ---- sizes that are known when the module runs --------------------------------------------------------------------------------
+# ---- sizes that are known when the module runs -------------------------------------------------
 
 
 @_recipe(3, "dynamic")
@@ -330,7 +330,7 @@ def _static_again(g: Generator) -> Op:
     return g.builder.set_dimension_size(x, g.builder.constant(x.shape.dimensions[axis], "s32"), axis)
 
 
-# ---- effects ----------------------------------------------------------------------------------------------------------------
+# ---- effects -----------------------------------------------------------------------------------
 
 
 @_recipe()

@@ -94,7 +94,7 @@ class Generator:
         shape = x.shape if isinstance(x, Op) else x
         return ELEMENT_TYPES[shape.element_type].kind if shape.is_array else ""
 
-    # ---- shapes and values ------------------------------------------------------------------------------------------------
+    # ---- shapes and values ----------------------------------------------------------------------
 
     def sizes(self, rank: int | None = None) -> tuple[int, ...]:
         """Draws the sizes of an array: mostly 2 to 4, sometimes 0 or 1."""
@@ -229,7 +229,7 @@ class Generator:
         finally:
             self.values = outer
 
-    # ---- computations -------------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     @property
     def may_nest(self) -> bool:
@@ -287,7 +287,7 @@ class Generator:
         first = self.of_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
         return self.of_scalars(first, y) if self.chance(0.5) else self.of_scalars(y, first)
 
-    # ---- instructions ---------------------------------------------------------------------------------------------------------
+    # ---- instructions ---------------------------------------------------------------------------
 
     def add(self, recipe: Recipe) -> bool:
         """Follows a recipe. Returns whether its instructions are valid.

@@ -21,7 +21,7 @@ _FREQUENT = 4
 """Weight of the most common recipes."""
 
 
-# ---- elementwise ----------------------------------------------------------------------------------------------------------
+# ---- elementwise -------------------------------------------------------------------------------
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -117,7 +117,7 @@ def _mulhi(g: Generator) -> Op:
     return g.builder.mulhi(x, g.like(x))
 
 
-# ---- shapes ---------------------------------------------------------------------------------------------------------------
+# ---- shapes ------------------------------------------------------------------------------------
 
 
 @_recipe(2)
@@ -203,7 +203,7 @@ def _dimension_sizes(g: Generator) -> Op:
     return g.builder.get_dimension_size(g.builder.set_dimension_size(x, size, axis), axis)
 
 
-# ---- contractions, windows and reductions -----------------------------------------------------------------------------------
+# ---- contractions, windows and reductions ------------------------------------------------------
 
 
 @_recipe(2)
@@ -330,7 +330,7 @@ def _top_k(g: Generator) -> list[Op]:
     return list(g.builder.top_k(x, g.part(x.shape.dimensions[-1])))
 
 
-# ---- places -----------------------------------------------------------------------------------------------------------------
+# ---- places ------------------------------------------------------------------------------------
 
 
 @_recipe(2)
@@ -363,7 +363,7 @@ def _scatter(g: Generator) -> Op:
     return g.builder.scatter(x, rows, updates, g.reducer(x.shape.element_type), numbers)
 
 
-# ---- linear algebra, normalization, random numbers ---------------------------------------------------------------------------
+# ---- linear algebra, normalization, random numbers ---------------------------------------------
 
 
 @_recipe()

@@ -216,7 +216,7 @@ def _known(word: str) -> frozenset[str]:
     return frozenset(known_codes(word))
 
 
-# ---- finding marks ----------------------------------------------------------------------------------------------------
+# ---- finding marks -----------------------------------------------------------------------------
 
 
 def marks_of(module: Module, source: Source) -> list[Mark]:

@@ -1,7 +1,7 @@
 """Baselines: files with the known findings of a project, so that only new ones are reported.
 
-A finding is recognized by its file, code, computation, instruction and message. Line numbers do not matter, neither its own nor those in
-its message, and neither does the compression of the file.
+A finding is recognized by its file, code, computation, instruction and message. Line numbers do not
+matter, neither its own nor those in its message, and neither does the compression of the file.
 """
 
 from __future__ import annotations

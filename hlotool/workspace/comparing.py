@@ -111,7 +111,7 @@ class Compared(NamedTuple):
     failure: Failure | None = None
 
 
-# ---- reading ---------------------------------------------------------------------------------------------------------
+# ---- reading -----------------------------------------------------------------------------------
 
 
 def _modules(file: str, form: InputForm) -> list[Module]:
@@ -172,7 +172,7 @@ def _failure(error: Exception, file: str) -> Failure:
     return Failure(f"{type(error).__name__}: {error}", 3, traceback="".join(traceback.format_exception(error)))
 
 
-# ---- sketches --------------------------------------------------------------------------------------------------------
+# ---- sketches ----------------------------------------------------------------------------------
 
 
 def sketch_files(files: Sequence[tuple[str, str]], request: CompareRequest, jobs: int) -> Iterator[SketchedFile]:
@@ -207,7 +207,7 @@ def _line(module: Module, count: int) -> str:
     return "" if count == 1 or module.source is None else f":{module.source.first_line}"
 
 
-# ---- differences -----------------------------------------------------------------------------------------------------
+# ---- differences -------------------------------------------------------------------------------
 
 
 def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: CompareRequest, jobs: int) -> Iterator[Compared]:

@@ -38,8 +38,9 @@ _CLASSES = {
 class _Pattern(NamedTuple):
     """A line of an ignore file.
 
-    `segments` match the parts of a path, or only its last part if there is one segment and `is_name`. None stands for any number of parts.
-    Without wildcards, `literal` is the only path that matches, and there are no segments.
+    `segments` match the parts of a path, or only its last part if there is one segment and
+    `is_name`. None stands for any number of parts. Without wildcards, `literal` is the only path
+    that matches, and there are no segments.
     """
 
     segments: tuple[re.Pattern[bytes] | None, ...]
@@ -157,7 +158,7 @@ def _is_repository(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, ".git"))  # noqa: PTH110, PTH118
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------------
+# ---- reading -----------------------------------------------------------------------------------
 
 
 def _patterns_in(path: str) -> Iterator[_Pattern]:
@@ -301,7 +302,7 @@ def _bracket(text: bytes, at: int) -> tuple[bytes, int] | None:
     return (b"[%s]" % b"".join(b"\\x%02x" % char for char in members_found) if members_found else b"(?!)"), at + 1
 
 
-# ---- matching ---------------------------------------------------------------------------------------------------------
+# ---- matching ----------------------------------------------------------------------------------
 
 
 def _match(segments: Sequence[re.Pattern[bytes] | None], parts: Sequence[bytes]) -> bool:

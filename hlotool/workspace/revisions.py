@@ -33,7 +33,8 @@ _SETTINGS = {
     "gpg.program": "false", "gpg.ssh.program": "false", "gpg.x509.program": "false", "log.showSignature": "false",
     "protocol.allow": "never", "sequence.editor": "false", "submodule.recurse": "false",
 }  # fmt: skip
-# The user's own configuration still counts: it is trusted, and says whose repositories git may read.
+# The user's own configuration still counts: it is trusted, and says whose repositories git may
+# read.
 _ENVIRONMENT = {
     # No protocol has this name, so nothing is fetched, not even by versions of git that do not know
     # the next variable.

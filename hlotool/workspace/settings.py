@@ -168,7 +168,7 @@ def _read(path: Path) -> Settings:
     return Settings(values, path)
 
 
-# ---- keys and their values --------------------------------------------------------------------------------------------
+# ---- keys and their values ---------------------------------------------------------------------
 
 
 def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:

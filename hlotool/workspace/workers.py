@@ -187,7 +187,7 @@ def _safe_path() -> Iterator[None]:
             os.environ[_SAFE_PATH] = before
 
 
-# ---- in a process -----------------------------------------------------------------------------------------------------
+# ---- in a process ------------------------------------------------------------------------------
 
 
 def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, max_size: int) -> None:

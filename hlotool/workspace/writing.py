@@ -77,7 +77,8 @@ def replace_file(path: str, content: str | bytes) -> None:
 
 
 def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
-    # In the same folder, since a rename is atomic only within one file system. The random part avoids files that a killed process has left.
+    # In the same folder, since a rename is atomic only within one file system. The random part
+    # avoids files that a killed process has left.
     temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
     _temporaries.add(temporary)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -119,6 +120,7 @@ def _copy_attributes(target: Path, temporary: Path, before: os.stat_result) -> N
     temporary.chmod(stat.S_IMODE(before.st_mode))
     if hasattr(os, "listxattr"):
         for name in os.listxattr(target):
-            # Some file systems do not support all attributes, and security labels are set by the system.
+            # Some file systems do not support all attributes, and security labels are set by the
+            # system.
             with contextlib.suppress(OSError):
                 os.setxattr(temporary, name, os.getxattr(target, name))

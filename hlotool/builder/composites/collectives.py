@@ -201,7 +201,7 @@ class CollectiveMethods(ConvolutionMethods):
             self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace needs the sizes of the slices")
         return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
 
-    # ---- parts --------------------------------------------------------------------------------------------------------
+    # ---- parts ----------------------------------------------------------------------------------
 
     def _leaves(self, operand: Any) -> tuple[Instruction, ...]:
         """Returns the operands, or the elements of a single tuple."""

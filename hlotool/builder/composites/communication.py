@@ -52,7 +52,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         last = self._innermost()._tokens.get(opcode)
         return self._emit(_AFTER_ALL, ()).instruction if last is None else last
 
-    # ---- queues of the host -------------------------------------------------------------------------------------------
+    # ---- queues of the host ---------------------------------------------------------------------
 
     def infeed(self, shape: ShapeLike, config: str = "") -> Op:
         """Takes an item of this shape from the queue that the host fills.
@@ -119,7 +119,7 @@ class CommunicationMethods(CollectiveReductionMethods):
             {"outfeed_shape": shape, "outfeed_config": self._instance(outfeed_config, str, "outfeed_config")},
         )
 
-    # ---- channels -----------------------------------------------------------------------------------------------------
+    # ---- channels -------------------------------------------------------------------------------
 
     def send(self, operand: Operand, handle: int) -> Op:
         """Sends the operand through a channel, waits until it is sent, and returns a token.
@@ -254,7 +254,7 @@ class CommunicationMethods(CollectiveReductionMethods):
         names = ("channel_id", "is_host_transfer")
         return self._emit(op, (x,), {name: x.attributes[name] for name in names if name in x.attributes})
 
-    # ---- functions outside of HLO -------------------------------------------------------------------------------------
+    # ---- functions outside of HLO ---------------------------------------------------------------
 
     def custom_call(
         self,

@@ -57,7 +57,7 @@ class ControlFlowMethods(CommunicationMethods):
         called = self._called(computation, [x.shape for x in parts], "computation")
         return self._emit(_CALL, parts, {"to_apply": called, "is_composite": True, "frontend_attributes": values})
 
-    # ---- conditionals -------------------------------------------------------------------------------------------------
+    # ---- conditionals ---------------------------------------------------------------------------
 
     @overload
     def conditional(
@@ -108,7 +108,7 @@ class ControlFlowMethods(CommunicationMethods):
         attributes = {"branch_computations": tuple(called)} if by_index else dict(zip(names, called, strict=True))
         return self._emit(_CONDITIONAL, (chosen, *operands), attributes)
 
-    # ---- loops --------------------------------------------------------------------------------------------------------
+    # ---- loops ----------------------------------------------------------------------------------
 
     def while_(self, condition: Called, body: Called, init: Any) -> Any:
         """Runs the body on the state while the condition holds, and returns the last state.

@@ -65,7 +65,7 @@ class ShapingMethods(SelectionMethods):
             self._refuse(violation)
         return Op(self._innermost(), self._repeated(x, kept, [places[k] for k in kept], shape))
 
-    # ---- the same elements in other dimensions ------------------------------------------------------------------------
+    # ---- the same elements in other dimensions --------------------------------------------------
 
     def reshape(self, operand: Operand, dimensions: Sequence[int] | None = None, new_sizes: Sequence[int] | None = None) -> Op:
         """Arranges the elements, in row-major order, in an array of sizes `dimensions`.
@@ -193,7 +193,7 @@ class ShapingMethods(SelectionMethods):
         x = self._operand(operand, "operand")
         return self._emit(_REVERSE, (x,), {"dimensions": self._dimensions(dimensions, x.shape.rank, "dimensions")})
 
-    # ---- tuples, numbers and sizes ------------------------------------------------------------------------------------
+    # ---- tuples, numbers and sizes --------------------------------------------------------------
 
     def tuple(self, elements: Operands) -> Op:
         """Groups values into a tuple.

@@ -55,7 +55,7 @@ _SIGNATURES: Memo[str, tuple[_Parameter, ...]] = Memo(_signature)
 _CONDITIONAL_FORMS = {False: _named(BY_INDEX), True: _named(BY_PREDICATE)}
 
 
-# ---- values that several methods take ---------------------------------------------------------------------------------
+# ---- values that several methods take ----------------------------------------------------------
 
 
 def _slots(numbers: Sequence[int]) -> Any:
@@ -178,7 +178,7 @@ def _composite_version(x: Instruction) -> Any:
     return int(text) if isinstance(text, str) and text.isdecimal() and len(text) < 19 else _ABSENT
 
 
-# ---- tables -----------------------------------------------------------------------------------------------------------
+# ---- tables ------------------------------------------------------------------------------------
 
 _WINDOW: dict[str, Source] = {
     "window_dimensions": lambda x: [row.size for row in x.attributes.get("window", ())],
@@ -304,7 +304,7 @@ _ONLY_IF_NEEDED: dict[str, Source] = {"preferred_element_type": lambda x: x.shap
 """Optional arguments: a call is first tried without them."""
 
 
-# ---- calls ------------------------------------------------------------------------------------------------------------
+# ---- calls -------------------------------------------------------------------------------------
 
 
 def natural_calls(x: Instruction) -> Iterator[Call]:

@@ -101,7 +101,7 @@ class _ModuleCode:
         own = [line for line in lines if line.startswith("from hlotool")]
         return [*(f"{line}\n" for line in lines if line not in own), "import hlotool", *own]
 
-    # ---- the header ---------------------------------------------------------------------------------------------------
+    # ---- the header -----------------------------------------------------------------------------
 
     def _opening(self) -> str:
         module, code = self._module, self._writer.code
@@ -139,7 +139,7 @@ class _ModuleCode:
             header.pop(_ENTRY_LAYOUT, None)
         return header
 
-    # ---- computations -------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     def _computation(self, computation: Computation) -> str:
         module, code = self._module, self._writer.code

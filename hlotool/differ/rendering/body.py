@@ -95,7 +95,7 @@ class _Body:
         entries = self.report.delta.graph.entries
         return sorted(sections, key=lambda section: ((section.left, section.right) != tuple(entries), -section.size))
 
-    # ---- sections ----------------------------------------------------------------------------------------------------
+    # ---- sections -------------------------------------------------------------------------------
 
     def _section(self, section: Section, alike: Sequence[Section]) -> Iterator[Row]:
         report = self.report
@@ -162,7 +162,7 @@ class _Body:
             rest = ", ..." if len(entries) > _MOST_NAMES else ""
             yield Row(".", f"    ... and {len(entries):,} more like this: {names}{rest}")
 
-    # ---- context -----------------------------------------------------------------------------------------------------
+    # ---- context --------------------------------------------------------------------------------
 
     def _in_context(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Yields entries in textual order, each with the instructions around it, but none twice."""
@@ -212,7 +212,7 @@ class _Body:
             return Columns(report, layout.width).context(*pair)
         return Row(" ", f"    {report.lines.of(max(pair))}")
 
-    # ---- entries -----------------------------------------------------------------------------------------------------
+    # ---- entries --------------------------------------------------------------------------------
 
     def _entry(self, entry: Entry) -> Iterator[Row]:
         report, width = self.report, self.layout.width
@@ -223,7 +223,7 @@ class _Body:
         notes = report.entry_notes(entry, is_brief=not self.layout.show_all)
         yield from (Row(" ", f"      {note}") for note in _filled(notes, width))
 
-    # ---- summaries ---------------------------------------------------------------------------------------------------
+    # ---- summaries ------------------------------------------------------------------------------
 
     def _side_issues(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Counts the changes that do not affect the computed values, with a line for each kind."""

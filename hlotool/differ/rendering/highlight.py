@@ -29,7 +29,7 @@ def cut(text: str, room: int) -> str:
     return text if not room or len(text) <= room else text[: max(0, room - len(_CUT))] + _CUT
 
 
-# ---- what differs ----------------------------------------------------------------------------------------------------
+# ---- what differs ------------------------------------------------------------------------------
 
 
 def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) -> tuple[list[Interval], list[Interval]]:
@@ -105,7 +105,7 @@ def _add(intervals: list[Interval], start: int, end: int) -> None:
         intervals.append((start, end))
 
 
-# ---- cutting ---------------------------------------------------------------------------------------------------------
+# ---- cutting -----------------------------------------------------------------------------------
 
 
 def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[Interval]]:

@@ -45,7 +45,10 @@ def text_of(delta: Delta) -> str:
 
 
 def html_of(delta: Delta) -> str:
-    """Returns the first rows of the report as an HTML element; every character of the modules is escaped."""
+    """Returns the first rows of the report as an HTML element.
+
+    Every character of the modules is escaped.
+    """
     rows = text_rows(report_of(delta), Layout())
     lines = [_line(row) for row in islice(rows, _MOST_ROWS)] or [_NO_DIFFERENCES]
     rest = sum(1 for _ in rows)

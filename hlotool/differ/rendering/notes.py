@@ -45,7 +45,7 @@ class Notes:
         self._graph = delta.graph
         self._partner = delta.pairs.partner
 
-    # ---- descriptions ------------------------------------------------------------------------------------------------
+    # ---- descriptions ---------------------------------------------------------------------------
 
     def of(self, left: int, changes: Iterable[Change]) -> Iterator[str]:
         """Yields a line for each change of the instruction `left` of the left module."""
@@ -174,7 +174,7 @@ class Notes:
         else:
             yield f"{name}: {arrow(*(_header_text(module, name) for module in modules))}"
 
-    # ---- groups ------------------------------------------------------------------------------------------------------
+    # ---- groups ---------------------------------------------------------------------------------
 
     def pattern(self, left: int, changes: Sequence[Change]) -> Hashable:
         """Returns a key that is equal for pairs with the same changes, apart from names.

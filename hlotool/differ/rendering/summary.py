@@ -222,7 +222,7 @@ def _regions(report: Report) -> list[_Clause]:
     return [(f"{number:,} {_REGIONS[kind][number > 1]}",) for kind, number in sorted(kinds.items())]
 
 
-# ---- regions ---------------------------------------------------------------------------------------------------------
+# ---- regions -----------------------------------------------------------------------------------
 
 
 def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[str]:

@@ -50,7 +50,7 @@ def _short(value: object) -> str:
     return text if len(text) <= _LARGEST_TEXT else f"{text[: _LARGEST_TEXT - 3]}..."
 
 
-# ---- configurations and metadata -------------------------------------------------------------------------------------
+# ---- configurations and metadata ---------------------------------------------------------------
 
 
 def configuration_differences(old: str | None, new: str | None) -> list[Difference]:
@@ -117,7 +117,7 @@ def _entry(attributes: Mapping[str, Any], key: str) -> str:
     return _json(attributes[key]) if key in attributes else _ABSENT
 
 
-# ---- shapes ----------------------------------------------------------------------------------------------------------
+# ---- shapes ------------------------------------------------------------------------------------
 
 
 def leaf_differences(old: Shape, new: Shape, kind: str) -> list[Difference]:
@@ -146,7 +146,7 @@ def _aspect(leaf: Shape, kind: str) -> str:
     return leaf.text_without_layout
 
 
-# ---- constants -------------------------------------------------------------------------------------------------------
+# ---- constants ---------------------------------------------------------------------------------
 
 
 def constant_difference(old: Literal, new: Literal) -> str:

@@ -27,7 +27,7 @@ from hlotool.shapes.values import ConvolutionDimensions, WindowDimension
 
 __all__ = ["TARGETS"]
 
-# ---- convolutions -----------------------------------------------------------------------------------------------------
+# ---- convolutions -------------------------------------------------------------------------------
 
 
 def _exact_gelu(x: Array) -> Array:
@@ -182,7 +182,7 @@ def _convolution(
     )  # fmt: skip
 
 
-# ---- normalizations ---------------------------------------------------------------------------------------------------
+# ---- normalizations ----------------------------------------------------------------------------
 
 
 def _batch_norm(*operands: Array, call: CustomCall, operation: Callable[..., Any], inverse: int | None = None) -> Value:

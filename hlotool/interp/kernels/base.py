@@ -1,15 +1,17 @@
 """The calling convention of kernels, and the decorator that registers them.
 
-A kernel is a function that computes the value of an instruction from the values of its operands. It knows neither the instruction
-nor the executor that calls it; every executor keeps to this convention:
+A kernel is a function that computes the value of an instruction from the values of its operands. It
+knows neither the instruction nor the executor that calls it; every executor keeps to this
+convention:
 
-* **Operands** are positional. Their values are NumPy arrays of the exact element type (`interp.dtypes`; scalars have rank 0), tuples
-  of values, and Tokens. Array dimensions are the actual ones, which may be smaller than the shape's
-  in a dynamic dimension.
+* **Operands** are positional. Their values are NumPy arrays of the exact element type
+  (`interp.dtypes`; scalars have rank 0), tuples of values, and Tokens. Array dimensions are the
+  actual ones, which may be smaller than the shape's in a dynamic dimension.
 * **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled
   in, and the names in FACTS. A kernel receives only the facts that its signature names. Those in
   PER_CALL_FACTS may differ from call to call.
-* **The result** has the element type and the dimensions of the instruction's shape. It may be an operand or a view of one.
+* **The result** has the element type and the dimensions of the instruction's shape. It may be an
+  operand or a view of one.
 * **Memory.** Operands may be views with gaps, in any order of dimensions, and with elements that
   share memory, but never with negative strides or without alignment. A kernel whose result would
   depend on this declares `in_layout`, and receives arrays without gaps in the memory order of the

@@ -30,7 +30,7 @@ __all__: list[str] = []
 Groups = ReplicaGroups | tuple[()]
 """The attribute, or () if the text omits it."""
 
-# ---- who takes part ---------------------------------------------------------------------------------------------------
+# ---- who takes part -----------------------------------------------------------------------------
 
 
 def _numbers(device: Device, mode: str, ids: Sequence[int]) -> tuple[int, ...]:
@@ -90,7 +90,7 @@ def _as_value(values: Sequence[Value], single: bool) -> Value:
     return values[0] if single else tuple(values)
 
 
-# ---- reductions -------------------------------------------------------------------------------------------------------
+# ---- reductions --------------------------------------------------------------------------------
 
 
 def _reduced(values: Sequence[tuple[Array, ...]], to_apply: Computation) -> Run:
@@ -158,7 +158,7 @@ def reduce_scatter(
 
 kernel("all-reduce-done")(unchanged)
 
-# ---- gathers and exchanges --------------------------------------------------------------------------------------------
+# ---- gathers and exchanges ----------------------------------------------------------------------
 
 
 @kernel("all-gather")
@@ -333,7 +333,7 @@ def ragged_all_to_all(
     return updated
 
 
-# ---- collective-permute -----------------------------------------------------------------------------------------------
+# ---- collective-permute ------------------------------------------------------------------------
 
 
 def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
@@ -420,7 +420,7 @@ def collective_permute_start(
     return source, moved, *(zeros(shape) for shape in result.elements[2:])
 
 
-# ---- ids --------------------------------------------------------------------------------------------------------------
+# ---- ids ---------------------------------------------------------------------------------------
 
 
 @kernel("replica-id", batch="same")

@@ -41,7 +41,7 @@ def copy_done(operand: Value) -> Value:
 
 kernel("opt-barrier", "domain", batch="same")(unchanged)
 
-# ---- the host ---------------------------------------------------------------------------------------------------------
+# ---- the host -----------------------------------------------------------------------------------
 
 
 @kernel("infeed")
@@ -61,7 +61,7 @@ def outfeed(operand: Value, token: Value, *, device: Device, operand_shapes: tup
     return Token()
 
 
-# ---- channels ---------------------------------------------------------------------------------------------------------
+# ---- channels ----------------------------------------------------------------------------------
 
 _PAIR = re.compile(r"\{\s*(\d+)\s*,\s*(\d+)\s*\}")
 _PAIRS = "_xla_send_recv_source_target_pairs"

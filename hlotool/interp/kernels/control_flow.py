@@ -22,7 +22,7 @@ __all__ = ["FIRST_COMPARED", "branch_of", "is_pure", "is_same", "next_iteration"
 
 Batch = tuple[int, ...]
 
-# ---- calls ------------------------------------------------------------------------------------------------------------
+# ---- calls --------------------------------------------------------------------------------------
 
 
 def _call_batch(*operands: Value, to_apply: Computation, batch: Batch) -> Run:
@@ -86,7 +86,7 @@ def _runs(in_flight: Shape, calls: Computation | None) -> bool:
     return len(in_flight.elements[0].elements) == len(calls.parameters) and compatible(in_flight.elements[1], calls.root.shape)
 
 
-# ---- while ------------------------------------------------------------------------------------------------------------
+# ---- while -------------------------------------------------------------------------------------
 
 
 FIRST_COMPARED = 64
@@ -183,7 +183,7 @@ def is_pure(computation: Computation) -> bool:
     return True
 
 
-# ---- conditional ------------------------------------------------------------------------------------------------------
+# ---- conditional -------------------------------------------------------------------------------
 
 
 def _branches(true_computation: Computation | None, false_computation: Computation | None, listed: tuple[Computation, ...]) -> list[Computation]:

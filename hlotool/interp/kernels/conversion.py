@@ -1,4 +1,4 @@
-"""Kernels of conversions between element types: by value, by bits, and to fewer bits in the same type.
+"""Kernels of conversions between element types, by value or by bits, and of reduce-precision.
 
 Literals are converted in `literals.data`, arguments in `interp.values`.
 """

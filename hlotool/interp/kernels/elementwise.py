@@ -172,7 +172,7 @@ for _row in ELEMENTWISE:
     _define(_row)
 
 
-# ---- opcodes with operands of several types, or attributes ---------------------------------------------------------------
+# ---- opcodes with operands of several types, or attributes -------------------------------------
 
 COMPARISONS: dict[str, Function] = {
     "EQ": np.equal,

@@ -156,7 +156,7 @@ def _strip(window: WindowDimension, where: slice) -> WindowDimension:
     return replace(window, padding_low=window.padding_low - where.start * window.stride)
 
 
-# ---- one dimension ----------------------------------------------------------------------------------------------------
+# ---- one dimension -----------------------------------------------------------------------------
 
 
 def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension, size: int, base: int) -> Callable[[Array], Array] | None:

@@ -38,7 +38,7 @@ def _joined(low: Array, high: Array) -> Array:
     return np.asarray(low.astype(_LONG) | (high.astype(_LONG) << _HALF))
 
 
-# ---- Threefry-2x32 with 20 rounds -------------------------------------------------------------------------------------
+# ---- Threefry-2x32 with 20 rounds --------------------------------------------------------------
 # Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; so is Philox below.
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -96,7 +96,7 @@ def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Ar
     return after, pairs.reshape(half)[tuple([slice(size) for size in sizes])]
 
 
-# ---- Philox-4x32 with 10 rounds ---------------------------------------------------------------------------------------
+# ---- Philox-4x32 with 10 rounds ----------------------------------------------------------------
 
 
 def _philox_rounds(key: Array, low: Array, high: Array) -> list[Array]:
@@ -154,7 +154,7 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
     return after.view(state.dtype), drawn.astype(f"u{number.held.itemsize}").view(number.held)
 
 
-# ---- numbers of a distribution ----------------------------------------------------------------------------------------
+# ---- numbers of a distribution -----------------------------------------------------------------
 
 
 def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
@@ -205,7 +205,7 @@ def rng(
     return numbers.astype(number.held, copy=False)
 
 
-# ---- the device's own state -------------------------------------------------------------------------------------------
+# ---- the device's own state --------------------------------------------------------------------
 
 _FIRST_STATE = 0x7012395
 """The initial state on XLA:CPU, which has one state for each instruction."""

@@ -1,6 +1,7 @@
 """Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window, scan and map.
 
-Recognized reducers are NumPy reductions; others are run on batches, in the order in which XLA applies them.
+Recognized reducers are NumPy reductions; others are run on batches, in the order in which XLA
+applies them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
     return (yield Invoke(to_apply, as_parameters(operands, to_apply, 0), sizes))
 
 
-# ---- reduce -----------------------------------------------------------------------------------------------------------
+# ---- reduce ------------------------------------------------------------------------------------
 
 _LONG = 1024
 """Minimum number of steps for which it pays to test whether a reducer may be applied in pairs."""
@@ -202,7 +203,7 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
     return rows
 
 
-# ---- scan -------------------------------------------------------------------------------------------------------------
+# ---- scan --------------------------------------------------------------------------------------
 
 
 @kernel("scan")
@@ -227,7 +228,7 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
     return (*outputs, *carries) if result.is_tuple else (*outputs, *carries)[0]
 
 
-# ---- reduce-window ----------------------------------------------------------------------------------------------------
+# ---- reduce-window -----------------------------------------------------------------------------
 
 _LONG_WINDOW = 64
 """Minimum length of windows that are composed of shorter ones.

@@ -17,7 +17,7 @@ from hlotool.shapes.shape import Shape
 
 __all__: list[str] = []
 
-# ---- the same elements, or more -----------------------------------------------------------------------------------------
+# ---- the same elements, or more -----------------------------------------------------------------
 
 
 @kernel("broadcast", batch=unchanged)
@@ -94,7 +94,7 @@ def iota(*, iota_dimension: Int, result: Shape) -> Array:
     return np.broadcast_to(indices.reshape(sizes), result.dimensions)
 
 
-# ---- the same elements elsewhere --------------------------------------------------------------------------------------
+# ---- the same elements elsewhere ---------------------------------------------------------------
 
 
 @kernel("transpose", batch=unchanged)
@@ -114,7 +114,7 @@ def slice_(operand: Array, *, slice: SliceRanges) -> Array:
 
 kernel("copy", batch="same")(unchanged)
 
-# ---- sizes ------------------------------------------------------------------------------------------------------------
+# ---- sizes --------------------------------------------------------------------------------------
 
 
 @kernel("get-dimension-size")

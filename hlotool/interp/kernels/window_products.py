@@ -101,7 +101,7 @@ class Convolution:
             fill = self._fill_by_rows if self._may_share_rows() else self._fill_by_columns
         fill()
 
-    # ---- columns --------------------------------------------------------------------------------------------------------
+    # ---- columns --------------------------------------------------------------------------------
 
     def _fill_by_columns(self) -> None:
         # [group, output, tap * feature]
@@ -190,7 +190,7 @@ class Convolution:
             padded[(slice(None),) * first + tuple(targets)] = inside
         return padded
 
-    # ---- rows -------------------------------------------------------------------------------------------------------------
+    # ---- rows -----------------------------------------------------------------------------------
 
     def _may_share_rows(self) -> bool:
         """Returns whether products with the columns of one row of taps are large and fast."""
@@ -236,7 +236,7 @@ class Convolution:
             view = self._read_elements(image[start:stop], 1, slice(0, self.sizes[0] if self.sizes else 0))
             np.copyto(columns[start - first : stop - first].reshape(view.shape), view)
 
-    # ---- places ---------------------------------------------------------------------------------------------------------
+    # ---- places ---------------------------------------------------------------------------------
 
     def _fill_by_places(self) -> None:
         if reads_anywhere(self.sizes, self.taps, self.images.shape[1], self.outputs):
@@ -306,7 +306,7 @@ class Convolution:
                 left = block.reshape(groups, width, -1) if columns_of_features else block.reshape(groups, -1, width).swapaxes(1, 2)
                 yield left, np.ascontiguousarray(right.reshape(groups, -1, outputs))
 
-    # ---- single features ------------------------------------------------------------------------------------------------
+    # ---- single features ------------------------------------------------------------------------
 
     def _fill_by_shifts(self) -> None:
         """Adds the whole block for each tap, shifted, in one operation, for each [group, batch]."""

@@ -76,7 +76,7 @@ class _ClusterWriter:
         self.repeated: set[tuple[Variable, Axes]] = set()
         self.buffers = BlockBuffers(writer, cluster)
 
-    # ---- before the loop -----------------------------------------------------------------------------------------------
+    # ---- before the loop ------------------------------------------------------------------------
 
     def write(self) -> None:
         writer = self.writer
@@ -175,7 +175,7 @@ class _ClusterWriter:
         self.inputs[variable, axes] = block
         self.repeated.add((variable, axes))
 
-    # ---- the loop --------------------------------------------------------------------------------------------------------
+    # ---- the loop -------------------------------------------------------------------------------
 
     def _index(self, axes: Axes) -> str:
         """Returns the index of the current block in a view with all axes."""
@@ -202,7 +202,7 @@ class _ClusterWriter:
                 writer.line(f"{name} = {name}w[:{size} - i]")
             writer.extend(body)
 
-    # ---- operations in a block -----------------------------------------------------------------------------------------
+    # ---- operations in a block ------------------------------------------------------------------
 
     def _widened(self, block: str, variable: Variable, axes: Axes) -> str:
         """Returns the name of the block in the type that is computed in."""

@@ -67,7 +67,7 @@ class FunctionWriter:
             self._write_region(region, region.parameters)
             writer.line(f"return ({''.join(f'{writer.name(result)}, ' for result in region.results)})")
 
-    # ---- regions ---------------------------------------------------------------------------------------------------------
+    # ---- regions --------------------------------------------------------------------------------
 
     def _form_of(self, operation: Operation) -> Form | Reduction | None:
         if isinstance(operation, (Loop, Branches, Call)):
@@ -153,7 +153,7 @@ class FunctionWriter:
         if self.is_timed and not all(result.is_scalar for result in item.results):
             self.writer.line("run.check_time()")
 
-    # ---- control flow ----------------------------------------------------------------------------------------------------
+    # ---- control flow ---------------------------------------------------------------------------
 
     def _assign(self, targets: Iterable[Variable], values: Iterable[Variable]) -> None:
         pairs = [(self.writer.name(target), self.writer.name(value)) for target, value in zip(targets, values, strict=True)]

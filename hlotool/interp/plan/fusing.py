@@ -247,7 +247,7 @@ def long_sizes(shape: Shape) -> tuple[int, ...]:
     return tuple([size for size in shape.dimensions if size != 1])
 
 
-# ---- order -----------------------------------------------------------------------------------------------------------
+# ---- order -------------------------------------------------------------------------------------
 
 
 def _ordered(items: list[Operation | Cluster]) -> list[Operation | Cluster]:

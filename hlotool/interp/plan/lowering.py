@@ -245,7 +245,7 @@ class Lowering:
         offsets = self._offsets[shape]
         return offsets[index], offsets[index + 1]
 
-    # ---- operations with kernels ---------------------------------------------------------------------------------------
+    # ---- operations with kernels ----------------------------------------------------------------
 
     def operation(self, place: _Place, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
         """Returns the results of an instruction's kernel.
@@ -359,7 +359,7 @@ def _is_alike(one: Shape, other: Shape) -> bool:
     )
 
 
-# ---- instructions that are more, or less, than a kernel ------------------------------------------------------------------
+# ---- instructions that are more, or less, than a kernel ----------------------------------------
 
 
 _LOWERINGS: dict[str, _Handler] = {}

@@ -102,7 +102,7 @@ def _write_elementwise(writer: Writer, operation: Operation, sources: list[Varia
     writer.line(f"{name} = {form.call(writer, operands, None if target is None else writer.name(target))}")
 
 
-# ---- kernels ----------------------------------------------------------------------------------------------------------
+# ---- kernels -----------------------------------------------------------------------------------
 
 
 def value_expression(writer: Writer, shape: Shape, leaves: Leaves) -> str:

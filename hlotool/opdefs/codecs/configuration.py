@@ -90,7 +90,7 @@ def _write_sparsity_config(value: SparsityConfig, style: WriteStyle) -> str:
     return "{" + " ".join(parts) + "}"
 
 
-# ---- aliasing ---------------------------------------------------------------------------------------------------------
+# ---- aliasing ----------------------------------------------------------------------------------
 
 
 @builds("output_alias")
@@ -142,7 +142,7 @@ def _write_entry_layout(value: ProgramShape, style: WriteStyle) -> str:
     return f"{{({shape_list(value.parameters)})->{value.result.text}}}"
 
 
-# ---- recovery and debug tables ----------------------------------------------------------------------------------------
+# ---- recovery and debug tables -----------------------------------------------------------------
 
 
 @builds("recovery")

@@ -19,7 +19,7 @@ from hlotool.shapes.values import DomainMetadata, Origin, OriginLeaf, Statistics
 __all__ = ["origin_text"]
 
 
-# ---- metadata and stack tables ----------------------------------------------------------------------------------------
+# ---- metadata and stack tables -----------------------------------------------------------------
 
 
 # The number of values of XLA's enum ProfileType; XLA rejects other numbers.
@@ -94,7 +94,7 @@ def build_stack_tables(children: list[Any]) -> StackTables:
 _HEADS = ("FILE_NAMES", "FUNCTION_NAMES", "FILE_LOCATIONS", "STACK_FRAMES")
 
 
-# ---- dictionaries -----------------------------------------------------------------------------------------------------
+# ---- dictionaries ------------------------------------------------------------------------------
 
 
 def _dict_or_string(token: Any) -> str:
@@ -127,7 +127,7 @@ def build_backend_config(children: list[Any]) -> str:
     return _dict_or_string(children[0])
 
 
-# ---- statistics -------------------------------------------------------------------------------------------------------
+# ---- statistics --------------------------------------------------------------------------------
 
 
 @builds("statistic")
@@ -145,7 +145,7 @@ def _write_statistics(value: StatisticsViz, style: WriteStyle) -> str:
     return f"{{visualizing_index={value.visualizing_index}{numbers}}}"
 
 
-# ---- origins ----------------------------------------------------------------------------------------------------------
+# ---- origins -----------------------------------------------------------------------------------
 
 
 @builds("shape_index")
@@ -213,7 +213,7 @@ def _write_origin(value: Origin, style: WriteStyle) -> str:
     return "{[synthetic_call]}" if value.synthetic else "{" + origin_text(value.tree) + "}"
 
 
-# ---- domains ----------------------------------------------------------------------------------------------------------
+# ---- domains -----------------------------------------------------------------------------------
 
 
 @builds("domain_field")

@@ -97,7 +97,8 @@ def valid_tuple(elements: list[Shape], position: int) -> Shape:
     only if they are in a tuple.
     """
     for element in elements:
-        # The elements of inner tuples have been checked; checking them again would take quadratic time.
+        # The elements of inner tuples have been checked; checking them again would take quadratic
+        # time.
         reason = None if element.is_tuple else _refusal(element)
         if reason is not None:
             raise Violation("L003", position, f"{element.text} cannot be an element of a tuple: {reason}")

@@ -96,7 +96,7 @@ def _parameter(context: Context, branch: Computation) -> Instruction:
     return next(y for y in context.instructions(branch) if y.op.name == "parameter")
 
 
-# ---- both branches ---------------------------------------------------------------------------------------------------
+# ---- both branches -----------------------------------------------------------------------------
 
 
 def _to_select(context: Context, x: Instruction) -> None:

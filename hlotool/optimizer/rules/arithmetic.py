@@ -17,7 +17,7 @@ def _has_sign(x: Instruction) -> bool:
     return has_sign(element_type(x))
 
 
-# ---- signs -----------------------------------------------------------------------------------------------------------
+# ---- signs -------------------------------------------------------------------------------------
 
 
 @rule("add", of=("negate",))
@@ -125,7 +125,7 @@ def abs_of_square(x: Instruction, site: Site) -> Instruction | None:
     return inner if inner.operands[0] is inner.operands[1] and is_float(x) else None
 
 
-# ---- sums and products -----------------------------------------------------------------------------------------------
+# ---- sums and products -------------------------------------------------------------------------
 
 
 @rule("add", "subtract", of=("add", "subtract"))
@@ -299,7 +299,7 @@ def constants_of_floats_together(x: Instruction, site: Site) -> Instruction | No
     return with_constants_together(x, site) if is_float(x) else None
 
 
-# ---- powers and functions --------------------------------------------------------------------------------------------
+# ---- powers and functions ----------------------------------------------------------------------
 
 
 @rule("power")
@@ -343,7 +343,7 @@ def exponential_of_log(x: Instruction, site: Site) -> Instruction | None:
     return inner.operands[0] if is_float(x) else None
 
 
-# ---- types -----------------------------------------------------------------------------------------------------------
+# ---- types -------------------------------------------------------------------------------------
 
 
 @rule("convert", of=("convert",))

@@ -26,7 +26,7 @@ def _is_scalar_choice(x: Instruction) -> bool:
     return x.operands[0].shape.dimensions != x.shape.dimensions
 
 
-# ---- select ----------------------------------------------------------------------------------------------------------
+# ---- select ------------------------------------------------------------------------------------
 
 
 @rule("select")
@@ -74,7 +74,7 @@ def select_twice(x: Instruction, site: Site) -> Instruction | None:
     return None
 
 
-# ---- compare ---------------------------------------------------------------------------------------------------------
+# ---- compare -----------------------------------------------------------------------------------
 
 
 @rule("compare")
@@ -187,7 +187,7 @@ def compare_of_converted(x: Instruction, site: Site) -> Instruction | None:
     return site.add("compare", [a, b], x.shape, direction=x.attributes["direction"])
 
 
-# ---- pred and bits ---------------------------------------------------------------------------------------------------
+# ---- pred and bits -----------------------------------------------------------------------------
 
 
 @rule("subtract", "xor")

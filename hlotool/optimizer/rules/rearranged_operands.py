@@ -85,7 +85,7 @@ def _smaller_number(y: Instruction, sizes: tuple[int, ...], site: Site) -> Befor
     return None if value is None else lambda: site.number(shape, value)
 
 
-# ---- reshapes --------------------------------------------------------------------------------------------------------
+# ---- reshapes ----------------------------------------------------------------------------------
 
 
 @rule(*_ELEMENTWISE, of=("reshape",))
@@ -161,7 +161,7 @@ def _unshaped(y: Instruction, source: Shape, site: Site) -> Before | None:
     return (lambda: site.reshape(operand, source.dimensions)) if element_count(source) == 1 and site.has_one_user(y) else None
 
 
-# ---- transposes and reversals ----------------------------------------------------------------------------------------
+# ---- transposes and reversals ------------------------------------------------------------------
 
 
 @rule(*_ELEMENTWISE, of=("transpose",))
@@ -210,7 +210,7 @@ def _before_reverse(y: Instruction, dimensions: tuple[int, ...]) -> Before | Non
     return None if constant_value(y) is None else _as_it_is(y)
 
 
-# ---- broadcasts ------------------------------------------------------------------------------------------------------
+# ---- broadcasts --------------------------------------------------------------------------------
 
 
 @rule(*_ELEMENTWISE, of=("broadcast",))

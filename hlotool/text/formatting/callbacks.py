@@ -36,7 +36,8 @@ def _rule(*names: str) -> Callable[[Handler], Handler]:
 def formatting_callback(rule: Any) -> Callable[[Children], Any]:
     """Returns the callback that Lark calls after recognizing `rule`."""
     name = str(rule.alias or rule.origin.name)
-    # XLA separates axes by `, ` in shardings and by `,` in replica groups, so the parent rule joins them.
+    # XLA separates axes by `, ` in shardings and by `,` in replica groups, so the parent rule joins
+    # them.
     if name.startswith("_") or name == "axis_list":
         return _inline
     return partial(_HANDLERS.get(name, _join), name)
@@ -60,7 +61,7 @@ def _join(name: str, children: Children) -> Piece | None:
     return current_session().joiner.join(name, pieces) if pieces else None
 
 
-# ---- literals ---------------------------------------------------------------------------------------------------------
+# ---- literals ----------------------------------------------------------------------------------
 
 
 @_rule("loose_literal", "literal", "dense", "loose_tuple", "complex")
@@ -105,7 +106,7 @@ def _with_formatted_literal(pieces: list[Piece]) -> list[Piece]:
     return pieces
 
 
-# ---- instructions -----------------------------------------------------------------------------------------------------
+# ---- instructions ------------------------------------------------------------------------------
 
 
 @_rule("instruction_attribute", "module_attribute")
@@ -199,7 +200,7 @@ def _anonymous_instruction(name: str, children: Children) -> None:
     current_session().writer.item(instruction.start, instruction.end, instruction.text)
 
 
-# ---- computations -----------------------------------------------------------------------------------------------------
+# ---- computations ------------------------------------------------------------------------------
 
 
 @_rule("computation_open")
@@ -257,7 +258,7 @@ def _called_computations(name: str, children: Children) -> Piece:
     return Piece("{" + ",".join(bodies) + session.writer.newline + indent + "}", pieces[0].start, pieces[-1].end, name)
 
 
-# ---- the header -------------------------------------------------------------------------------------------------------
+# ---- the header --------------------------------------------------------------------------------
 
 
 @_rule("module_header")

@@ -51,7 +51,7 @@ class LineFormatter(RunReader):
         self._header: tuple[str, int, str | None, int, int] | None = None
         self.formatted_runs = _formatted_runs(self)
 
-    # ---- header -------------------------------------------------------------------------------------------------------
+    # ---- header ---------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
         start = self._skip(text, position)
@@ -81,7 +81,7 @@ class LineFormatter(RunReader):
         self.writer.tables(tables_start, tables_end, tables.rstrip("\n").replace("\n", self.writer.newline))
         return tables_end
 
-    # ---- computations -------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
         read, close, writer = self.patterns.computation.match, self.patterns.close.match, self.writer
@@ -128,7 +128,7 @@ class LineFormatter(RunReader):
             position = parameter.end()
         return ", ".join(parameters)
 
-    # ---- instructions -------------------------------------------------------------------------------------------------
+    # ---- instructions ---------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
         """Formats instructions by line; returns the end of the last one, before its line end."""
@@ -252,7 +252,7 @@ class LineFormatter(RunReader):
             raise NeedsGrammar
         return formatted
 
-    # ---- pieces -------------------------------------------------------------------------------------------------------
+    # ---- pieces ---------------------------------------------------------------------------------
 
     def _shape(self, text: str) -> str:
         return text if self.patterns.plain_array.fullmatch(text) else self.shapes[text]

@@ -97,7 +97,8 @@ class Joiner:
             return Piece(first.text, first.start, first.end, rule, first.key)
         spacing = SPACING.get(rule, NO_SPACES)
         numbered = spacing.marks in self.marks
-        # The brackets of some lists belong to the parent rule, so the first piece may be a surplus comma.
+        # The brackets of some lists belong to the parent rule, so the first piece may be a surplus
+        # comma.
         text = ["" if first.type == "COMMA" else first.text]
         opened = first.type in OPENERS or first.type == "COMMA"
         members, separated = 0, False

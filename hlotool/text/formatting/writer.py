@@ -56,7 +56,7 @@ class Writer:
     def block(self) -> _Block:
         return self.blocks[-1]
 
-    # ---- items --------------------------------------------------------------------------------------------------------
+    # ---- items ----------------------------------------------------------------------------------
 
     def item(self, start: int, end: int, text: str, *, empty_lines: int = 0) -> None:
         """Writes the item source[start:end] as `text`, after `empty_lines` empty lines.
@@ -132,7 +132,7 @@ class Writer:
         block.parts.append(text if same_line else INDENT * block.level + text)
         block.written_end = end
 
-    # ---- computations inside instructions -----------------------------------------------------------------------------
+    # ---- computations inside instructions -------------------------------------------------------
 
     def begin_body(self, end: int) -> None:
         """Begins a computation inside an instruction; its opening brace ends at `end`."""
@@ -152,7 +152,7 @@ class Writer:
         self.joiner.hoisted, self.block.hoisted = self.block.hoisted, []
         return "".join(block.parts)
 
-    # ---- the end ------------------------------------------------------------------------------------------------------
+    # ---- the end --------------------------------------------------------------------------------
 
     def finish(self) -> str:
         """Returns the whole text, up to the end of the source.

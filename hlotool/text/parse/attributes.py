@@ -52,8 +52,9 @@ _PENDING = frozenset({"control-predecessors", "sharding", "parameter_replication
 def make_attributes(builder: ModuleBuilder, op: OpDef, attributes: Sequence[Attribute], position: int) -> AttributeSet:
     """Returns the attribute set of an instruction.
 
-    Control predecessors and values that depend on the instruction's shape are left to `resolve_pending`.
-    Raises Violation for an unknown, duplicate or missing attribute, or an invalid value.
+    Control predecessors and values that depend on the instruction's shape are left to
+    `resolve_pending`. Raises Violation for an unknown, duplicate or missing attribute, or an
+    invalid value.
     """
     values: dict[str, Any] = {}
     for attribute in attributes:

@@ -135,10 +135,11 @@ class ModuleBuilder:
         # Total leaves of the tuples with inferred shapes, and total tuples and leaves.
         self._leaves = 0
         self._nested = 0
-        # While a segment is parsed for the fast path, Violations propagate instead of being reported.
+        # While a segment is parsed for the fast path, Violations propagate instead of being
+        # reported.
         self.in_segment = False
 
-    # ---- diagnostics --------------------------------------------------------------------------------------------------
+    # ---- diagnostics ----------------------------------------------------------------------------
 
     @property
     def has_errors(self) -> bool:
@@ -175,7 +176,7 @@ class ModuleBuilder:
         line, column = self.source.line_column(position)
         return f"{line}:{column}"
 
-    # ---- shapes -------------------------------------------------------------------------------------------------------
+    # ---- shapes ---------------------------------------------------------------------------------
 
     def count_inferred(self, shape: Shape) -> None:
         """Counts the elements of an inferred tuple. Raises Violation if there are too many."""
@@ -188,7 +189,7 @@ class ModuleBuilder:
             self._nested -= shape.tree_size
             raise Violation("S037", "shape", f"{message}, including nested tuples", "write the result shapes of tuples, or nest fewer tuples")
 
-    # ---- computations -------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     @property
     def scope(self) -> Scope:
@@ -286,7 +287,7 @@ class ModuleBuilder:
             start += 1
         return start
 
-    # ---- references ---------------------------------------------------------------------------------------------------
+    # ---- references -----------------------------------------------------------------------------
 
     def computation(self, name: str, position: int) -> Computation:
         """Returns the computation with this name. Raises Violation if it is not defined yet."""
@@ -353,7 +354,7 @@ class ModuleBuilder:
         self._comparisons += len(candidates)
         return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None
 
-    # ---- the module ---------------------------------------------------------------------------------------------------
+    # ---- the module -----------------------------------------------------------------------------
 
     def set_header(self, name: str, attributes: list[tuple[Any, str, Any]]) -> None:
         """Sets the module's name and its header attributes, given as (position, name, value)."""

@@ -91,7 +91,7 @@ def callbacks() -> SimpleNamespace:
     return SimpleNamespace(**values, **_STRUCTURE)
 
 
-# ---- names and operands -----------------------------------------------------------------------------------------------
+# ---- names and operands ------------------------------------------------------------------------
 
 
 @_rule("name")
@@ -149,7 +149,7 @@ def _constant_call(children: Children) -> InstructionParts:
     return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
 
 
-# ---- literals: the grammar finds their end; the literal parser reads them for their declared shape ---------------------
+# ---- literals: the grammar finds their end; the literal parser reads them for their declared sha
 
 
 @_rule("literal", "loose_literal", "loose_tuple", "dense", "complex")
@@ -176,7 +176,7 @@ _STRUCTURE["typed_array"] = _guarded(_typed_array)
 _STRUCTURE["typed_tuple"] = _guarded(_typed_tuple)
 
 
-# ---- attributes -------------------------------------------------------------------------------------------------------
+# ---- attributes --------------------------------------------------------------------------------
 
 
 @_rule("module_attribute", "instruction_attribute")
@@ -208,7 +208,7 @@ def _names(children: Children) -> tuple[tuple[str | None, int], ...]:
     return tuple((reference.name, reference.position) for reference in children)
 
 
-# ---- instructions -----------------------------------------------------------------------------------------------------
+# ---- instructions ------------------------------------------------------------------------------
 
 
 @_rule("right_hand_side")
@@ -262,7 +262,7 @@ def _anonymous_instruction(children: Children) -> None:
         add_instruction(session.builder, "_", parts.position, parts, 0, session.previous_end)
 
 
-# ---- computations and modules -----------------------------------------------------------------------------------------
+# ---- computations and modules ------------------------------------------------------------------
 
 
 @_rule("signature_parameter")

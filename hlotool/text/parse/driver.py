@@ -1,6 +1,7 @@
 """Feeds tokens to Lark's automaton and recovers after syntax errors.
 
-After an error, parsing continues at the next line that can start an instruction, a computation or its closing brace.
+After an error, parsing continues at the next line that can start an instruction, a computation or
+its closing brace.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class FastPath(RunReader):
         """
         self.parts.close()
 
-    # ---- header -------------------------------------------------------------------------------------------------------
+    # ---- header ---------------------------------------------------------------------------------
 
     def _read_header(self, text: str, position: int) -> bool:
         match = self.patterns.header.match(text, self._skip(text, position))
@@ -92,7 +92,7 @@ class FastPath(RunReader):
         self.builder.module.stack_tables_text = tables
         return end
 
-    # ---- computations -------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     def _computations(self, text: str, position: int) -> tuple[int, bool]:
         builder, read, close = self.builder, self.patterns.computation.match, self.patterns.close.match
@@ -159,7 +159,7 @@ class FastPath(RunReader):
             shapes[parameter[2]]
             at = parameter.end()
 
-    # ---- instructions -------------------------------------------------------------------------------------------------
+    # ---- instructions ---------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
         scope = self.builder.scope

@@ -68,7 +68,7 @@ class InstructionParts:
         self.attributes = attributes
 
 
-# ---- operands ---------------------------------------------------------------------------------------------------------
+# ---- operands ----------------------------------------------------------------------------------
 
 
 def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
@@ -137,7 +137,7 @@ def _free_name(builder: ModuleBuilder, name: str) -> str:
     return free_name(name, builder.scope.names, builder.scope.counters)
 
 
-# ---- shapes -----------------------------------------------------------------------------------------------------------
+# ---- shapes ------------------------------------------------------------------------------------
 
 
 def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction], attributes: AttributeSet) -> Shape:
@@ -157,7 +157,7 @@ def checked_shape(op: OpDef, shape: Shape | None, operands: Sequence[Instruction
     return inferred_shape(op, operand_shapes, attributes)
 
 
-# ---- one instruction --------------------------------------------------------------------------------------------------
+# ---- one instruction ---------------------------------------------------------------------------
 
 
 def add_instruction(

@@ -38,9 +38,11 @@ ACTIVE = Active()
 
 _RUNS = frozenset({"FAST_COMPUTATIONS", "FAST_RUN"})
 _SPECIAL = frozenset({"FAST_HEADER", "FAST_COMPUTATIONS", "FAST_RUN", "LITERAL_TEXT", "RAW_DICT", "RAW_VALUE"})
-# A literal up to its closing parenthesis, with comments and two levels of parentheses. The literal parser checks it.
+# A literal up to its closing parenthesis, with comments and two levels of parentheses. The literal
+# parser checks it.
 _LITERAL = re.compile(rf"(?:[^()/\"]++|\((?:[^()/\"]++|\([^()\"]*+\)|/[^()\"]*?)*+\)|{COMMENT})++(?=\))")
-# A piece of the value of an unknown attribute: a string, a comment, a word, a bracket, a comma or spaces.
+# A piece of the value of an unknown attribute: a string, a comment, a word, a bracket, a comma or
+# spaces.
 _RAW_PIECE = re.compile(rf'"(?:[^"\\]++|\\.)*+"|(?P<comment>{COMMENT})|(?:[^\s{{}}()\[\],"/]++|/(?![/*]))++|[{{(\[]|[}})\]]|,|\s+|["/]', re.DOTALL)
 
 

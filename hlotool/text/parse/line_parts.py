@@ -25,7 +25,8 @@ from hlotool.text.source.marks import INDEX_MARK, MARK_INTERVAL, marked_operands
 
 __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_unread"]
 
-# Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the shape.
+# Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the
+# shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
 # The spelling of a part of a line, as a set of bits: neither of the following, already formatted,
 # or both formatted and as the printer writes it.

@@ -40,7 +40,8 @@ _INDEX = r"/\*index=[0-9]++\*/"
 _INT = r"(?:0|[1-9][0-9]{0,17}+)"
 _INTS = rf"{_INT}(?:,{_INT})*+"
 
-# A string spelled the way XLA prints it, so that it needs no decoding: printable ASCII, simple escapes, not empty.
+# A string spelled the way XLA prints it, so that it needs no decoding: printable ASCII, simple
+# escapes, not empty.
 _CANONICAL = r"\"(?:[ !#-&(-\[\]-~]++|\\[nrt\"'\\])++\""
 _POSITIVE = r"[1-9][0-9]{0,8}+"
 _METADATA_FIELDS = {
@@ -113,7 +114,7 @@ class Patterns:
     def typed_operand(self) -> re.Pattern[str]:
         return re.compile(rf"(?:({_SHAPE}) )?+%?+({self._word})(?:, (?:{_INDEX})?+|\Z)")
 
-    # ---- computations and header --------------------------------------------------------------------------------------
+    # ---- computations and header ----------------------------------------------------------------
 
     @cached_property
     def computation(self) -> re.Pattern[str]:
@@ -135,7 +136,7 @@ class Patterns:
     def tables(self) -> re.Pattern[str]:
         return re.compile(rf"\n*+({_TABLES})\n*+(?=[A-Za-z_%])")
 
-    # ---- values -------------------------------------------------------------------------------------------------------
+    # ---- values ---------------------------------------------------------------------------------
 
     @cached_property
     def attribute(self) -> re.Pattern[str]:

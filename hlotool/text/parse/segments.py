@@ -68,7 +68,7 @@ class SegmentCache:
         self._direct.clear()
         self.session.fast_path = None
 
-    # ---- shapes -------------------------------------------------------------------------------------------------------
+    # ---- shapes ---------------------------------------------------------------------------------
 
     def _shape(self, text: str) -> Shape:
         plain = self.patterns.plain_array.fullmatch(text)
@@ -98,7 +98,7 @@ class SegmentCache:
             at = piece.end()
         return elements
 
-    # ---- values -------------------------------------------------------------------------------------------------------
+    # ---- values ---------------------------------------------------------------------------------
 
     def value(self, rule: str, text: str) -> Any:
         """Returns the value of `text` by a start rule of the grammar.
@@ -151,7 +151,8 @@ class SegmentCache:
             raise NeedsGrammar from None
 
     def _computations(self, text: str) -> Any:
-        # Only names: an inline body adds a computation, which must not happen when a text is parsed a second time.
+        # Only names: an inline body adds a computation, which must not happen when a text is parsed
+        # a second time.
         if not (text.startswith("{") and text.endswith("}")):
             raise NeedsGrammar
         return tuple([self._computation(name) for name in text[1:-1].split(", ")]) if text != "{}" else ()
@@ -175,7 +176,7 @@ class SegmentCache:
             at = match.end()
         return tuple(pairs)
 
-    # ---- attribute lists ----------------------------------------------------------------------------------------------
+    # ---- attribute lists ------------------------------------------------------------------------
 
     def attributes(self, op: OpDef, text: str) -> AttributeSet:
         """Returns the attributes of an opcode, written as `, name=value, name=value`.

@@ -21,10 +21,11 @@ _MOST_SHOWN = 60
 
 
 def shape(text: str | Shape) -> Shape:
-    """Returns the shape that a text describes: an array, a tuple, a token or a buffer, with or without layouts.
+    """Returns the shape that a text describes.
 
-    A shape is returned unchanged, so that functions can take either. Raises ParseError if the text is not a shape, and TypeError for
-    anything other than a text or a shape.
+    It may be an array, a tuple, a token or a buffer, with or without layouts. A shape is returned
+    unchanged, so that functions can take either. Raises ParseError if the text is not a shape, and
+    TypeError for anything other than a text or a shape.
 
     >>> shape("bf16[2,3]{1,0}").dimensions
     (2, 3)

@@ -87,7 +87,7 @@ class InstructionWriter:
         """
         return cls(module, options, names or OwnNames(), OwnNames(), None, lambda computation, level: computation.name)
 
-    # ---- names and shapes ---------------------------------------------------------------------------------------------
+    # ---- names and shapes -----------------------------------------------------------------------
 
     def name(self, x: Instruction) -> str:
         suffix = ""
@@ -104,7 +104,7 @@ class InstructionWriter:
     def shape(self, shape: Shape) -> str:
         return shape.text if self.options.include_layout_in_shapes else shape.text_without_layout
 
-    # ---- the line -----------------------------------------------------------------------------------------------------
+    # ---- the line -------------------------------------------------------------------------------
 
     def write(self, x: Instruction, *, is_root: bool, level: int) -> str:
         """Returns `%name = shape opcode(operands), attributes`, without indent and line end."""
@@ -169,7 +169,7 @@ class InstructionWriter:
             return literal_text(literal)
         return xla_literal_text(literal, print_large_constants=self.options.print_large_constants)
 
-    # ---- attributes ---------------------------------------------------------------------------------------------------
+    # ---- attributes -----------------------------------------------------------------------------
 
     def _attributes(self, op: OpDef, x: Instruction, level: int, *, skip_called: bool = False) -> list[str]:
         """Returns the opcode's own attributes, in the order of its declaration."""
@@ -245,7 +245,7 @@ class InstructionWriter:
             parts.append(f", calls=\n{self.body(x.called[0], level + 1)}")
         return parts + self._common(x)
 
-    # ---- common attributes --------------------------------------------------------------------------------------------
+    # ---- common attributes ----------------------------------------------------------------------
 
     def common_attributes(self, op: OpDef, attributes: AttributeSet) -> list[str]:
         """Returns the attributes between the opcode's own attributes and the metadata."""

@@ -46,7 +46,8 @@ _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
 _NEW_LINE = "\n"
 _start_of, _attributes_of = attrgetter("start"), attrgetter("attributes")
-# `print_name_after_closing_brace` applies to computations with more instructions than this, as in XLA.
+# `print_name_after_closing_brace` applies to computations with more instructions than this, as in
+# XLA.
 _MAX_WITHOUT_NAME = 5
 
 
@@ -180,7 +181,7 @@ class ModulePrinter:
             parts += self.writer.common_attributes(op, attributes)
         return "".join(parts)
 
-    # ---- header -------------------------------------------------------------------------------------------------------
+    # ---- header ---------------------------------------------------------------------------------
 
     def _header(self) -> str:
         module, options = self.module, self.options
@@ -246,7 +247,7 @@ class ModulePrinter:
         )
         return Recovery(row.old, row.new, to_text(inner, options))
 
-    # ---- computations -------------------------------------------------------------------------------------------------
+    # ---- computations ---------------------------------------------------------------------------
 
     def computation(self, computation: Computation, level: int, *, nested: bool) -> str:
         """Returns the text of a computation up to its closing brace, without a line end."""

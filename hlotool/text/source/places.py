@@ -13,7 +13,7 @@ their values.
 | `literal` | the value of a constant |
 | `dimensions` | an attribute, from its name |
 | `dimensions value` | its value |
-| `slice[1]`, `window[stride]` | one entry of its value, by number or key; further brackets select nested entries |
+| `slice[1]`, `window[stride]` | one entry of its value, by number or key; brackets may follow |
 | `window value[stride]` | the value of an entry that begins with a key |
 | `shape[0]` | one element of a tuple's shape |
 | `shape[layout]`, `shape[layout][T]` | the layout of the shape; its tiles |

@@ -1,6 +1,7 @@
 """Fixes for the family W: removing unused code.
 
-Code with comments is not removed, since only its author knows whether the comments are still needed.
+Code with comments is not removed, since only its author knows whether the comments are still
+needed.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ def backend_configurations(facts: Facts) -> Iterator[Finding]:
 def stack_frames(facts: Facts) -> Iterator[Finding]:
     """Metadata refers to stack frames that exist.
 
-    Checks: `stack_frame_id` is in the module's table of stack frames, and its chain of callers ends; reported once for each module, with the
-    number of faulty ids.
+    Checks: `stack_frame_id` is in the module's table of stack frames, and its chain of callers
+    ends; reported once for each module, with the number of faulty ids.
     """
     users: dict[int, tuple[Computation, Instruction]] = {}
     for computation in facts.module.computations:
@@ -77,8 +77,8 @@ def _frame_fault(frame: int, parents: list[int]) -> str | None:
 def missing_metadata(facts: Facts) -> Iterator[Finding]:
     """Each instruction says which operation of the program it comes from.
 
-    Checks: instructions that take time, outside the bodies of fusions and reductions, have an `op_name` in their metadata; reported once for
-    each module.
+    Checks: instructions that take time, outside the bodies of fusions and reductions, have an
+    `op_name` in their metadata; reported once for each module.
     """
     bodies = facts.bodies
     first, missing, total = None, 0, 0

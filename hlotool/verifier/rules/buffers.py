@@ -31,7 +31,8 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     they run asynchronously (T101); each buffer value is returned or used by only one instruction,
     not counting tuples (T102).
     """
-    # By identity: a module's instructions share their shapes, and most modules have no buffer at all.
+    # By identity: a module's instructions share their shapes, and most modules have no buffer at
+    # all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
     if not holding:
         return

@@ -106,7 +106,8 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
 def layout_round_trips(facts: Facts) -> Iterator[Finding]:
     """A layout is changed once.
 
-    Checks: a copy to another layout after a transpose, or after another copy that changed the layout.
+    Checks: a copy to another layout after a transpose, or after another copy that changed the
+    layout.
     """
     for computation, x in facts.instructions_of("copy"):
         before = x.operands[0]

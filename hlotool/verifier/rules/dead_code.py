@@ -26,9 +26,9 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     is_suppressed = suppressed(facts.module, "W001")
     severity = "info" if _is_traced(facts) else None
     for computation in facts.module.computations:
-        # A set of used instructions is enough; lists of users would cost more than the rest of the rule.
-        # Extracting an element of a tuple costs nothing, and programs that unpack tuples leave some
-        # unused.
+        # A set of used instructions is enough; lists of users would cost more than the rest of the
+        # rule. Extracting an element of a tuple costs nothing, and programs that unpack tuples
+        # leave some unused.
         used = {y for x in computation.instructions for y in x.operands}
         unused = [x for x in computation.instructions if x not in used and STRUCTURAL not in x.op.traits and x is not computation.root]
         if not unused:

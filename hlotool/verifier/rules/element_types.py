@@ -87,7 +87,8 @@ def low_precision_sums(facts: Facts) -> Iterator[Finding]:
 def collective_types(facts: Facts) -> Iterator[Finding]:
     """Collectives reduce element types that runtimes support.
 
-    Checks: reducing collectives of pred, complex numbers, types of fewer than eight bits and 8-bit floats.
+    Checks: reducing collectives of pred, complex numbers, types of fewer than eight bits and 8-bit
+    floats.
     """
     for computation, x in facts.instructions_where(reduces):
         odd = next((leaf.element_type for leaf in _leaves(x) if _is_odd(leaf.element_type)), None)

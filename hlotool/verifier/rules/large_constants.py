@@ -47,7 +47,8 @@ def large_constants(facts: Facts) -> Iterator[Finding]:
 def incomplete_literals(facts: Facts) -> Iterator[Finding]:
     """A constant array has a number for each element.
 
-    Checks: array constants with a single number and no braces, unless it is 0 or the array has only one element.
+    Checks: array constants with a single number and no braces, unless it is 0 or the array has only
+    one element.
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal
@@ -64,7 +65,8 @@ def incomplete_literals(facts: Facts) -> Iterator[Finding]:
 def nonfinite_constants(facts: Facts) -> Iterator[Finding]:
     """Constants are finite numbers.
 
-    Checks: NaN in constants, and infinities other than the init value of a maximum or minimum, a bound or a padding value.
+    Checks: NaN in constants, and infinities other than the init value of a maximum or minimum, a
+    bound or a padding value.
     """
     for computation, x in facts.instructions_of("constant"):
         literal = x.literal

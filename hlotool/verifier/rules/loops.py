@@ -100,7 +100,8 @@ def trip_counts(facts: Facts) -> Iterator[Finding]:
 def unused_state(facts: Facts) -> Iterator[Finding]:
     """A loop carries only state that it reads or changes.
 
-    Checks: elements of the state that the body passes on unchanged and that neither body nor condition reads.
+    Checks: elements of the state that the body passes on unchanged and that neither body nor
+    condition reads.
     """
     seen: set[tuple[Computation, Computation]] = set()
     for _, loop in facts.instructions_of("while"):

@@ -18,7 +18,8 @@ __all__: list[str] = []
 def nondeterministic(facts: Facts) -> Iterator[Finding]:
     """The same inputs give the same results.
 
-    Checks: rng, whose state is hidden; scatter and select-and-scatter that may add several floats to the same element.
+    Checks: rng, whose state is hidden; scatter and select-and-scatter that may add several floats
+    to the same element.
     """
     for computation, x in facts.instructions_of("rng"):
         yield Finding("W030", computation, x, "opcode", "'rng' depends on hidden state", "use rng-bit-generator with explicit state")

@@ -17,7 +17,8 @@ __all__: list[str] = []
 def origin_structure(facts: Facts) -> Iterator[Finding]:
     """An origin has one entry for each array of the result.
 
-    Checks: the tree of `origin={...}` is nested like the result of the instruction. Origins of synthetic calls are not checked.
+    Checks: the tree of `origin={...}` is nested like the result of the instruction. Origins of
+    synthetic calls are not checked.
     """
     if facts.module.source is not None and "origin=" not in facts.module.source.text:
         return

@@ -90,7 +90,8 @@ class _Order:
         self.events = events
         self.sound = sound
         self.entry = entry
-        # The transfers that are pending after a computation depend only on those that were pending before it.
+        # The transfers that are pending after a computation depend only on those that were pending
+        # before it.
         self.after: dict[tuple[Computation, Pending], Pending] = {}
         self.reported: set[Instruction] = set()
 

@@ -41,7 +41,8 @@ def shardings(facts: Facts) -> Iterator[Finding]:
     partitions are used (P029).
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
-    # Keys are identities of objects that the module keeps alive; hashing long tuples would take longer.
+    # Keys are identities of objects that the module keeps alive; hashing long tuples would take
+    # longer.
     faults: dict[tuple[int, int], Fault | None] = {}
     for computation in facts.module.computations:
         for x in computation.instructions:

@@ -18,7 +18,8 @@ __all__: list[str] = []
 def spelling(facts: Facts) -> Iterator[Finding]:
     """A file begins with a header, and computations end with their ROOT.
 
-    Checks: there is a header `HloModule` (S033); no instruction follows a ROOT, unless the module is scheduled (S043).
+    Checks: there is a header `HloModule` (S033); no instruction follows a ROOT, unless the module
+    is scheduled (S043).
     """
     source = facts.module.source
     if source is None:

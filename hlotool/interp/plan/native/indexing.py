@@ -68,7 +68,7 @@ def _looked_up(self: NativeStatements, table: Array, index: str) -> str:
     return f"{self.writer.bind(table)}[{index}]"
 
 
-# ---- gather and scatter --------------------------------------------------------------------------------------------------
+# ---- gather and scatter ------------------------------------------------------------------------
 
 
 def write_gather(self: NativeStatements, operation: Operation) -> None:

@@ -288,7 +288,7 @@ def outside_of(loop: Loop) -> Leaves:
     return tuple([variable for variable in reads if variable.constant is None and variable not in inside])
 
 
-# ---- the source ----------------------------------------------------------------------------------------------------------
+# ---- the source --------------------------------------------------------------------------------
 
 
 class _LoopWriter:

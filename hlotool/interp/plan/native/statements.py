@@ -67,7 +67,7 @@ class NativeStatements:
         self._uniform: dict[Variable, Variable] = {}
         self._shared: dict[Variable, Variable] = {}
 
-    # ---- variables -------------------------------------------------------------------------------------------------------
+    # ---- variables ------------------------------------------------------------------------------
 
     def name(self, variable: Variable) -> str:
         """Returns the name of a number, or of an array's memory."""
@@ -117,7 +117,7 @@ class NativeStatements:
         """Allocates memory for an array and returns its name."""
         return self.allocate(dtype_of(variable), size_of(variable), self.writer.name(variable))
 
-    # ---- statements ------------------------------------------------------------------------------------------------------
+    # ---- statements -----------------------------------------------------------------------------
 
     def assign(self, targets: Iterable[Variable], values: Iterable[Variable]) -> None:
         """Assigns values to variables, all at the same time."""

@@ -136,6 +136,23 @@ def code():
     return hlotool.to_text(namespace["module"]) == hlotool.to_text(hlotool.parse(TEXT))
 
 
+def types():
+    module = hlotool.parse(TEXT)
+    literal = next(x.literal for x in module.all_instructions() if x.literal is not None)
+    made = (module, module.entry, module.entry.root, hlotool.shape("f32[2]{0}").layout, literal, hlotool.diff(module, module))
+    kinds = (hlotool.Module, hlotool.Computation, hlotool.Instruction, hlotool.Layout, hlotool.Literal, hlotool.Delta)
+    built = hlotool.Builder("m").parameter(0, "f32[4]", "x")
+    return all(map(isinstance, made, kinds)) and isinstance(built, hlotool.Op) and isinstance(built.shape, hlotool.Shape) and (
+        isinstance(hlotool.compile(module), hlotool.CompiledModule) and isinstance(hlotool.optimize(module), hlotool.OptimizedModule)
+    )
+
+
+def rewritten_badly():
+    module = hlotool.parse(TEXT)
+    with hlotool.Rewriter(module) as rewriter:
+        rewriter.insert("negate", [module.entry.root], shape="nonsense", into=module.entry)
+
+
 USES = {
     "Builder": built,
     "BuilderError": lambda: fails(hlotool.BuilderError, hlotool.Builder("m").add, 1.0, [True]),
@@ -155,6 +172,15 @@ USES = {
     "apply_patch": lambda: not hlotool.diff(hlotool.apply_patch(hlotool.parse(TEXT), ""), hlotool.parse(TEXT)),
     "diff": lambda: not hlotool.diff(hlotool.parse(TEXT), hlotool.parse(TEXT)),
     "optimize": lambda: hlotool.optimize(hlotool.parse(TEXT)).entry is not None,
+    **dict.fromkeys("Module Computation Instruction Shape Layout Literal CompiledModule OptimizedModule Op Delta".split(), types),
+    "EditError": lambda: fails(hlotool.EditError, rewritten_badly),
+    "GraphError": lambda: fails(hlotool.GraphError, hlotool.to_graph, hlotool.parse(TEXT), "dot", hlotool.GraphOptions(around="missing")),
+    "Patch": lambda: not hlotool.Patch(""),
+    "PatchError": lambda: fails(hlotool.PatchError, hlotool.Patch, "no patch"),
+    "canonical_text": lambda: hlotool.canonical_text(hlotool.parse(TEXT)).startswith("HloModule m"),
+    "hash_module": lambda: hlotool.hash_module(hlotool.parse(TEXT)).startswith("hlo1:"),
+    "hash_computations": lambda: len(hlotool.hash_computations(hlotool.parse(TEXT))) == 3,
+    "shape": lambda: hlotool.shape("(s32[], bf16[2,3]{0,1})").elements[1].dimensions == (2, 3),
     "VerifyModes": lambda: hlotool.verify(hlotool.parse(TEXT), hlotool.VerifyModes(layout_sensitive=True)) == [],
     "compile": lambda: hlotool.compile(hlotool.parse(TEXT))(VALUES).shape == (4,),
     "evaluate": lambda: hlotool.evaluate(hlotool.parse(TEXT), [VALUES]).shape == (4,),

@@ -72,7 +72,7 @@ def test_exponential_tuples_end_soon(operation: str) -> None:
 
 
 def test_exponential_tuples_are_errors() -> None:
-    with pytest.raises(hlotool.ParseError, match=r"more than 13[0-9],[0-9]+ elements in all") as caught:
+    with pytest.raises(hlotool.ParseError, match=r"more than 13[0-9],[0-9]+ elements in total") as caught:
         hlotool.parse(FAMILIES["doubled tuples"].make(40))
     assert [d.code for d in caught.value.diagnostics] == ["S037"]
 

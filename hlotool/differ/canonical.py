@@ -110,7 +110,7 @@ def hash_module(module: Module) -> str:
 
     >>> import hlotool
     >>> hash_module(hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }"))
-    'hlo1:HASH'
+    'hlo1:3981d07a11cc7654ef31b8ee5e364c7b'
     """
     return hashes(module).module
 

@@ -94,8 +94,7 @@ class _Matcher:
     def run(self, *, aligns: bool) -> None:
         """Pairs equal nodes.
 
-        With `aligns`, computations are aligned in textual order before nodes are paired that are
-        equal in one direction only.
+        With `aligns`, aligns computations in textual order before it pairs one-sided matches.
         """
         graph = self.graph
         # Without annotations, keys and structures are the same.

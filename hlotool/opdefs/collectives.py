@@ -14,7 +14,6 @@ from hlotool.opdefs.base import Verify, op, require
 from hlotool.opdefs.constraints import difference, without_memory_space
 from hlotool.opdefs.inference import (
     bounds,
-    count,
     new_array,
     require_array,
     require_dimension,
@@ -29,10 +28,8 @@ from hlotool.opdefs.kinds import (
     FirstDim,
     IgnoredDims,
     Int,
-    Pairs,
     ReplicaGroups,
     SingleDim,
-    SliceSizeLists,
 )
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import (
@@ -57,9 +54,8 @@ __all__ = [
     "all_reduce",
     "all_reduce_start",
     "all_to_all",
+    "as_result",
     "collective_broadcast",
-    "collective_permute",
-    "collective_permute_start",
     "collective_reduce",
     "ragged_all_to_all",
     "reduce_scatter",
@@ -82,7 +78,8 @@ def _results(result: Shape, operands: tuple[Shape, ...], opcode: str) -> tuple[S
     return result.elements
 
 
-def _as_result(parts: Sequence[Shape]) -> Shape:
+def as_result(parts: Sequence[Shape]) -> Shape:
+    """Returns the shape of a collective's result: the only part, or a tuple of the parts."""
     return parts[0] if len(parts) == 1 else tuple_shape(parts)
 
 
@@ -91,7 +88,7 @@ def _like_operands(opcode: str) -> Verify:
 
     def verify(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
         _results(result, operands, opcode)
-        return _as_result(operands)
+        return as_result(operands)
 
     return verify
 
@@ -119,7 +116,7 @@ def _gathered(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, 
             factors.add(grown // size)
         parts.append(_rescaled(operand, dimension, grown))
     require(len(factors) <= 1, "P008", "shape", f"the results of '{opcode}' are larger than the operands by different factors: {sorted(factors)}")
-    return _as_result(parts)
+    return as_result(parts)
 
 
 def _verify_all_gather(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
@@ -156,7 +153,7 @@ def _verify_all_gather_start(result: Shape, operands: tuple[Shape, ...], attribu
     require(fits, "A017", "instruction", f"'all-gather-start' gives (operand, result), but {result.text_without_layout} is written")
     _global_ids_need_channel(result, operands, attributes)
     gathered = _gathered(result.elements[1], operands, attributes, "all-gather-start")
-    return tuple_shape((_as_result(operands), gathered, *result.elements[2:]))
+    return tuple_shape((as_result(operands), gathered, *result.elements[2:]))
 
 
 @op(
@@ -274,7 +271,7 @@ def _verify_reduce_scatter(result: Shape, operands: tuple[Shape, ...], attribute
         )
         parts.append(_rescaled(operand, dimension, size))
     _check_reducer(operands, attributes["to_apply"])
-    return _as_result(parts)
+    return as_result(parts)
 
 
 @op(
@@ -421,7 +418,7 @@ def _verify_collective_reduce(result: Shape, operands: tuple[Shape, ...], attrib
     _global_ids_need_channel(result, operands, attributes)
     _check_reducer(data, attributes["to_apply"])
     _results(result, data, "collective-reduce")
-    return _as_result(data)
+    return as_result(data)
 
 
 @op(
@@ -449,93 +446,6 @@ def collective_reduce(
         r = f32[4] collective-reduce(f32[4] x), replica_groups={{0,1}}, has_dynamic_root=false, to_apply=add
     """
     written_shape_needed("collective-reduce")
-
-
-def _permute_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
-    if attributes.get("slice_sizes") is not None and len(operands) != 4:
-        raise Violation("P016", "operands", f"in-place 'collective-permute' takes 4 operands, got {len(operands)}")
-
-
-def _check_offsets(buffer: Shape, offsets: Shape, at: str) -> None:
-    """Checks the offsets of slices.
-
-    The start of a slice is a tuple with an offset for each dimension. The starts of several slices
-    are a tuple of such tuples.
-    """
-    require(offsets.is_tuple, "P016", at, f"offsets must be a tuple, got {offsets.text_without_layout}")
-    nested = any(element.is_tuple for element in offsets.elements)
-    for slice_offsets in offsets.elements if nested else (offsets,):
-        require(slice_offsets.is_tuple, "P016", at, "the offsets of each slice must be a tuple")
-        offsets_per_slice = len(slice_offsets.elements)
-        require(
-            offsets_per_slice == buffer.rank, "P016", at, f"a slice needs {count(buffer.rank, 'offset')} (one per dimension), got {offsets_per_slice}"
-        )
-
-
-def _verify_permute(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    require(operands, "S013", "operands", "'collective-permute' takes at least one operand")
-    sliced = attributes["slice_sizes"]
-    grouped = len(operands) == 1 or sliced or result.is_tuple
-    require(grouped, "P016", "operands", f"in-place 'collective-permute' takes 4 operands and slice_sizes, got {count(len(operands), 'operand')}")
-    for k in (0, 1) if sliced else ():
-        # There is a list of offsets for each array in a tuple.
-        buffers, offsets = operands[k], operands[k + 2]
-        matches = operands[0].is_tuple == buffers.is_tuple and len(operands[0].elements) == len(buffers.elements)
-        require(matches, "P016", f"operand {k}", "input and output must both be arrays, or tuples with the same number of arrays")
-        matches = not buffers.is_tuple or len(buffers.elements) == len(offsets.elements)
-        require(matches, "P016", f"operand {k + 2}", f"offsets are needed for {count(len(buffers.elements), 'array')}, got {len(offsets.elements)}")
-        pairs = zip(buffers.elements, offsets.elements, strict=True) if buffers.is_tuple else ((buffers, offsets),)
-        for buffer, offset in pairs:
-            _check_offsets(buffer, offset, f"operand {k + 2}")
-    # The form with slices returns operand 1, into which the slices are copied.
-    return operands[1] if sliced else _as_result(operands)
-
-
-@op(
-    infers=False,
-    check_parsed=_permute_rule,
-    verify=_verify_permute,
-    result_code="T105",
-    traits=(MIXED_PRECISION, COLLECTIVE, ORDER_KEPT),
-)
-def collective_permute(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Sends the operand from each source to its target; other devices receive zeros.
-
-    The form with slice_sizes copies slices of operand 0 into operand 1, at the offsets in operands
-    2 and 3.
-
-        r = f32[4] collective-permute(f32[4] x), source_target_pairs={{0,1},{1,0}}
-    """
-    written_shape_needed("collective-permute")
-
-
-def _verify_permute_start(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> Shape:
-    fits = result.is_tuple and len(result.elements) >= 2
-    require(
-        fits, "A017", "instruction", f"'collective-permute-start' gives (operand, result, contexts...), but {result.text_without_layout} is written"
-    )
-    moved = _verify_permute(result.elements[1], operands, attributes, modes)
-    # In the form with slices, both elements are existing buffers.
-    source = operands[0] if attributes["slice_sizes"] else _as_result(operands)
-    return tuple_shape((source, moved, *result.elements[2:]))
-
-
-@op(
-    infers=False,
-    check_parsed=_permute_rule,
-    verify=_verify_permute_start,
-    result_code="A017",
-    traits=(MIXED_PRECISION, COLLECTIVE, EFFECT),
-    start_of="collective-permute",
-    operands_at=0,
-)
-def collective_permute_start(*operands: Shape, channel_id: Int | None = None, source_target_pairs: Pairs, slice_sizes: SliceSizeLists = ()) -> Shape:
-    """Starts a collective-permute; returns the operand, the future result and contexts.
-
-    s = (f32[4], f32[4], u32[], u32[]) collective-permute-start(f32[4] x),
-    source_target_pairs={{0,1},{1,0}}
-    """
-    written_shape_needed("collective-permute-start")
 
 
 _DONES = {

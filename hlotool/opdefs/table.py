@@ -8,6 +8,7 @@ from __future__ import annotations
 import copyreg
 from collections.abc import Callable
 
+from hlotool.opdefs import collective_permute as collective_permute
 from hlotool.opdefs import collectives as collectives
 from hlotool.opdefs import communication as communication
 from hlotool.opdefs import contraction as contraction

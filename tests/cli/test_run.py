@@ -108,7 +108,7 @@ def test_mistakes_are_one_line(cli, sum_file, arguments, message):
     [
         (np.zeros((2, 3), np.float32), "parameter 0 'left' takes f32[2,2], got an array with the dimensions [2, 3]"),
         (np.zeros(4, np.float32), "got an array with the dimensions [4]; reshape it: it has the same number of elements"),
-        (np.zeros((2, 2), np.int32), "got an array of int32; convert it: .astype('float32')"),
+        (np.zeros((2, 2), bool), "got an array of bool; convert it: .astype('float32')"),
         (np.array([["a", "b"], ["c", "d"]]), "got an array of <U1"),
     ],
 )

@@ -49,7 +49,10 @@ def test_arguments_are_converted_within_their_kind(shape, argument, dtype):
 @pytest.mark.parametrize(
     ("shape", "argument", "words"),
     [
-        ("f32[2]", [1, 2], "'x' takes f32[2], got an array of int64"),
+        ("f32[2]", [1, 2**24 + 1], "'x' takes f32[2], which cannot hold 16777217 exactly"),
+        ("f32[2]", [True, False], "'x' takes f32[2], got an array of bool"),
+        ("f32[2]", {"a": 1.0}, "'x' takes f32[2], got an object of type dict"),
+        ("f32[2]", [{}, {}], "'x' takes f32[2], got an object of type list without numbers"),
         ("s32[2]", [1.0, 2.0], "got an array of float64"),
         ("s8[2]", [1, 200], "cannot hold 200"),
         ("f32[2]", [1.0], "got an array with the dimensions [1]"),

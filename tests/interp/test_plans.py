@@ -327,7 +327,7 @@ def test_a_tuple_of_other_arrays_than_written_is_left_to_the_reference_executor(
 def test_a_run_with_effects_is_not_begun_again():
     module = hlotool.parse(WRONG_TUPLE % "o = token[] after-all() f = token[] outfeed(x, o)")
     queues = hlotool.HostQueues()
-    with pytest.raises(hlotool.EvaluationError, match="another shape"):
+    with pytest.raises(hlotool.EvaluationError, match="a different shape"):
         hlotool.evaluate(module, [[3.0, 1.0, 2.0]], executor="plan", options=hlotool.RunOptions(queues=queues))
 
 

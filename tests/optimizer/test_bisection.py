@@ -75,8 +75,9 @@ def test_each_limit_adds_one_rewrite(text, passes):
 @pytest.mark.parametrize("number", range(1, 6))
 def test_the_first_wrong_rewrite(number):
     module = hlotool.parse(TWO)
-    specs = parse_passes(",".join(PASSES))
-    _, everything = limited(module, specs, None)
+    passes = ",".join(PASSES)
+    specs = parse_passes(passes)
+    _, everything = limited(module, passes, None)
     texts = [limited(module, specs, limit)[0] for limit in range(everything.count + 1)]
     runs = []
 

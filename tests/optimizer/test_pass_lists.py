@@ -14,7 +14,7 @@ from texts import SEVERAL_ROUNDS
 import hlotool
 from hlotool.optimizer import pass_table
 from hlotool.optimizer.context import Context
-from hlotool.optimizer.optimizer import OptimizeError
+from hlotool.optimizer.optimizer import OptimizeError, run_specs
 from hlotool.optimizer.options import OptimizeOptions
 from hlotool.optimizer.pass_list import PassError, parse_passes
 from hlotool.optimizer.pass_table import pass_summaries
@@ -66,7 +66,9 @@ def test_lists_that_cannot_be_read(text, message):
 def test_passes_in_texts_and_lists(module):
     expected = hlotool.to_text(hlotool.optimize(module, "cse,dce"))
     assert hlotool.to_text(hlotool.optimize(module, ["cse", "dce"])) == expected
-    assert hlotool.to_text(hlotool.optimize(module, parse_passes("cse,dce"))) == expected
+    assert hlotool.to_text(run_specs(module, parse_passes("cse,dce"))) == expected
+    with pytest.raises(PassError, match="a list of passes has their names, got an object of type int"):
+        hlotool.optimize(module, ["cse", 3])
     assert hlotool.to_text(hlotool.optimize(module)) == hlotool.to_text(hlotool.optimize(module, PIPELINES[2]))
     assert hlotool.to_text(hlotool.optimize(module, [])) == hlotool.to_text(module)
 

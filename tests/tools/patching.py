@@ -37,7 +37,7 @@ def patch_faults(delta: Delta, random: Random) -> Iterator[str]:
 
 def _applied(what: str, module: Module, patch: str, wanted: Module, ignore: list[str], *, reverse: bool = False) -> Iterator[str]:
     try:
-        result = hlotool.apply(module, patch, reverse=reverse)
+        result = hlotool.apply_patch(module, patch, reverse=reverse)
     except HlotoolError as error:
         yield f"{what} does not apply: {error}"
         return

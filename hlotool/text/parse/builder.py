@@ -135,8 +135,7 @@ class ModuleBuilder:
         # Total leaves of the tuples with inferred shapes, and total tuples and leaves.
         self._leaves = 0
         self._nested = 0
-        # While a segment is parsed for the fast path, Violations propagate instead of being
-        # reported.
+        # Segments that are parsed for the fast path raise Violations instead of reporting them.
         self.in_segment = False
 
     # ---- diagnostics ----------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
         if not bare(shape).is_array:
             return "M009", "", f"{what} is {brief(shape)}, but only arrays can be aliased", _pairs_of_leaves(parameter, output, pair)
     arrays = bare(parameter), bare(output)
-    # Whether the padding of tiles counts depends on the target.
+    # The target decides whether the padding of tiles counts.
     if facts.modes.layout_sensitive and sizes_differ(*arrays) and sizes_differ(*arrays, data_size):
         sizes = tuple(map(stored_size, arrays))
         return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, but the output has {sizes[1]}", None

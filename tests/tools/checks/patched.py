@@ -37,7 +37,7 @@ def patched(path: Path, case: Case) -> None:
     target, _, wanted = rest.partition(_GIVES)
     refused = _REFUSED.search(target)
     try:
-        result = hlotool.apply(parsed(_REFUSED.sub("", target)), patch, filename="case.patch")
+        result = hlotool.apply_patch(parsed(_REFUSED.sub("", target)), patch, filename="case.patch")
     except HlotoolError as error:
         same(refused[1] if refused else "no error", str(error), "the message")
         return

@@ -78,7 +78,7 @@ def test_the_first_wrong_rewrite(number):
     passes = ",".join(PASSES)
     specs = parse_passes(passes)
     _, everything = limited(module, passes, None)
-    texts = [limited(module, specs, limit)[0] for limit in range(everything.count + 1)]
+    texts = [limited(module, passes, limit)[0] for limit in range(everything.count + 1)]
     runs = []
 
     def is_wrong(result):

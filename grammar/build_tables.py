@@ -1,4 +1,4 @@
-"""Build hook: makes the parse tables of the grammar and adds grammar and tables to the wheel."""
+"""Build hook that generates the parse tables and adds them and the grammar to the wheel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["BuildTables"]
 
 
 class BuildTables(BuildHookInterface[Any]):
-    """Hatchling runs this before it builds a wheel, also for an editable installation."""
+    """The hook, which Hatchling runs before it builds a wheel, even for an editable installation."""
 
     PLUGIN_NAME = "hlotool-tables"
 

@@ -1,6 +1,8 @@
-"""Generates mlp_train_step.hlo and mlp_train_step.npz: one training step as JAX lowers it, with inputs and JAX's results.
+"""Generates mlp_train_step.hlo, a training step as JAX lowers it, and mlp_train_step.npz.
 
-A two-layer perceptron with softmax cross-entropy, all gradients, and a step of gradient descent with momentum.
+The step trains a two-layer perceptron with softmax cross-entropy: all gradients, and gradient
+descent with momentum. The archive has inputs and JAX's results.
+
 Needs JAX: python samples/make_mlp_train_step.py
 """
 
@@ -34,7 +36,7 @@ def loss(parameters: Parameters, images: jax.Array, labels: jax.Array) -> jax.Ar
 
 
 def step(parameters: Parameters, velocities: Parameters, images: jax.Array, labels: jax.Array) -> Any:
-    """New parameters and velocities, and the loss with all its gradients."""
+    """Returns the new parameters and velocities, and the loss with all its gradients."""
     value, gradients = jax.value_and_grad(loss)(parameters, images, labels)
     velocities = jax.tree.map(lambda v, g: MOMENTUM * v + g, velocities, gradients)
     parameters = jax.tree.map(lambda p, v: p - RATE * v, parameters, velocities)
@@ -62,7 +64,7 @@ def main() -> None:
     inputs = arguments()
     text = jax.jit(step).lower(*inputs).compiler_ir("hlo").as_hlo_text()
     (HERE / "mlp_train_step.hlo").write_text(COMMENT + text.rstrip("\n") + "\n", encoding="utf-8")
-    # Inputs are named by the number of their parameter, results output.N.
+    # Inputs are named by their parameter number, results `output.N`.
     stored = {str(k): np.asarray(value) for k, value in enumerate(jax.tree.leaves(inputs))}
     stored |= {f"output.{k}": np.asarray(value) for k, value in enumerate(jax.tree.leaves(jax.jit(step)(*inputs)))}
     np.savez_compressed(HERE / "mlp_train_step.npz", **stored)

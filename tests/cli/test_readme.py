@@ -64,6 +64,7 @@ def test_the_guides_op_works():
         "from hlotool.shapes.shape import Shape, array_shape\n"
         "from hlotool.interp.dtypes import Array\n"
         "from hlotool.interp.kernels.base import kernel\n"
+        "from hlotool.interp.memory_order import forward\n"
         "import hlotool\n"
         "import numpy as np\n"
         + definition

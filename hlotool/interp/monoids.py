@@ -18,7 +18,7 @@ from hlotool.opdefs.traits import ANY_SIGNATURE, IDEMPOTENT, RETURNS
 from hlotool.record import Record
 from hlotool.shapes.dtype import ELEMENT_TYPES
 
-__all__ = ["Monoid", "monoid_of", "sign_keys"]
+__all__ = ["Monoid", "independent_results", "monoid_of", "sign_keys"]
 
 
 class Monoid(Record):
@@ -146,9 +146,44 @@ def monoid_of(computation: Computation) -> Monoid | None:
     >>> monoid_of(hlotool.parse(text).computations[0]).numbers
     <ufunc 'add'>
     """
-    root, operands = _without_steps(computation)
+    return _monoid(computation.root, {0, 1}) if len(computation.parameters) == 2 else None
+
+
+def independent_results(reducer: Computation) -> dict[int, Monoid | None]:
+    """Returns the monoids of the results that depend on no other result, by number.
+
+    The monoid is None if the result does not have one.
+
+    >>> import hlotool
+    >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3) s = f32[] add(a, c) "
+    >>> reducer = hlotool.parse(text + "m = f32[] multiply(s, d) ROOT t = (f32[], f32[]) tuple(s, m) }").entry
+    >>> {number: monoid.numbers for number, monoid in independent_results(reducer).items()}
+    {0: <ufunc 'add'>}
+    """
+    count = len(reducer.parameters) // 2
+    if count == 1:
+        return {0: monoid_of(reducer)}
+    if reducer.root.op.name != "tuple":
+        return {}
+    needed = [_parameters_of(x) for x in reducer.root.operands]
+    return {k: _monoid(x, {k, count + k}) for k, x in enumerate(reducer.root.operands) if needed[k] <= {k, count + k}}
+
+
+def _parameters_of(x: Instruction) -> set[int]:
+    """Returns the numbers of the parameters that a value is computed from."""
+    seen, stack = {x}, [x]
+    while stack:
+        new = [y for y in stack.pop().operands if y not in seen]
+        seen.update(new)
+        stack += new
+    return {y.immediate for y in seen if y.op.name == "parameter"}
+
+
+def _monoid(value: Instruction, numbers: set[int]) -> Monoid | None:
+    """Returns the monoid of a value that an operation computes from the two parameters of these numbers."""
+    root, operands, numbers = _without_steps(value, numbers)
     monoid = _MONOIDS.get(root.opcode)
-    if monoid is None or {x.parameter_number for x in operands} != {0, 1} or len(computation.parameters) != 2:
+    if monoid is None or {x.parameter_number for x in operands} != numbers:
         return None
     # NumPy would convert operands of different types, and it orders complex numbers, unlike HLO.
     types = {x.shape.element_type for x in (root, *operands)}
@@ -156,22 +191,22 @@ def monoid_of(computation: Computation) -> Monoid | None:
     return monoid if len(types) == 1 and not compares_complex else None
 
 
-def _without_steps(computation: Computation) -> tuple[Instruction, list[Instruction]]:
-    """Returns the instruction that computes the result, and its operands.
+def _without_steps(value: Instruction, numbers: set[int]) -> tuple[Instruction, list[Instruction], set[int]]:
+    """Returns the instruction that computes a value, its operands, and their parameter numbers.
 
     It may be in a computation that is called with both parameters. Steps that change nothing are
     skipped, as in the optimizer, since sums are rounded in a different order than other
     computations.
     """
-    seen = {computation}
+    seen = set[Computation]()
     while True:
-        root = _source(computation.root)
+        root = _source(value)
         operands = [_source(x) for x in root.operands]
-        is_handed_on = root.op.traits >= {RETURNS, ANY_SIGNATURE} and len(operands) == 2 and {x.parameter_number for x in operands} == {0, 1}
+        is_handed_on = root.op.traits >= {RETURNS, ANY_SIGNATURE} and len(operands) == 2 and {x.parameter_number for x in operands} == numbers
         if not is_handed_on or root.called[0] in seen:
-            return root, operands
-        computation = root.called[0]
-        seen.add(computation)
+            return root, operands, numbers
+        seen.add(root.called[0])
+        value, numbers = root.called[0].root, {0, 1}
 
 
 def _source(x: Instruction) -> Instruction:

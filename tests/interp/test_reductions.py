@@ -344,3 +344,25 @@ def test_steps_that_change_nothing_do_not_change_the_order_of_a_sum(steps: str) 
     for executor in ("reference", "plan"):
         plain, other = (hlotool.evaluate(hlotool.parse(module.replace("NAME", name)), [x], executor=executor) for name in ("add", "f"))
         assert plain.tobytes() == other.tobytes()
+
+
+@pytest.mark.parametrize("element_type", ["f32", "bf16"])
+@pytest.mark.parametrize("size", [2, 50, 3000])
+def test_a_result_is_the_same_with_and_without_an_independent_one(element_type: str, size: int) -> None:
+    """Otherwise, results would change where the optimizer removes the other one."""
+    t = element_type
+    module = f"""add {{ a = {t}[] parameter(0) b = {t}[] parameter(1) ROOT s = {t}[] add(b, a) }}
+both {{ a = {t}[] parameter(0) c = {t}[] parameter(1) b = {t}[] parameter(2) d = {t}[] parameter(3)
+  s = {t}[] add(b, a) ROOT r = ({t}[], {t}[]) tuple(s, d) }}
+ENTRY e {{ x = {t}[{size},3] parameter(0) y = {t}[{size},3] parameter(1) z = {t}[] constant(0.1)
+  alone = {t}[3] reduce(x, z), dimensions={{0}}, to_apply=add
+  two = ({t}[3], {t}[3]) reduce(x, y, z, z), dimensions={{0}}, to_apply=both
+  first = {t}[3] get-tuple-element(two), index=0
+  last = {t}[3] get-tuple-element(two), index=1
+  ROOT t = ({t}[3], {t}[3], {t}[3]) tuple(alone, first, last) }}"""
+    generator = np.random.default_rng(2)
+    x, y = (generator.standard_normal((size, 3), np.float32) for _ in range(2))
+    for executor in ("reference", "plan"):
+        alone, first, last = hlotool.evaluate(hlotool.parse(module), [x, y], executor=executor)
+        assert first.tobytes() == alone.tobytes()
+        assert last.tobytes() == y[-1].astype(last.dtype).tobytes()

@@ -17,7 +17,7 @@ from hlotool.interp.dtypes import NUMBERS, Array, number_type
 from hlotool.interp.kernels.base import Invoke, Run, kernel
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.pooling import pooled, pooled_in_order
-from hlotool.interp.monoids import Monoid, monoid_of
+from hlotool.interp.monoids import Monoid, independent_results, monoid_of
 from hlotool.interp.values import Value
 from hlotool.interp.windows import taps
 from hlotool.ir.model import Computation, Instruction
@@ -58,8 +58,9 @@ _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
 def _adds_up(x: Instruction) -> bool:
     """Returns whether results depend on NumPy's order of additions or multiplications."""
-    monoid = monoid_of(x.attributes["to_apply"])
-    return monoid is not None and not monoid.compares and NUMBERS[x.operands[0].shape.element_type].kind in ("float", "complex")
+    monoids = independent_results(x.attributes["to_apply"])
+    kinds = [NUMBERS[operand.shape.element_type].kind for operand in x.operands]
+    return any(monoid is not None and not monoid.compares and kinds[k] in ("float", "complex") for k, monoid in monoids.items())
 
 
 @kernel("reduce", in_layout=_adds_up)
@@ -81,15 +82,9 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
         return passed_on if result.is_tuple else passed_on[0]
     if count > 1:
         return (yield from _reduced_together(to_apply, inputs, inits, axes))
-    (x,), (init,), monoid = inputs, inits, monoid_of(to_apply)
-    rounded = _rounds_each_step(x, monoid, axes)
-    if monoid is None or rounded or not (monoid.may_repeat(init) or _starts_once(x, monoid, axes)):
-        x = yield from _in_windows(to_apply, x, init, axes)
-    if monoid is not None and not rounded:
-        return monoid.reduced(x, init, axes)
-    folded = yield from _folded(to_apply, (x,), inits, axes)
+    results = yield from _reduced_apart(to_apply, inputs, inits, axes)
     # A reducer of one number may return a tuple, too.
-    return folded if result.is_tuple else folded[0]
+    return results if result.is_tuple else results[0]
 
 
 def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
@@ -101,11 +96,38 @@ def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequ
     arg_reducer = arg_reducer_of(reducer) if len(inputs) == 2 else None
     winners = arg_reducer.winners(inputs, inits, axes) if arg_reducer is not None else None
     if winners is None or arg_reducer is None:
-        return (yield from _folded(reducer, inputs, inits, axes))
+        return (yield from _reduced_apart(reducer, inputs, inits, axes))
     if arg_reducer.wins_over(inits, winners):
         return winners
     kept = winners[0].shape
     return listed((yield Invoke(reducer, (*(np.broadcast_to(init, kept) for init in inits), *winners), kept)))
+
+
+def _reduced_apart(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
+    """Returns a tuple of the reduced inputs.
+
+    A result that depends on no other result is the same with and without the others.
+    """
+    alone = independent_results(reducer)
+    together = (yield from _folded(reducer, inputs, inits, axes)) if len(alone) < len(inputs) else inputs
+    windows: Sequence[Array] | None = None
+    folded: Sequence[Array] | None = None
+    results = []
+    for k, (x, init) in enumerate(zip(inputs, inits, strict=True)):
+        if k not in alone:
+            results.append(together[k])
+            continue
+        monoid, reduced = alone[k], x
+        rounded = _rounds_each_step(x, monoid, axes)
+        if monoid is None or rounded or not (monoid.may_repeat(init) or _starts_once(x, monoid, axes)):
+            windows = windows or (yield from _in_windows(reducer, inputs, inits, axes))
+            reduced = windows[k]
+        if monoid is not None and not rounded:
+            results.append(monoid.reduced(reduced, init, axes))
+            continue
+        folded = folded or (yield from _folded(reducer, windows or inputs, inits, axes))
+        results.append(folded[k])
+    return tuple(results)
 
 
 def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
@@ -139,18 +161,18 @@ def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) ->
     return monoid is not None and _is_rounded(x, monoid) and prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 
 
-def _in_windows(reducer: Computation, x: Array, init: Array, axes: tuple[int, ...]) -> Run:
+def _in_windows(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
     """Reduces windows of 32 elements along each reduced dimension, until no dimension is larger."""
-    while any(x.shape[k] > _WINDOW for k in axes):
+    while any(inputs[0].shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
-        for k, size in enumerate(x.shape):
+        for k, size in enumerate(inputs[0].shape):
             length = max(1, min(size, _WINDOW)) if k in axes else 1
             positions = -(-size // length)
             surplus = positions * length - size
             window.append(WindowDimension(length, length, surplus // 2, surplus - surplus // 2))
             sizes.append(positions)
-        (x,) = yield from _window_fold(reducer, (x,), (init,), tuple(window), sizes)
-    return x
+        inputs = yield from _window_fold(reducer, inputs, inits, tuple(window), sizes)
+    return inputs
 
 
 def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:

@@ -111,7 +111,7 @@ class Swap:
 
 
 class Rebind:
-    """Evaluates the constants of a module again, with one mutation, and replaces those that differ."""
+    """Evaluates the constants of a module again with a mutation, and replaces those that differ."""
 
     def __init__(self, mutation: Mutation, tree: ast.Module) -> None:
         self.mutation = mutation

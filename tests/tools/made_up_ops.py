@@ -1,6 +1,7 @@
-"""Opcodes that XLA does not have, defined as any opcode is, and what the engines say about programs that use them.
+"""Defines opcodes that XLA does not have, and prints what the engines say about programs with them.
 
-Run by `tests/test_traits.py` in a process of its own, since tables and patterns remember opcodes; prints its answers as JSON.
+`tests/test_traits.py` runs it in a process of its own, since tables and patterns cache opcodes. The
+answers are JSON.
 """
 
 from __future__ import annotations
@@ -180,7 +181,7 @@ LOG = "ENTRY e { p = f32[4] parameter(0) a = f32[4] nickname(p) ROOT r = f32[4] 
 
 
 def found(text: str, *codes: str, modes: VerifyModes | None = None) -> list[str]:
-    """Code and instruction of each finding."""
+    """Returns the code and the instruction of each finding."""
     return [f"{d.code} {d.instruction}" for d in hlotool.verify(parse(text), modes or VerifyModes(), select=list(codes))]
 
 

@@ -203,8 +203,8 @@ class Mutator:
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()
         keys = {mutation.key for mutation, _, _ in result}
-        # The code has changed since these were listed. Modules of which only a part is tried have
-        # no complete list of mutations.
+        # The code has changed since these were listed. For a module that is tried only in part,
+        # this is not known.
         whole = tuple(f"{name.removeprefix('hlotool.')}: " for name in chosen if self._is_chosen(name))
         self.stale = [key for key in self.equivalents if key.startswith(whole) and key not in keys]
         result = [entry for entry in result if entry[0].key not in self.equivalents]

@@ -149,7 +149,7 @@ def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
             continue
         fresh = Document("file:///m.hlo", document.text)
         if known(document) != known(fresh):
-            raise Difference(f"seed {seed}, edit {version}: after the edits, the server's state differs from that of the opened text\n{document.text}")
+            raise Difference(f"seed {seed}, edit {version}: the server's state differs from that of the opened text\n{document.text}")
         if chance.random() < 0.3:
             ask_everything(document, chance)
     return edits

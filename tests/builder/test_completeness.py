@@ -171,7 +171,7 @@ CustomCall(target_name, operands..., shape)
 # Forms of 2017 and 2019 that differ from those above. If only the name of an argument differs
 # (`size_indices`, `channel_handle`, `pred`), the newer name applies. ReducePrecision has the order
 # of 2025, since both numbers are integers.
-HISTORIC = """
+OLDER_FORMS = """
 LogicalAnd(lhs, rhs, broadcast_dimensions?)
 LogicalOr(lhs, rhs, broadcast_dimensions?)
 LogicalNot(operand)
@@ -219,7 +219,7 @@ def fits(signature: inspect.Signature, arguments: str) -> bool:
     return len(parameters) >= len(wanted) and all(parameter.default is not parameter.empty for parameter in parameters[len(wanted) :])
 
 
-@pytest.mark.parametrize(("name", "arguments"), forms(DOCUMENT_2025) + forms(HISTORIC), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("name", "arguments"), forms(DOCUMENT_2025) + forms(OLDER_FORMS), ids=lambda value: str(value)[:40])
 def test_documented_operations_are_methods(name: str, arguments: str) -> None:
     method = method_of(name)
     assert hasattr(Builder, method), f"the method {method} is missing"
@@ -238,7 +238,7 @@ def test_page_shows_all_operations() -> None:
     """
     text = (Path(hlotool.__file__).parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^### (\w+)\n((?s:.*?))(?=^##)", text, re.MULTILINE))
-    names = {name for name, _ in forms(DOCUMENT_2025) + forms(HISTORIC)} | set(INTERNAL.split())
+    names = {name for name, _ in forms(DOCUMENT_2025) + forms(OLDER_FORMS)} | set(INTERNAL.split())
     assert sections.keys() == names
     assert set(re.findall(r"^\| \[(\w+)\]", text, re.MULTILINE)) == names
     for name, section in sections.items():

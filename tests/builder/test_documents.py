@@ -52,7 +52,7 @@ def myfunc(x: Any, y: Any, call: Any) -> Any:
 def check_values(row: dict[str, Any], module: Module) -> None:
     (inputs,) = devices(row)
     if row["op"] == "Iota(type,size)":
-        assert "historic" in row["note"]
+        assert "older" in row["note"]
     options = hlotool.RunOptions(custom_calls={"myfunc": myfunc})
     found = hlotool.evaluate(module, [array(value) for value in inputs], options=options)
     if row["op"] == "Tuple":

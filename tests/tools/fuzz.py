@@ -102,7 +102,7 @@ def all_seeds(corpus: Path | None) -> list[Seed]:
     known: set[str] = set()
     seeds: list[Seed] = []
     for text in texts_of_cases(HERE):
-        # Of larger texts, only some lines are edited in place, such as headers and braces.
+        # Only some lines of larger texts are edited in place, such as headers and braces.
         # Instructions are edited in small modules, which is faster.
         seeds += seeds_of_text(text) if len(text) < 600 else [*seeds_of_text(text)[::5], *instructions_of_text(text, known)]
     for number in range(100):

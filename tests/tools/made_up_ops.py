@@ -40,13 +40,13 @@ __all__ = ["answers"]
 
 @op(traits=(ELEMENTWISE, COMMUTATIVE, IDEMPOTENT), algebra=Algebra(value(0, None)))
 def either(lhs: Shape, rhs: Shape) -> Shape:
-    """Made up: the operand that is larger than the other."""
+    """Made up: returns the larger operand."""
     return lhs
 
 
 @op(traits=(VIEW, FREE, IDENTITY))
 def nickname(operand: Shape) -> Shape:
-    """Made up: the operand by another name."""
+    """Made up: returns the operand under another name."""
     return operand
 
 
@@ -70,7 +70,7 @@ def swap_done(operand: Shape) -> Shape:
 
 @op(infers=False, traits=(NONDETERMINISTIC,))
 def dice() -> Shape:
-    """Made up: another number each time."""
+    """Made up: returns another number each time."""
     written_shape_needed("dice")
 
 

@@ -203,8 +203,8 @@ class Mutator:
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()
         keys = {mutation.key for mutation, _, _ in result}
-        # The code has changed since these were listed. For a module that is tried only in part,
-        # this is not known.
+        # The code has changed since these mutations were listed. For a module that is tried only
+        # in part, this is unknown.
         whole = tuple(f"{name.removeprefix('hlotool.')}: " for name in chosen if self._is_chosen(name))
         self.stale = [key for key in self.equivalents if key.startswith(whole) and key not in keys]
         result = [entry for entry in result if entry[0].key not in self.equivalents]
@@ -308,8 +308,8 @@ class Mutator:
             mutation, _, reaching = candidate
             free.append(slot)
             if status == 0 and mutation.place not in patient and len(tests) < len(reaching):
-                # The number of tests that run depends on the load of the machine, so all of them
-                # run now.
+                # The number of tests that fit into the time depends on the load of the machine,
+                # so the mutation gets more time.
                 patient.add(mutation.place)
                 waiting.append(candidate)
                 continue
@@ -332,7 +332,7 @@ class Mutator:
         return judged + len(self.unreached)
 
     def _in_order(self, mutation: Mutation, reaching: list[str], most: float) -> list[str]:
-        """Returns tests that take at most so many seconds.
+        """Returns tests that take at most `most` seconds in total.
 
         Tests that noticed a mutation of the same function come first, then the fastest ones.
         """
@@ -388,7 +388,7 @@ Candidate = tuple[Mutation, Callable[[], None], list[str]]
 
 _NOTICED, _CANNOT = 1, 3
 _MEMORY = 6 << 30
-# If few tests do not notice a mutation, it is tried again with this many times the seconds.
+# A mutation that a part of the tests does not notice gets this many times the seconds.
 _PATIENCE = 20
 
 

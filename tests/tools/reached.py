@@ -1,4 +1,4 @@
-"""Records which tests reach which lines: compiles modules of hlotool with a note at each statement.
+"""Records the lines that tests reach, by compiling hlotool with a note at each statement.
 
 `sys.settrace` would make everything ten times slower, and Python 3.11 does not have
 `sys.monitoring`.

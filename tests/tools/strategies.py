@@ -23,15 +23,15 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def modules(instructions: int, styles: Sequence[Style] = (Style(),)) -> st.SearchStrategy[str]:
-    """Returns texts of random modules with up to so many instructions in the entry computation."""
+    """Draws texts of random modules with up to this many instructions in the entry."""
     return st.builds(random_text, SEEDS, st.integers(1, instructions), st.sampled_from(styles))
 
 
 def instances(*families: str) -> st.SearchStrategy[Instance]:
-    """Returns random instances of operations, of the named families or of any family."""
+    """Draws random instances of operations, of the named families or of any family."""
     return RANDOM.map(lambda random: random_instance(random, families))
 
 
 def shortest_first(texts: Sequence[str]) -> st.SearchStrategy[str]:
-    """Returns one of the texts, and shrinks to the shortest one."""
+    """Draws one of the texts; shrinks to the shortest one."""
     return st.sampled_from(sorted(set(texts), key=lambda text: (len(text), text)))

@@ -63,7 +63,7 @@ def available() -> str | None:
 class Xla:
     """XLA in a worker process.
 
-    The process starts at the first request, and again after each request that kills it.
+    The process starts at the first request, and again after each request that killed it.
     """
 
     def __init__(self, python: str | None = None, *, timeout: float = 60, optimize: bool = False) -> None:
@@ -128,7 +128,7 @@ class Xla:
 
     def _connection(self) -> Connection:
         if self._worker is not None and self._worker[0].poll() is not None:
-            # The worker died between two requests, which the next one did not cause.
+            # The worker died between two requests; the next one is not the cause.
             self.close()
         if self._worker is None:
             ours, theirs = Pipe()
@@ -162,7 +162,7 @@ def _unpacked(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
 
 
 def _importable(printed: str) -> str:
-    """Rewrites XLA's print of a module with operations that StableHLO has and equal values."""
+    """Rewrites XLA's print of a module for StableHLO, with the same values."""
     lines = printed.split("\n")
     # The rest of the first line is about layouts, aliases and devices.
     lines[0] = lines[0].partition(",")[0]

@@ -93,7 +93,7 @@ def function_mutations(module: str, owner: str, function: Function) -> Iterator[
 
 
 def checks_of(module: str, owner: str, function: Function) -> Iterator[Mutation]:
-    """Yields mutations that delete the checks of a function that judges.
+    """Yields mutations that delete the checks of a function of the verifier or of an op.
 
     These are `require...(...)`, `raise Violation(...)`, `yield Finding(...)` and calls of helpers
     that contain some.

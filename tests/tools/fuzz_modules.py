@@ -211,7 +211,7 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
         yield f"{what}, the original module was changed"
     if hlotool.to_text(hlotool.parse(text)) != text:
         yield f"{what}, the result does not print as it was read"
-    # Rules and expansions that undo each other are stopped, and may start again in a second run.
+    # Rules that undo each other are stopped, and then a second run may change the module.
     is_stopped = any("stopped" in remark for remark in after.report.remarks)
     if not is_stopped and hlotool.to_text(hlotool.optimize(after, passes)) != text:
         yield f"{what}, a second run changes the module"
@@ -355,9 +355,9 @@ def kind_of(fault: str) -> str:
 
 
 def without(module: Module, number: int) -> Iterator[Module]:
-    """Yields valid copies of a module that are smaller around one instruction.
+    """Yields valid, usually smaller copies of a module.
 
-    The instruction is erased, replaced by an operand or a parameter, or made the root.
+    In each, the instruction with this number is erased, replaced by an operand or a parameter, or made the root.
     """
     for kind in ("erase", "root", "parameter", "operand"):
         copy = clone_module(module)

@@ -45,8 +45,8 @@ SLOW = 2.0
 CASCADE = 3
 
 STRICTER = {
-    # XLA's text parser silently repairs or drops these. It drops superfluous operands, and an
-    # operand that is an instruction without a shape if the latter has too few operands.
+    # XLA's text parser silently repairs or drops these. It drops superfluous operands, and
+    # operands that are instructions without a shape and with too few operands.
     "S013": "(?:dot|rng-bit-generator|collective-broadcast)' takes|takes [0-9]+ operands?, found",
     "S020": "\\.anon'",  # a parameter among the operands of such an operand
     "S002": "",  # an undefined operand with the name of an opcode

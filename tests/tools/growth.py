@@ -61,7 +61,7 @@ class Growth(NamedTuple):
 
     @property
     def exponent(self) -> float:
-        """The exponent of the cost as a power of the size, relative to the output."""
+        """The exponent of the growth with the size, relative to the growth of the output."""
         return math.log(self.large / max(self.small, 1e-9) / max(1.0, self.output / FACTOR), FACTOR)
 
 

@@ -28,7 +28,7 @@ def element_type(r: Random) -> str:
 
 
 def array(r: Random, rank: int | None = None, kind: str | None = None, *, odd: bool = True) -> Shape:
-    """Returns a static array; with `odd`, it may have tiles, a memory space or an odd layout."""
+    """Returns a static array; with `odd`, it may have tiles, a memory space or any layout order."""
     rank = r.choice((0, 1, 1, 2, 2, 3, 4)) if rank is None else rank
     order = list(range(rank - 1, -1, -1))
     if odd and r.random() < 0.2:

@@ -63,9 +63,9 @@ def test_everything_else_matters(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        # Only the root tells apart the operands of x and y.
+        # Only the root distinguishes the operands of x and y.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "ROOT r = divide(a, b)"],
-        # Another user tells them apart.
+        # Another user distinguishes them.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = sine(a)", "d = sine(b)", "x = cosine(c)", "y = cosine(d)", "z = floor(b)", "ROOT r = negate(p)"],
         # Two instructions share an operand, and others do not.
@@ -74,7 +74,7 @@ def test_everything_else_matters(old: str, new: str) -> None:
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = cosine(a)", "z = sine(b)", "w = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = abs(p)", "x = add(a, b)", "y = add(b, c)", "z = add(c, a)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = add(a, a)", "y = add(b, b)", "z = add(a, b)", "ROOT r = negate(p)"],
-        # Control predecessors tell them apart.
+        # Control predecessors distinguish them.
         ["a = abs(p)", "b = abs(p)", "x = sine(p), control-predecessors={a}", "y = sine(p), control-predecessors={b}", "ROOT r = divide(a, b)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(p), control-predecessors={x}", "ROOT r = negate(p)"],
     ],

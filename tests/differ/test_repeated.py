@@ -91,7 +91,7 @@ def computation(name: str, opcode: str) -> str:
 
 
 def test_two_of_many_reductions_are_exchanged_in_a_tuple(seed: int) -> None:
-    """One of the two shares its computation with others, so the computations tell them apart."""
+    """One of the two shares its computation with others, which distinguishes them."""
     count = 40
     computations = [computation(f"add{k}", "add") for k in range(15)]
     lines = ["p = f32[6,6] parameter(0)", "z = f32[] constant(0)"]
@@ -106,7 +106,7 @@ def test_two_of_many_reductions_are_exchanged_in_a_tuple(seed: int) -> None:
 def test_one_of_several_callers_calls_another_computation(seed: int) -> None:
     """The caller whose computation has another caller has changed.
 
-    No caller has changed that is the only one of its computation.
+    Callers that are the only ones of their computations have not.
     """
     inner = "%s {\n p = f32[6] parameter(0)\n a = f32[6] %s(p)\n ROOT b = f32[6] multiply(a, p)\n}"
     outer = "%s {\n p = f32[6] parameter(0)\n f = f32[6] fusion(p), kind=kLoop, calls=%s\n ROOT y = f32[6] tanh(f)\n}"

@@ -1,4 +1,7 @@
-"""What builders write around operations: source lines, shardings, names, headers, layouts; and modules that are extended."""
+"""Annotations of operations by builders, and extension of modules.
+
+The annotations are source lines, shardings, names, headers and layouts.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def test_source_lines_can_be_left_out() -> None:
     assert [x.metadata_text for x in b.build().entry] == [None, '{op_type="add" op_name="layer/one"}', None]
 
 
-def test_annotations_hold_for_a_block() -> None:
+def test_annotations_apply_within_a_block() -> None:
     b = hlotool.Builder("m", num_partitions=2, source_lines=False)
     with b.sharding("{devices=[2]0,1}"), b.frontend_attributes({"a": "1"}), b.frontend_attributes({"b": "2"}):
         x = b.parameter(0, "f32[4]")
@@ -193,7 +196,7 @@ def test_parameters_are_added_to_the_entry() -> None:
     assert hlotool.evaluate(module, [[1.0] * 4, [5.0] * 4]).tolist() == [3.0] * 4
 
 
-def test_extensions_that_do_not_fit() -> None:
+def test_invalid_extensions() -> None:
     with pytest.raises(hlotool.BuilderError, match="there is no computation 'doubel'"):
         hlotool.Builder.extend(hlotool.parse(TEXT), "doubel")
     with pytest.raises(hlotool.BuilderError, match="no instruction 'rr'"), hlotool.Builder.extend(hlotool.parse(TEXT)) as b:

@@ -1,4 +1,7 @@
-"""Broadcasting: every combination of ranks, sizes and broadcast_dimensions, compared with a model of the documents' rules."""
+"""Broadcasting: compares every combination of ranks, sizes and broadcast_dimensions with a model.
+
+The model follows the rules of XLA's documentation.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +29,18 @@ def shapes(rank: int, sizes: tuple[int, ...] = SIZES) -> list[tuple[int, ...]]:
 
 
 def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The dimensions of the result according to the documents, None for an illegal combination."""
+    """Returns the dimensions of the result, or None for an illegal combination.
+
+    This is a model of XLA's documentation.
+    """
     if len(lhs) == len(rhs):
         if dimensions not in ((), tuple(range(len(lhs)))):
             return None
         pairs = list(zip(lhs, rhs, strict=True))
     else:
         small, large = sorted((lhs, rhs), key=len)
-        # Scalars can be broadcast anywhere; for others, the place of each dimension must be given, in strictly increasing order.
+        # Scalars can be broadcast anywhere. Other operands need the position of each dimension, in
+        # strictly increasing order.
         if len(dimensions) != len(small) or any(not 0 <= place < len(large) for place in dimensions):
             return None
         if any(a >= b for a, b in pairwise(dimensions)):
@@ -48,14 +55,17 @@ def model(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
 
 
 def choices(ranks: tuple[int, int]) -> list[tuple[int, ...]]:
-    """All lists of broadcast_dimensions, also wrong ones: of another length, out of range, out of order, repeated."""
+    """Returns all lists of broadcast_dimensions, including invalid ones.
+
+    These have another length, or are out of range, out of order or repeated.
+    """
     low, high = min(ranks), max(ranks)
     lengths = {0, low, low + 1, high}
     return [places for length in sorted(lengths) for places in product(range(high + 1), repeat=length)]
 
 
 def infer(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The result of the builder's own rules."""
+    """Returns the result of the builder's own rules."""
     x, y = array_shape("f32", lhs), array_shape("f32", rhs)
     try:
         pair = expansions(x, y, dimensions)
@@ -67,7 +77,7 @@ def infer(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...
 
 
 @pytest.mark.parametrize("ranks", RANKS, ids=str)
-def test_rules_are_those_of_the_documents(ranks: tuple[int, int]) -> None:
+def test_rules_match_the_documentation(ranks: tuple[int, int]) -> None:
     for lhs, rhs in product(shapes(ranks[0]), shapes(ranks[1])):
         for dimensions in choices(ranks):
             assert infer(lhs, rhs, dimensions) == model(lhs, rhs, dimensions), (lhs, rhs, dimensions)
@@ -75,7 +85,7 @@ def test_rules_are_those_of_the_documents(ranks: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("method", [*METHODS, *COMPARISONS])
 @pytest.mark.parametrize("ranks", RANKS, ids=str)
-def test_every_elementwise_operation_follows_them(method: str, ranks: tuple[int, int]) -> None:
+def test_every_elementwise_operation_follows_the_rules(method: str, ranks: tuple[int, int]) -> None:
     element_type = "f32" if method == "atan2" else "s32"
     b = hlotool.Builder("m", source_lines=False)
     for number, (lhs, rhs) in enumerate(product(shapes(ranks[0], (1, 2)), shapes(ranks[1], (1, 2)))):
@@ -88,7 +98,7 @@ def test_every_elementwise_operation_follows_them(method: str, ranks: tuple[int,
             except hlotool.BuilderError:
                 found = None
             assert found == expected, (lhs, rhs, dimensions)
-    # Raises an error for what the verifier refuses.
+    # Raises an error if the verifier refuses an operation.
     b.build()
 
 
@@ -109,7 +119,7 @@ LEGAL = [
 
 
 @pytest.mark.parametrize(("lhs", "rhs", "dimensions"), LEGAL, ids=str)
-def test_values_are_those_of_numpy(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> None:
+def test_values_match_numpy(lhs: tuple[int, ...], rhs: tuple[int, ...], dimensions: tuple[int, ...]) -> None:
     b = hlotool.Builder("m")
     x, y = b.parameter(0, array_shape("s32", lhs)), b.parameter(1, array_shape("s32", rhs))
     module = b.build(b.sub(x, y, dimensions))

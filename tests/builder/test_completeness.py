@@ -1,6 +1,7 @@
-"""Every operation that the documents describe has a method with the documents' arguments, in the documents' order.
+"""Checks that every operation of XLA's documentation has a method with the same arguments.
 
-`?` marks what a document calls optional, or shows left out in an example; `...` what it describes as a sequence.
+The arguments are in the documentation's order. `?` marks an argument that a document calls
+optional, or leaves out in an example; `...` one that it describes as a sequence.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hlotool.builder import historic
 from hlotool.builder.builder import Builder
 from hlotool.dev.operations import method_of
 
-# The operations of the newest document, 2025.
+# The operations of the newest version of the documentation, of 2025.
 DOCUMENT_2025 = """
 Abs(operand)
 Add(lhs, rhs, broadcast_dimensions?)
@@ -167,9 +168,10 @@ Xor(lhs, rhs, broadcast_dimensions?)
 CustomCall(target_name, operands..., shape)
 """
 
-# Forms of 2017 and 2019 that differ from those above. Where only the name of an argument differs (`size_indices`, `channel_handle`, `pred`), the
-# newer name holds; ReducePrecision has the order of 2025, since both numbers are integers.
-HISTORIC = """
+# Forms of 2017 and 2019 that differ from those above. If only the name of an argument differs
+# (`size_indices`, `channel_handle`, `pred`), the newer name applies. ReducePrecision has the order
+# of 2025, since both numbers are integers.
+OLDER_FORMS = """
 LogicalAnd(lhs, rhs, broadcast_dimensions?)
 LogicalOr(lhs, rhs, broadcast_dimensions?)
 LogicalNot(operand)
@@ -189,7 +191,7 @@ AddDependency AllGatherStart AllGatherDone AllReduceStart AllReduceDone AsyncSta
 CollectivePermuteDone Copy CopyStart CopyDone Domain Fusion RngGetAndUpdateState
 """
 
-# Sections whose examples show shapes, since the operations before them have shown the values.
+# Sections whose examples show only shapes, since the operations before them have shown the values.
 ONLY_SHAPES = {"AllGatherDone", "AllReduceDone", "CollectivePermuteDone", "CopyDone"}
 
 _FORM = re.compile(r"(\w+)\(([^)]*)\)")
@@ -205,7 +207,7 @@ def signatures(method: str) -> list[inspect.Signature]:
 
 
 def fits(signature: inspect.Signature, arguments: str) -> bool:
-    """Whether the arguments are the first ones, in order, and nothing else is required."""
+    """Returns whether the arguments come first, in order, and no others are required."""
     parameters = list(signature.parameters.values())[1:]
     wanted = [word.strip() for word in arguments.split(",") if word.strip()]
     for word, parameter in zip(wanted, parameters, strict=False):
@@ -217,10 +219,10 @@ def fits(signature: inspect.Signature, arguments: str) -> bool:
     return len(parameters) >= len(wanted) and all(parameter.default is not parameter.empty for parameter in parameters[len(wanted) :])
 
 
-@pytest.mark.parametrize(("name", "arguments"), forms(DOCUMENT_2025) + forms(HISTORIC), ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(("name", "arguments"), forms(DOCUMENT_2025) + forms(OLDER_FORMS), ids=lambda value: str(value)[:40])
 def test_documented_operations_are_methods(name: str, arguments: str) -> None:
     method = method_of(name)
-    assert hasattr(Builder, method), f"there is no method {method}"
+    assert hasattr(Builder, method), f"the method {method} is missing"
     assert any(fits(signature, arguments) for signature in signatures(method)), f"{method}{signatures(method)[0]} is not {name}({arguments})"
 
 
@@ -230,10 +232,13 @@ def test_internal_instructions_have_methods(name: str) -> None:
 
 
 def test_page_shows_all_operations() -> None:
-    """Each operation has a section with an example, which prints what the operation computes unless it has no value, and a row of the table."""
+    """Checks that each operation has a row of the table and a section with an example.
+
+    The example prints the value of the operation, if it has one.
+    """
     text = (Path(hlotool.__file__).parents[1] / "docs" / "operations.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"^### (\w+)\n((?s:.*?))(?=^##)", text, re.MULTILINE))
-    names = {name for name, _ in forms(DOCUMENT_2025) + forms(HISTORIC)} | set(INTERNAL.split())
+    names = {name for name, _ in forms(DOCUMENT_2025) + forms(OLDER_FORMS)} | set(INTERNAL.split())
     assert sections.keys() == names
     assert set(re.findall(r"^\| \[(\w+)\]", text, re.MULTILINE)) == names
     for name, section in sections.items():

@@ -1,4 +1,7 @@
-"""Windows, padding, collectives and other composites, compared with NumPy or with what the documents say; and their mistakes."""
+"""Windows, padding, collectives and other composites, and errors in their use.
+
+Results are compared with NumPy or with XLA's documentation.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ def test_same_padding_gives_as_many_positions_as_strides_fit(area: int, size: in
 
 
 def convolution_by_hand(x: Any, kernel: Any, stride: int, low: int, high: int, dilation: int = 1) -> Any:
-    """A convolution of [batch, feature, width] with [output, feature, width]."""
+    """Computes a convolution of [batch, feature, width] with [output, feature, width]."""
     padded = np.pad(x, ((0, 0), (0, 0), (low, high)))
     span = (kernel.shape[2] - 1) * dilation + 1
     starts = range(0, padded.shape[2] - span + 1, stride)
@@ -98,7 +101,7 @@ def test_select_of_tuples_and_numbers() -> None:
     assert run(lambda b, x: b.select(x > 0.0, 1, 0), x).tolist() == [[0, 1]]
 
 
-def test_truth_values_are_summed_by_or() -> None:
+def test_sums_of_truth_values_use_or() -> None:
     b = hlotool.Builder("m", replica_count=2)
     b.cross_replica_sum(b.parameter(0, "pred[2]"))
     assert [x.tolist() for x in hlotool.evaluate_replicas(b.build(), [[[True, False]], [[False, False]]])] == [[True, False]] * 2
@@ -196,7 +199,7 @@ def test_mistakes(call: Callable[[hlotool.Builder, Op], Any], part: str) -> None
 
 
 def built_steps(count: int) -> int:
-    """What it costs to build a chain of about so many operations, some of them of new shapes."""
+    """Returns the cost of building a chain of about this many operations, some with new shapes."""
 
     def build() -> None:
         b = hlotool.Builder("m")
@@ -213,5 +216,5 @@ def built_steps(count: int) -> int:
 
 def test_building_takes_a_few_steps_for_each_operation() -> None:
     small, large = built_steps(300), built_steps(3000)
-    # A fourth of them are new to the checks, which take most of the steps.
+    # A quarter of the operations are new to the checks, which take most of the steps.
     assert (large - small) / 2700 < 2500

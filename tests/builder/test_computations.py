@@ -1,4 +1,4 @@
-"""Computations: functions that are traced, `with` blocks, loops, branches, and what they must not do."""
+"""Computations: traced functions, `with` blocks, loops, branches, and errors in them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add(x: Op, y: Op) -> Op:
     return x + y
 
 
-def test_functions_blocks_and_computations_do_the_same() -> None:
+def test_functions_blocks_and_computations_are_equivalent() -> None:
     def from_block(b: hlotool.Builder, x: Op) -> Op:
         with b.computation("sum", "f32[]", "f32[]") as c:
             first, second = c.parameters
@@ -201,7 +201,7 @@ def test_errors_of_the_whole_module_have_the_line_of_the_call() -> None:
     assert caught.value.diagnostics[0].code == "P002"
 
 
-def test_a_builder_goes_on_after_an_error() -> None:
+def test_a_builder_can_be_used_after_an_error() -> None:
     b = hlotool.Builder("m")
     x = b.parameter(0, "f32[2]")
     with pytest.raises(hlotool.BuilderError):

@@ -1,6 +1,7 @@
-"""The examples of the documents that describe the operations: each is built, verified, printed and read back, run, and compared.
+"""Builds, verifies, prints, reads back and runs the examples of XLA's documentation.
 
-Where a document contradicts itself, the row follows the definition, and its note says so. Rows with a `sample` are in `samples/documents`, too.
+The results are compared with the documented ones. If a document contradicts itself, the row follows
+the definition, and its note says so. Rows with a `sample` are in `samples/documents`, too.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def myfunc(x: Any, y: Any, call: Any) -> Any:
 def check_values(row: dict[str, Any], module: Module) -> None:
     (inputs,) = devices(row)
     if row["op"] == "Iota(type,size)":
-        assert "historic" in row["note"]
+        assert "older" in row["note"]
     options = hlotool.RunOptions(custom_calls={"myfunc": myfunc})
     found = hlotool.evaluate(module, [array(value) for value in inputs], options=options)
     if row["op"] == "Tuple":
@@ -106,7 +107,7 @@ def check_legal(row: dict[str, Any]) -> None:
 
 
 def gathered_ids(build: Callable[[Builder, Op], Op], replicas: int, partitions: int = 1) -> list[list[int]]:
-    """The ids of the devices whose values each device receives."""
+    """Returns the ids of the devices whose values each device receives."""
     b = hlotool.Builder("documents", replica_count=replicas, num_partitions=partitions)
     own = b.replica_id() * b.constant(partitions, "u32") + b.partition_id() if partitions > 1 else b.replica_id()
     module = read_back(b.build(build(b, own)))
@@ -151,7 +152,8 @@ def check_gather_helper(row: dict[str, Any]) -> None:
     attributes = row["attributes"]
     b = hlotool.Builder("documents")
     if "operand.rank" in attributes:
-        # The offset dimensions of the result are, in order, those of the operand that are not collapsed.
+        # The offset dimensions of the result are, in order, the dimensions of the operand that are
+        # not collapsed.
         collapsed, rank = attributes["collapsed_slice_dims"], attributes["operand.rank"]
         sizes = [1 if k in collapsed else 10 + k for k in range(rank)]
         numbers = GatherDimensionNumbers(list(range(1, 1 + attributes["offset_dims.size"])), collapsed, [0], 1)
@@ -241,8 +243,11 @@ def test_samples_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_sample_computes_what_the_documents_say(name: str) -> None:
-    """Read from its file, it is valid and formatted, and has the documents' result. Inputs that the documents do not give are random."""
+def test_sample_matches_the_documentation(name: str) -> None:
+    """Checks that a sample file is valid, formatted, and has the documented result.
+
+    Inputs that the documentation does not give are random.
+    """
     row, text = SAMPLES[name], (FOLDER / f"{name}.hlo").read_text(encoding="utf-8")
     module = hlotool.parse(text)
     assert [d.code for d in hlotool.verify(module) if d.severity == "error"] == []
@@ -256,7 +261,7 @@ def test_sample_computes_what_the_documents_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, row in SAMPLES.items() if row["level"] != "shape" and "per_replica_inputs" not in row])
 def test_inputs_of_samples_are_arguments_of_run(name: str) -> None:
-    """`hlotool run` takes the inputs as the comments show them, and prints the result that they show."""
+    """Checks that `hlotool run` takes the inputs in the comments and prints the result in them."""
     path = FOLDER / f"{name}.hlo"
     lines = re.findall(r"^//   (\w+) = (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
     *inputs, (last, result) = lines
@@ -269,6 +274,6 @@ def test_inputs_of_samples_are_arguments_of_run(name: str) -> None:
     assert written(hlotool.evaluate(module, arguments.values_or_random(0))) == result
 
 
-def test_there_are_all_rows() -> None:
+def test_all_rows_are_present() -> None:
     assert len(ROWS) == 108
     assert sum("per_replica_inputs" in row for row in ROWS) == 6

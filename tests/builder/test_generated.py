@@ -1,4 +1,4 @@
-"""The generated methods are those that the op table gives, and every opcode has a method."""
+"""Checks that the generated methods follow from the op table, and that every opcode has one."""
 
 from __future__ import annotations
 

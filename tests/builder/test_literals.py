@@ -104,7 +104,7 @@ WRONG: list[tuple[Any, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("value", "element_type", "part"), WRONG, ids=str)
-def test_what_is_no_constant(value: Any, element_type: str | None, part: str) -> None:
+def test_values_that_are_not_constants(value: Any, element_type: str | None, part: str) -> None:
     with pytest.raises(hlotool.BuilderError) as caught:
         hlotool.Builder("m").constant(value, element_type)
     assert part in str(caught.value)

@@ -1,4 +1,4 @@
-"""Python's operators and indices on operations, compared with NumPy's."""
+"""Python's operators and indexing on operations, compared with NumPy's."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ INDICES: list[Any] = [
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_indices_are_those_of_python(index: Any) -> None:
+def test_indexing_matches_numpy(index: Any) -> None:
     x = np.arange(4 * 5 * 6, dtype=np.int32).reshape(4, 5, 6)
     found = run(lambda op: op[index], x)
     assert found.shape == x[index].shape
     assert found.tolist() == x[index].tolist()
 
 
-def test_whole_slices_add_nothing() -> None:
+def test_whole_slices_add_no_instructions() -> None:
     b = hlotool.Builder("m")
     x = b.parameter(0, "f32[2,3]")
     assert x[:, ...].instruction is x.instruction
@@ -112,7 +112,7 @@ WRONG: list[tuple[Callable[[Op], Any], type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("use", "error", "part"), WRONG)
-def test_what_operations_cannot_do(use: Callable[[Op], Any], error: type[Exception], part: str) -> None:
+def test_unsupported_uses_of_operations(use: Callable[[Op], Any], error: type[Exception], part: str) -> None:
     x = hlotool.Builder("m").parameter(0, "f32[2,3]", "x")
     with pytest.raises(error) as caught:
         use(x)

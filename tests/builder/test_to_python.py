@@ -1,4 +1,4 @@
-"""Modules as code of builders: all cases of the tests, random modules, hostile texts, and what the code looks like."""
+"""Modules as code of builders: all cases of the tests, random modules and hostile texts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_all_texts_of_the_tests(folder):
 def test_random_modules(module):
     check_rebuilt(module)
     code = hlotool.to_python(module)
-    # They are made by builders, whose methods make them again.
+    # Builders made the module, so their methods can make it again.
     assert ".instruction(" not in code
     assert "check=False" not in code
 
@@ -72,7 +72,7 @@ module = b.build(less)
 """
 
 
-def test_the_code_is_what_a_person_would_write():
+def test_the_code_looks_handwritten():
     assert hlotool.to_python(parse(LOOP)) == LOOP_CODE
     spelled = LOOP_CODE.replace("constant(0.0)", 'constant("0.0", shape="f32[]")')
     assert hlotool.to_python(parse(LOOP.replace("constant(0)", "constant(0.0)"))) == spelled
@@ -156,13 +156,13 @@ ENTRY e {{
 def test_strings_of_the_module_are_only_strings(text, monkeypatch):
     module = parse(hostile_module(text))
     check_rebuilt(module)
-    # As a file: what cannot be encoded is escaped.
+    # The code may be written to a file: characters that cannot be encoded are escaped.
     code = hlotool.to_python(module).encode("utf-8")
     monkeypatch.setattr(builtins, "exit", None)
     assert hlotool.to_text(run_code(code.decode("utf-8"))) == hlotool.to_text(module)
 
 
-def test_the_check_of_code_finds_what_does_not_build():
+def test_the_check_of_code_finds_other_operations():
     for code in ("import os", "hlotool.__class__", "print(1)", "x = lambda: 1", "from os import abort", "f'{1}'", "x = [y for y in 'a']"):
         assert only_builds(code) is not None
 
@@ -190,7 +190,7 @@ def test_modules_out_of_order_are_refused():
         hlotool.to_python(module)
 
 
-# ---- what builders make of any module ---------------------------------------------------------------------------------
+# ---- arguments of builders' methods -----------------------------------------------------------------------------------
 
 WRONG = [
     (lambda b, x: b.set_header({"is_schedule": True}), "did you mean 'is_scheduled'?"),

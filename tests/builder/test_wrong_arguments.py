@@ -1,4 +1,7 @@
-"""Random arguments of every method: each call returns or raises BuilderError, and what is built prints and reads back."""
+"""Random arguments of every method: each call returns or raises BuilderError.
+
+The built module prints and reads back.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ VALUES: list[Callable[[random.Random, list[Op]], Any]] = [
     lambda r, ops: r.choice([DOT, GatherDimensionNumbers([1], [0], [0], 1), ScatterDimensionNumbers([1], [0], [0], 1)]),
     lambda r, ops: r.choice([RaggedDotDimensionNumbers(DOT, [0], [0]), ConvolutionDimensionNumbers(0, 9, (1, 9), 2, 3, (0, 1), 0, 3, (1, 2))]),
 ]
-# What Python says about a call with too few or too many arguments, and about decisions by values that are not known.
+# Python's messages about calls with too few or too many arguments, and about decisions that depend
+# on unknown values.
 OF_PYTHON = (
     "argument",
     "has no value while it is being built",
@@ -67,7 +71,7 @@ def arguments(random_numbers: random.Random, method: Callable[..., Any], ops: li
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call returns, or the error that it raises."""
+    """Returns the result of a call, or the error that it raises."""
     try:
         return call()
     except (hlotool.BuilderError, TypeError, ValueError) as error:
@@ -91,6 +95,6 @@ def test_calls_return_or_raise_builder_errors(seed: int) -> None:
     try:
         module = b.build(ops[0])
     except hlotool.BuilderError:
-        # Starts without dones, wrong groups and the like are found in the whole module.
+        # Missing dones, invalid groups and similar errors are found only in the whole module.
         return
     assert list(differences(module, hlotool.parse(str(module)))) == []

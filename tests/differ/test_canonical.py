@@ -1,4 +1,4 @@
-"""The canonical form of modules and their hashes."""
+"""The canonical form and the hashes of modules."""
 
 from __future__ import annotations
 
@@ -63,24 +63,24 @@ def test_everything_else_matters(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        # What they are computed from is told apart by the root only.
+        # Only the root distinguishes the operands of x and y.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "ROOT r = divide(a, b)"],
-        # ... or by what else it is used for.
+        # Another user distinguishes them.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = sine(a)", "d = sine(b)", "x = cosine(c)", "y = cosine(d)", "z = floor(b)", "ROOT r = negate(p)"],
-        # Two that share an operand, and others.
+        # Two instructions share an operand, and others do not.
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(a)", "z = sine(b)", "w = sine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(a)", "z = sine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = cosine(a)", "z = sine(b)", "w = cosine(b)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "c = abs(p)", "x = add(a, b)", "y = add(b, c)", "z = add(c, a)", "ROOT r = negate(p)"],
         ["a = abs(p)", "b = abs(p)", "x = add(a, a)", "y = add(b, b)", "z = add(a, b)", "ROOT r = negate(p)"],
-        # What comes before.
+        # Control predecessors distinguish them.
         ["a = abs(p)", "b = abs(p)", "x = sine(p), control-predecessors={a}", "y = sine(p), control-predecessors={b}", "ROOT r = divide(a, b)"],
         ["a = abs(p)", "b = abs(p)", "x = sine(a)", "y = sine(b)", "z = cosine(p), control-predecessors={x}", "ROOT r = negate(p)"],
     ],
 )  # fmt: skip
-def test_what_nothing_uses_has_an_order(lines: list[str]) -> None:
-    """Among instructions that are computed in the same way, too."""
+def test_unused_instructions_have_an_order(lines: list[str]) -> None:
+    """Checks unused instructions, some of which are computed in the same way."""
     module = hlotool.parse("\n".join(["ENTRY e {", "p = f32[] parameter(0)", *[line.replace(" = ", " = f32[] ") for line in lines], "}"]))
     assert {canonical_text(shuffled(module, seed)) for seed in range(24)} == {canonical_text(module)}
 
@@ -121,13 +121,13 @@ def test_programs(path: Path) -> None:
             assert (hashes(edited.module).module != hashes(module).module) == differs, edited.edits
 
 
-def test_hashes_stay() -> None:
-    """Of this version of the scheme for good: another form is another version."""
+def test_hashes_are_stable() -> None:
+    """Checks that the hashes of this version never change; another form needs a new version."""
     assert hashes(hlotool.parse((ROOT / "samples" / "max_pool.hlo").read_text())).module == "hlo1:c5fdf27d2370aa2e4fbb2984f0addaad"
     assert hashes(hlotool.parse(TEXT)).module == "hlo1:038fac4871d6bb39a3be9d1e2c92f342"
 
 
-def test_the_root_of_an_asynchronous_call_has_its_annotations_written_or_not() -> None:
+def test_annotations_of_an_asynchronous_call_may_be_written_on_its_root() -> None:
     text = """HloModule one
 f { a = f32[2] parameter(0) ROOT b = f32[2] negate(a) }
 ENTRY e {
@@ -142,7 +142,7 @@ ENTRY e {
 
 
 @pytest.mark.parametrize("opcode", ["sine", "cosine", "abs", "floor", "ceil", "sign"])
-def test_one_of_two_equal_instructions_comes_before_another_that_nothing_uses(opcode: str) -> None:
+def test_either_of_two_equal_instructions_may_precede_an_unused_one(opcode: str) -> None:
     text = f"""HloModule one
 ENTRY e {{
   ROOT p = f32[2] parameter(0)

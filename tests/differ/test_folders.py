@@ -1,4 +1,4 @@
-"""Pairs of modules in two folders, names of dumps, and predicates about differences."""
+"""Pairing of modules in two folders, names of dumps, and predicates about differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OPCODES = "abs ceil cosine exponential floor log log-plus-one negate rsqrt sign 
 
 
 def chain(seed: int, length: int = 12, *, size: int = 8, name: str = "m") -> str:
-    """A module of random elementwise operations."""
+    """Returns a module of random elementwise operations."""
     draw = random.Random(seed)
     lines = [f"x0 = f32[{size}] parameter(0)"]
     for k in range(length):
@@ -31,7 +31,7 @@ def sketches(texts: dict[str, str]) -> list[Sketch]:
 
 
 def pairs(left: dict[str, str], right: dict[str, str]) -> list[tuple[str, str]]:
-    """The names of counterparts, with an empty one for none."""
+    """Returns the names of counterparts, with an empty name for a missing one."""
     first, second = sketches(left), sketches(right)
     pairing = pair_up(first, second)
     found = [(first[a].label, second[b].label) for a, b in pairing.pairs]
@@ -39,19 +39,19 @@ def pairs(left: dict[str, str], right: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def changed(text: str, seed: int) -> str:
-    """The module with another opcode in one place."""
+    """Returns the module with one opcode replaced."""
     draw = random.Random(seed)
     found = [opcode for opcode in OPCODES if f" {opcode}(" in text]
     return text.replace(f" {draw.choice(found)}(", " tan(", 1)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_modules_are_found_whatever_their_names_and_order(seed):
+def test_pairs_do_not_depend_on_names_and_order(seed):
     texts = [chain(100 * seed + k, length=8 + k) for k in range(12)]
     order = list(range(12))
     random.Random(seed).shuffle(order)
     left = {f"module_{k:04}.jit_f.txt": text for k, text in enumerate(texts)}
-    # Every other one has changed.
+    # Every other module has changed.
     right = {f"module_{place:04}.jit_f.txt": changed(texts[k], k) if k % 2 else texts[k] for place, k in enumerate(order)}
     expected = [(f"module_{k:04}.jit_f.txt", f"module_{order.index(k):04}.jit_f.txt") for k in range(12)]
     assert pairs(left, right) == expected
@@ -64,19 +64,19 @@ def test_shapes_may_have_changed():
     assert pairs(left, right) == [(f"{k}.hlo", f"{9 - k}.hlo") for k in range(4)]
 
 
-def test_names_decide_among_equals():
+def test_names_decide_between_equal_modules():
     text = chain(1)
     assert pairs({"a.hlo": text, "b.hlo": text}, {"b.hlo": text, "a.hlo": text}) == [("a.hlo", "a.hlo"), ("b.hlo", "b.hlo")]
     before = {"module_0001.f.before_optimizations.txt": text, "module_0001.f.0000.p.after_pipeline-start.before_a.txt": text}
     after = {"module_0009.f.0000.p.after_pipeline-start.before_a.txt": text, "module_0009.f.before_optimizations.txt": text}
     assert pairs(before, after) == [(first, first.replace("0001.f", "0009.f")) for first in before]
-    # Of equal modules, only as many are paired as there are on both sides.
+    # If one side has more equal modules, the rest stay unpaired.
     assert pairs({"a.hlo": text}, {"x.hlo": text, "y.hlo": text}) == [("a.hlo", "x.hlo"), ("", "y.hlo")]
 
 
-def test_names_decide_where_nothing_else_does():
+def test_names_decide_if_nothing_else_does():
     tiny = "HloModule {}\nENTRY e {{ ROOT p = {} parameter(0) }}"
-    # Nothing in common but the name of the file, or that of the module.
+    # Only the name of the file, or that of the module, is the same.
     assert pairs({"a.hlo": chain(1)}, {"a.hlo": tiny.format("t", "s8[3]")}) == [("a.hlo", "a.hlo")]
     assert pairs({"a.hlo": chain(1, name="t")}, {"b.hlo": tiny.format("t", "s8[3]")}) == [("a.hlo", "b.hlo")]
     assert pairs({"a.hlo": chain(1, name="t")}, {"b.hlo": tiny.format("u", "s8[3]")}) == [("a.hlo", ""), ("", "b.hlo")]
@@ -86,14 +86,14 @@ def test_names_decide_where_nothing_else_does():
 
 
 def test_dumps_of_passes_are_paired_by_their_pass():
-    """All dumps of a module are alike; numbers shift where a pass was added."""
+    """All dumps of a module are similar; their numbers shift after an added pass."""
     texts = [chain(7, length=40, size=8 + (k > 3)) for k in range(8)]
     left = {f"module_0001.f.{k:04}.p{k // 3}.after_s{k}.before_x.txt": text for k, text in enumerate(texts)}
     right = {f"module_0002.f.{k + 5:04}.p{k // 3}.after_s{k}.before_x.txt": changed(text, 3) for k, text in enumerate(texts)}
     assert pairs(left, right) == list(zip(left, right, strict=True))
 
 
-def test_many_modules_that_are_alike():
+def test_many_similar_modules():
     prototypes = [sketch(hlotool.parse(changed(chain(k, length=6), k)), "x.hlo") for k in range(20)]
     left = [prototypes[k % 20]._replace(label=f"{k}.hlo", hash=f"left{k}") for k in range(1500)]
     right = [prototypes[k % 20]._replace(label=f"other{k}.hlo", hash=f"right{k}") for k in range(1500)]
@@ -141,7 +141,7 @@ def test_the_order_of_dumps():
     ]
     (sequence,) = sequences(sorted(ordered))
     assert (sequence.files, sequence.module, sequence.dump) == (ordered, "jit_f", "module_0001")
-    # The same number in another folder is another module.
+    # The same number in another folder belongs to another module.
     assert len(sequences([f"a/{ordered[0]}", f"b/{ordered[0]}"])) == 2
     assert natural_order(["b10", "b9", "a", "10", "9", "²"]) == ["9", "10", "a", "b9", "b10", "²"]
 
@@ -183,7 +183,7 @@ def test_predicates(right, holds, fails):
     assert [text for text in fails if parse_predicate(text).evidence(delta)] == []
 
 
-def test_what_is_ignored_is_no_evidence():
+def test_ignored_changes_are_not_evidence():
     right = hlotool.parse(LEFT.replace("ROOT u = f32[8] abs(y)", "v = f32[8] abs(y)\n  ROOT u = f32[8] abs(v)"))
     delta = hlotool.diff(hlotool.parse(LEFT), right, ignore=["inserted", "operands", "root"])
     assert parse_predicate("computation=g").evidence(delta) == ""

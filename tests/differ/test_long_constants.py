@@ -1,4 +1,7 @@
-"""Constants whose text is so long that it is only decoded if it has to be; files of cases would be long, too."""
+"""Constants with texts so long that they are decoded only if necessary.
+
+These are not case files, since those would be long, too.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def test_spelling(left: list[str], right: list[str], is_equal: bool) -> None:
 
 
 def test_bytes() -> None:
-    """A constant that has been computed, as in the canonical form, is bytes and has no text."""
+    """Checks computed constants, as in the canonical form, which are bytes and have no text."""
     text = module(numbers("1", "2.5"), "7")
     computed = canonical(text)
     assert computed.entry["v0.0"].literal.packed is not None

@@ -1,4 +1,7 @@
-"""Patches: of random edits, on modules with other names and other changes, and damaged ones. What they look like is in the cases of tests/patches."""
+"""Patches of random edits, on modules with other names and other changes, and damaged patches.
+
+The cases of tests/patches show their format.
+"""
 
 from __future__ import annotations
 
@@ -52,8 +55,8 @@ def test_random_edits(kind: str) -> None:
         assert not [*patch_faults(hlotool.diff(module, edited.module), random)]
 
 
-def test_a_patch_gives_exactly_the_other_text() -> None:
-    """If only what the patch tells differs, not the spelling."""
+def test_a_patch_produces_exactly_the_other_text() -> None:
+    """Checks modules that differ only in what the patch contains, not in their spelling."""
     random = Random(0)
     for path in random.sample(PATHS, 6):
         left = hlotool.parse(hlotool.to_text(hlotool.parse(path.read_text())))
@@ -66,7 +69,7 @@ def test_a_patch_gives_exactly_the_other_text() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"line{case.first_line}")
 def test_damaged_patches(case) -> None:
-    """They are refused, or apply, and never do anything else."""
+    """Checks that damaged patches are refused, or apply, and cause no other error."""
     patch = case.output or ""
     module = hlotool.parse(case.text.partition("// to\n")[0])
     random, refused = Random(case.first_line), 0
@@ -120,7 +123,7 @@ def test_messages(old: str, new: str, message: str) -> None:
     assert message in str(raised.value)
 
 
-def test_a_patch_that_is_applied_already() -> None:
+def test_a_patch_that_has_already_been_applied() -> None:
     patch = patch_of(LEFT, RIGHT)
     with pytest.raises(HlotoolError, match="the patch may already be applied"):
         hlotool.apply_patch(hlotool.parse(RIGHT), patch)
@@ -138,7 +141,7 @@ def test_an_empty_patch() -> None:
 
 
 def test_text_around_a_patch() -> None:
-    """As in an e-mail, with the line ends of Windows."""
+    """Checks a patch in an e-mail with the line ends of Windows."""
     text = f"From: me\nSubject: faster\n\n{patch_of(LEFT, RIGHT)}-- \n2.39\n".replace("\n", "\r\n")
     assert not hlotool.diff(hlotool.apply_patch(hlotool.parse(LEFT), text), hlotool.parse(RIGHT))
 
@@ -166,7 +169,7 @@ def test_fingerprints_are_the_same_in_all_processes() -> None:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed, "PATH": ""})
         outputs.add(done.stdout)
     assert outputs == {f"{[*fingerprints(hlotool.parse(LONG)).values()]}\n"}
-    # They stand in patches that people keep.
+    # Patches, which users keep, contain them.
     assert fingerprints(hlotool.parse(LEFT)) != {}
 
 

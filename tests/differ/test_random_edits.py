@@ -1,4 +1,7 @@
-"""Random edits of programs are told with their kinds, and nothing else is; `tests/tools/fuzz_differ.py` tries more."""
+"""Differences of random edits of programs: exactly the edits are reported, with their kinds.
+
+`tests/tools/fuzz_differ.py` tries more.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,16 @@ def test_single_edits(kind: str) -> None:
         edited = reordered(edited, random)
         edited.module = renamed(edited.module, random)
         assert not [*faults(edited, hlotool.diff(module, edited.module), outcomes)], path.name
-    # Most edits have one explanation only.
+    # Most edits have only one explanation.
     assert outcomes["as edited"] >= (0 if kind in ("clone", "inline", "outline") else 2)
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_modules_that_repeat_themselves(seed: int) -> None:
+def test_repetitive_modules(seed: int) -> None:
     random = Random(seed)
     outcomes: Counter[str] = Counter()
     while outcomes.total() < 4:
-        # Printing adds what the text leaves out, which is not an edit.
+        # Printing adds defaults that the text leaves out; these are not edits.
         module = hlotool.parse(hlotool.to_text(hlotool.parse(repetitive_module(random, random.randint(2, 10)))))
         edited = edit_module(module, 1, random)
         if edited is None:

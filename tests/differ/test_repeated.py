@@ -1,4 +1,7 @@
-"""Differences of large modules whose parts are nearly all the same: what has changed is told, and nothing else, whatever the names and the order."""
+"""Differences of large modules whose parts are nearly all the same.
+
+Exactly the changes are reported, whatever the names and the order.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,15 @@ pytestmark = pytest.mark.parametrize("seed", range(4))
 
 
 def module(lines: Sequence[str], computations: Sequence[str] = ()) -> hlotool.Module:
-    """A module with these computations and an entry, the last line of which is the root."""
+    """Returns a module with these computations and an entry whose root is the last line."""
     return hlotool.parse("\n".join(["HloModule m", *computations, "ENTRY e {", *lines[:-1], f"ROOT {lines[-1]}", "}"]))
 
 
-def told(left: hlotool.Module, right: hlotool.Module, seed: int) -> tuple[list[list[str]], int, int]:
-    """The kinds of changes of each instruction that has changed, and how many were inserted and deleted; the same number the other way round."""
+def changes_between(left: hlotool.Module, right: hlotool.Module, seed: int) -> tuple[list[list[str]], int, int]:
+    """Returns the kinds of changes of each instruction, and the numbers of new and deleted ones.
+
+    The reverse difference must have as many changed instructions.
+    """
     random = Random(seed)
     right = renamed(shuffled(right, random), random)
     document = hlotool.diff(left, right).to_dict()
@@ -33,7 +39,10 @@ def told(left: hlotool.Module, right: hlotool.Module, seed: int) -> tuple[list[l
 
 
 def sum_of(branches: Sequence[str], *, is_tree: bool, subtracted: int = -1) -> list[str]:
-    """Additions of values, as a balanced tree or one after the other; the one with a number is a subtraction."""
+    """Returns additions of values, as a balanced tree or as a chain.
+
+    The addition with the number `subtracted` is a subtraction.
+    """
     lines: list[str] = []
     row = [*branches]
     while len(row) > 1:
@@ -45,7 +54,10 @@ def sum_of(branches: Sequence[str], *, is_tree: bool, subtracted: int = -1) -> l
 
 
 def branches(count: int, *, fused: int = -1) -> tuple[list[str], list[str]]:
-    """Computations of the same from one parameter, and the names of the results; the one with a number is a fusion."""
+    """Returns equal computations from one parameter, and the names of their results.
+
+    The computation with the number `fused` is a fusion.
+    """
     lines = ["p = f32[8] parameter(0)"]
     for k in range(count):
         if k == fused:
@@ -64,22 +76,22 @@ def test_one_of_many_branches_is_fused(seed: int) -> None:
     for is_tree in (False, True):
         total = sum_of(results, is_tree=is_tree)
         left, right = module([*lines, *total]), module([*fused, *total], [FUSED])
-        assert told(left, right, seed) == ([["moved"]] * 3, 2, 0)
+        assert changes_between(left, right, seed) == ([["moved"]] * 3, 2, 0)
 
 
-def test_an_addition_in_a_tree_of_equal_ones_has_another_opcode(seed: int) -> None:
+def test_the_opcode_of_one_addition_in_a_tree_changes(seed: int) -> None:
     lines, results = branches(19)
     for subtracted in (9, 12, 15, 16):
         left, right = (module([*lines, *sum_of(results, is_tree=True, subtracted=number)]) for number in (-1, subtracted))
-        assert told(left, right, seed) == ([["opcode"]], 0, 0)
+        assert changes_between(left, right, seed) == ([["opcode"]], 0, 0)
 
 
 def computation(name: str, opcode: str) -> str:
     return f"{name} {{\n x = f32[] parameter(0)\n y = f32[] parameter(1)\n ROOT z = f32[] {opcode}(x, y)\n}}"
 
 
-def test_two_of_many_reductions_change_places_in_a_tuple(seed: int) -> None:
-    """One of them shares its computation with others, so that the computations say which is which."""
+def test_two_of_many_reductions_are_exchanged_in_a_tuple(seed: int) -> None:
+    """One of the two shares its computation with others, which distinguishes them."""
     count = 40
     computations = [computation(f"add{k}", "add") for k in range(15)]
     lines = ["p = f32[6,6] parameter(0)", "z = f32[] constant(0)"]
@@ -88,11 +100,14 @@ def test_two_of_many_reductions_change_places_in_a_tuple(seed: int) -> None:
     exchanged = [{"r8": "r30", "r30": "r8"}.get(name, name) for name in order]
     shape = ", ".join(["f32[6]"] * count)
     left, right = (module([*lines, f"t = ({shape}) tuple({', '.join(names)})"], computations) for names in (order, exchanged))
-    assert told(left, right, seed) == ([["operands"]], 0, 0)
+    assert changes_between(left, right, seed) == ([["operands"]], 0, 0)
 
 
-def test_one_of_several_callers_calls_something_else(seed: int) -> None:
-    """The caller whose computation something else calls has changed, and none that is the only one to call its computation."""
+def test_one_of_several_callers_calls_another_computation(seed: int) -> None:
+    """The caller whose computation has another caller has changed.
+
+    Callers that are the only ones of their computations have not.
+    """
     inner = "%s {\n p = f32[6] parameter(0)\n a = f32[6] %s(p)\n ROOT b = f32[6] multiply(a, p)\n}"
     outer = "%s {\n p = f32[6] parameter(0)\n f = f32[6] fusion(p), kind=kLoop, calls=%s\n ROOT y = f32[6] tanh(f)\n}"
     computations = [inner % (f"inner{k}", "negate") for k in range(4)] + [inner % ("other", "abs")]
@@ -103,15 +118,15 @@ def test_one_of_several_callers_calls_something_else(seed: int) -> None:
         )
 
     left, right = calling("inner0", "other", "inner2", "inner3"), calling("inner0", "inner0", "inner2", "inner3")
-    assert told(left, right, seed) == ([["called"]], 0, 0)
+    assert changes_between(left, right, seed) == ([["called"]], 0, 0)
 
 
 def test_an_instruction_has_moved_in_a_long_chain(seed: int) -> None:
-    """All that is between the old and the new place is neither computed from the same nor used for the same."""
+    """No instruction between the old and the new position keeps its computation or its users."""
     chain = [("abs", "negate", "negate")[k % 3] for k in range(120)]
     moved = [*chain[:20], *chain[21:60], chain[20], *chain[60:]]
     left, right = (module(["p = f32[8] parameter(0)", *in_order(opcodes)]) for opcodes in (chain, moved))
-    assert told(left, right, seed) == ([["operands"]] * 3, 0, 0)
+    assert changes_between(left, right, seed) == ([["operands"]] * 3, 0, 0)
 
 
 def in_order(opcodes: Sequence[str]) -> list[str]:
@@ -121,7 +136,7 @@ def in_order(opcodes: Sequence[str]) -> list[str]:
 
 @pytest.mark.parametrize("length", [4, 5])
 def test_a_path_in_a_tree_is_computed_in_another_type(seed: int, length: int) -> None:
-    """Every branch can stand for every other one, but what is converted back is read by the same addition as before."""
+    """The branches are interchangeable, but the same addition as before reads the result."""
     lines, results = branches(20)
     total = sum_of(results, is_tree=True)
     wide, right = {"c10"}, []
@@ -141,23 +156,26 @@ def test_a_path_in_a_tree_is_computed_in_another_type(seed: int, length: int) ->
                 right.append(f"narrow = f32[8] convert({operand})")
                 call = call.replace(operand, "narrow")
         right.append(f"{name} = f32[8] {call}")
-    changed, inserted, deleted = told(module([*lines, *total]), module(right), seed)
+    changed, inserted, deleted = changes_between(module([*lines, *total]), module(right), seed)
     # The longer path ends at the root.
     assert (sorted(changed), inserted, deleted) == ([["element_type", "operands"]] * length + [["operands"]] * (5 - length), 5, 0)
 
 
 def test_a_part_of_a_tree_is_repeated(seed: int) -> None:
-    """f(p) becomes f(f(p)): the instruction that reads the result has changed, and not the two that read the argument."""
+    """f(p) becomes f(f(p)): the instruction that reads the result has changed.
+
+    The two instructions that read the argument have not.
+    """
     lines, results = branches(13)
     total = sum_of(results, is_tree=True)
     again = [line.replace(" = ", "x = ").replace("(p)", "(sum5)") for line in (*lines[31:37], total[5])]
     again = [re.sub(r"\((a1[01]|b1[01])\)", r"(\1x)", line).replace("(c10, c11)", "(c10x, c11x)") for line in again]
     later = [re.sub(r"\bsum5\b", "sum5x", line) for line in total[6:]]
-    assert told(module([*lines, *total]), module([*lines, *total[:6], *again, *later]), seed) == ([["operands"]], 7, 0)
+    assert changes_between(module([*lines, *total]), module([*lines, *total[:6], *again, *later]), seed) == ([["operands"]], 7, 0)
 
 
 def with_gradients(count: int, activation: Sequence[str]) -> hlotool.Module:
-    """Layers one after the other, and for each, from the last to the first, the gradient of its weight."""
+    """Returns a chain of layers, followed by the gradients of their weights from last to first."""
     lines = ["x0 = f32[8,8] parameter(0)", *(f"w{k} = f32[8,8] parameter({k + 1})" for k in range(count))]
     attributes = "lhs_contracting_dims={1}, rhs_contracting_dims={0}"
     for k in range(count):

@@ -1,4 +1,4 @@
-"""Runs of two modules name the instruction that makes their results differ."""
+"""Runs of two modules that name the instruction that makes their results differ."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_instruction_in_a_loop() -> None:
 
 
 def test_the_iteration_in_which_values_begin_to_differ() -> None:
-    # What is different depends on the number of the iteration.
+    # The iteration decides which elements differ.
     left = LOOP.replace("other = f32[4] %(other)s(doubled)", "other = f32[4] add(doubled, x)")
     right = left.replace("direction=GT", "direction=GE")
     result = compared(left % {}, right % {})
@@ -118,7 +118,10 @@ def test_a_module_that_cannot_be_run() -> None:
 
 @pytest.mark.parametrize("kind", ["constants", "attributes", "operands", "opcode"])
 def test_an_injected_fault_is_named(kind: str) -> None:
-    """In real programs, renamed and reordered; faults that leave all values as they are on these inputs cannot be seen."""
+    """Checks real programs, renamed and reordered.
+
+    Faults that change no value on these inputs cannot be found.
+    """
     random = Random(kind)
     named = 0
     while named < 4:

@@ -1,4 +1,4 @@
-"""After any edits, the server knows of a text what it knows when the text is opened."""
+"""After any edits of a text, the server's state is that of the same text opened anew."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_samples_edited_at_random(first: int, least_shifted: int, monkeypatch: p
 
 
 def test_positions_before_a_text_has_been_read() -> None:
-    """Characters that no edit has touched are where they are in the text as it is now."""
+    """Checks that unedited characters map to their positions in the current text."""
     chance = random.Random(1)
     for _ in range(200):
         base = Document("file:///m.hlo", chance.choice(sample_texts()))
@@ -41,13 +41,13 @@ def test_positions_before_a_text_has_been_read() -> None:
             change = random_change(now, chance)
             if isinstance(change, types.TextDocumentContentChangePartial):
                 now = now.changed([change], version)
-        hull = now._hull
-        if hull is None:
+        span = now._hull
+        if span is None:
             continue
         for offset in range(len(base.text)):
-            if not hull.start <= offset < hull.end:
-                assert now.text[hull.now(offset)] == base.text[offset]
-                assert hull.before(hull.now(offset)) == offset
+            if not span.start <= offset < span.end:
+                assert now.text[span.now(offset)] == base.text[offset]
+                assert span.before(span.now(offset)) == offset
 
 
 _VERSIONS = """
@@ -85,8 +85,11 @@ for new in ("", "x", "(", "\\n// -----\\n"):
 """
 
 
-def test_a_version_is_freed_when_nobody_needs_it() -> None:
-    """Garbage is collected when nobody types, so nothing may depend on that. A process of its own has no garbage of other tests."""
+def test_unused_versions_are_freed() -> None:
+    """Checks that versions are freed without the garbage collector, which runs only in pauses.
+
+    The check runs in a process of its own, without garbage of other tests.
+    """
     tools = Path(fuzz_server.__file__).parent
     result = subprocess.run(
         [sys.executable, "-c", _VERSIONS], env={**os.environ, "PYTHONPATH": str(tools)}, capture_output=True, text=True, check=False

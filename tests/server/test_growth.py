@@ -1,4 +1,8 @@
-"""Requests about a text take time linear in its size, also if strings, comments or braces are not closed: they wait for each other."""
+"""Requests about a text take time linear in its size.
+
+This includes texts with unclosed strings, comments or braces. It matters because requests wait for
+each other.
+"""
 
 from __future__ import annotations
 

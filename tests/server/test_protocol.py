@@ -1,4 +1,4 @@
-"""The server as editors see it: a process that is spoken to over its standard input."""
+"""The server as editors see it: a process that they talk to over its standard input."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture(scope="module")
 def able() -> Iterator[Client]:
-    """A client that can do more than the other one."""
+    """A client with more capabilities than the other one."""
     text_document = {"diagnostic": {}, "codeAction": {"resolveSupport": {"properties": ["edit"]}}}
     workspace = {"diagnostics": {"refreshSupport": True}}
     with Client(capabilities={"textDocument": text_document, "workspace": workspace, "general": {"positionEncodings": ["utf-8"]}}) as client:
@@ -87,14 +87,14 @@ def test_findings_are_pulled(able: Client) -> None:
     assert "textDocument/publishDiagnostics" not in {message["method"] for message in able.notifications.queue}
 
 
-def test_findings_are_pushed_to_a_client_that_does_not_ask_again() -> None:
+def test_findings_are_pushed_to_a_client_without_refresh() -> None:
     with Client(capabilities={"textDocument": {"diagnostic": {}}}) as client:
         assert "diagnosticProvider" not in client.capabilities
         client.open(URI, TEXT)
         assert [finding["code"] for finding in client.diagnostics(URI, 1)] == ["W001"]
 
 
-def test_findings_with_former_settings_are_not_kept() -> None:
+def test_findings_with_outdated_settings_are_not_cached() -> None:
     session = Session()
     document = session.open(URI, TEXT, 1)
 
@@ -145,7 +145,7 @@ def test_requests_about_a_text(client: Client, method: str, params: dict[str, An
 
 
 @pytest.mark.parametrize(("method", "params"), [row[:2] for row in REQUESTS], ids=[f"{k}-{row[0]}" for k, row in enumerate(REQUESTS)])
-def test_requests_about_an_unknown_text_have_no_answer(client: Client, method: str, params: dict[str, Any]) -> None:
+def test_requests_about_an_unknown_text_have_no_result(client: Client, method: str, params: dict[str, Any]) -> None:
     assert client.about(method, "file:///unknown.hlo", **params) is None
 
 
@@ -162,7 +162,7 @@ def test_workspace_symbols(client: Client) -> None:
     assert {symbol["name"] for symbol in client.request("workspace/symbol", {"query": "dea"})} == {"dead"}
 
 
-def test_what_is_resolved_later(client: Client) -> None:
+def test_lenses_and_completion_items_are_resolved_later(client: Client) -> None:
     lens = next(lens for lens in client.about("codeLens", URI) if "command" not in lens)
     assert "8 instructions" in client.request("codeLens/resolve", lens)["command"]["title"]
     items = client.about("completion", URI, position=AT_OPCODE)["items"]
@@ -170,7 +170,7 @@ def test_what_is_resolved_later(client: Client) -> None:
     assert "Reduces" in client.request("completionItem/resolve", item)["documentation"]["value"]
 
 
-def test_edits_of_actions_are_made_later(able: Client) -> None:
+def test_edits_of_actions_are_resolved_later(able: Client) -> None:
     uri = "file:///later.hlo"
     able.open(uri, TEXT)
     found = able.about("codeAction", uri, range=LINE, context={"diagnostics": []})
@@ -184,7 +184,7 @@ def test_edits_of_actions_are_made_later(able: Client) -> None:
 
 
 def test_texts_without_markdown() -> None:
-    """What Eglot asks for without a mode for Markdown."""
+    """Checks plain text, which Eglot requests if it has no mode for Markdown."""
     with Client(capabilities={"textDocument": {"hover": {"contentFormat": ["plaintext"]}}}) as client:
         client.open(URI, TEXT)
         shown = client.about("hover", URI, position=AT_OPCODE)["contents"]
@@ -199,7 +199,7 @@ def test_texts_without_markdown() -> None:
         assert client.request("completionItem/resolve", item)["documentation"]["value"].startswith("reduce\n\nReduces")
 
 
-def test_attributes_are_sorted_only_where_they_are_not(able: Client) -> None:
+def test_sorting_is_offered_only_for_unsorted_attributes(able: Client) -> None:
     uri = "file:///sorted.hlo"
     able.open(uri, TEXT.replace("dimensions={1}, to_apply=add", "to_apply=add, dimensions={1}"))
     titles = [
@@ -209,7 +209,7 @@ def test_attributes_are_sorted_only_where_they_are_not(able: Client) -> None:
     assert ["Sort attributes as XLA does" in found for found in titles] == [True, False]
 
 
-def test_a_rename_that_cannot_be_says_why(client: Client) -> None:
+def test_an_impossible_rename_reports_the_reason(client: Client) -> None:
     with pytest.raises(RequestError, match="is called 'zero' already"):
         client.about("rename", URI, position=AT_S, newName="zero")
 
@@ -233,7 +233,7 @@ def test_the_output_of_a_command_is_shown(shows: bool) -> None:
         assert client.notifications.empty()
 
 
-def test_a_dump_is_compared_with_the_one_before(client: Client, tmp_path: Path) -> None:
+def test_a_dump_is_compared_with_the_previous_one(client: Client, tmp_path: Path) -> None:
     before, after = (tmp_path / f"module_0001.f.000{k}.p.after_{name}.txt" for k, name in ((1, "dce"), (2, "cse")))
     before.write_text(TEXT.replace("exponential", "sine"), encoding="utf-8")
     after.write_text(TEXT, encoding="utf-8")
@@ -257,13 +257,13 @@ def test_a_computation_is_shown_as_a_picture(client: Client) -> None:
     data = page_data(page["html"])
     table = data["instructions"]
     assert (data["module"], data["groups"]["title"][data["root"]]) == ("n", "add")
-    # The instruction that the cursor is at is shown first, and lines are those of the whole text.
+    # The instruction at the cursor is shown first, and lines are those of the whole text.
     (k,) = data["named"]
     assert (table["name"][k], table["line"][k]) == ("b", 21)
     assert page_data(graph(client, uri)["html"])["module"] == "m"
 
 
-def test_what_cannot_be_shown_as_a_picture(client: Client) -> None:
+def test_texts_and_positions_without_a_picture(client: Client) -> None:
     uri = "file:///none.hlo"
     client.open(uri, "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) + }\n")
     with pytest.raises(RequestError, match="found '\\+'"):
@@ -319,7 +319,7 @@ def test_settings_files_and_options_choose_rules(tmp_path: Path) -> None:
             client.about("codeAction", uri, range=LINE, context={"diagnostics": []})
 
 
-def test_wrong_options_are_told() -> None:
+def test_invalid_options_are_reported() -> None:
     with Client(options={"preset": "strictest"}) as client:
         assert "no preset 'strictest'" in client.notifications.get(timeout=client.timeout)["params"]["message"]
 
@@ -342,7 +342,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_any_text_and_any_place_has_an_answer(client: Client, name: str) -> None:
+def test_any_text_and_any_position_gets_a_response(client: Client, name: str) -> None:
     uri = f"file:///{name.replace(' ', '_')}.hlo"
     client.open(uri, TEXTS[name])
     positions = [{"line": line, "character": column} for line, column in ((0, 0), (0, 99999), (3, 7), (11, 20), (99999, 0))]
@@ -350,7 +350,7 @@ def test_any_text_and_any_place_has_an_answer(client: Client, name: str) -> None
         for position in positions:
             changed = {key: position if key == "position" else value for key, value in params.items()}
             if method == "rename":
-                # Not everything can be renamed, but there is an answer.
+                # Not every position can be renamed, but each request gets a response.
                 with suppress(RequestError):
                     client.about(method, uri, **changed)
             else:
@@ -372,7 +372,7 @@ WRONG: list[Any] = [
 
 
 @pytest.mark.parametrize("message", WRONG[:-1], ids=[str(row["method"]) + str(k) for k, row in enumerate(WRONG[:-1])])
-def test_a_request_that_is_not_valid_gets_an_error(client: Client, message: Any) -> None:
+def test_an_invalid_request_gets_an_error(client: Client, message: Any) -> None:
     client.send(message)
     answer = client.answers.get(timeout=client.timeout)
     assert answer["id"] == 900
@@ -380,11 +380,11 @@ def test_a_request_that_is_not_valid_gets_an_error(client: Client, message: Any)
     assert "Traceback" not in str(answer)
 
 
-def test_what_is_no_message_is_survived() -> None:
+def test_the_server_survives_invalid_messages() -> None:
     with Client() as client:
         for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000, b'{"jsonrpc": "1.0"}'):
             client.send_bytes(body)
-        # Those that are not JSON, and those that are something else.
+        # The bodies that are not JSON; the others are JSON but not valid messages.
         codes = {b"{": -32700, b"\xff\xfe": -32700, b"[" * 5000: -32700}
         for body in (b"{", b"[]", b"3", b"null", b'"x"', b"\xff\xfe", b"{}", b"[" * 5000):
             answer = client.answers.get(timeout=client.timeout)
@@ -399,8 +399,8 @@ def test_what_is_no_message_is_survived() -> None:
         assert client.about("hover", URI, position=AT_S) is not None
 
 
-def test_edits_overtake_checks(client: Client) -> None:
-    """Only the last of many versions is reported, and requests are answered meanwhile."""
+def test_edits_supersede_checks(client: Client) -> None:
+    """Only the last of many versions is reported, and requests get responses meanwhile."""
     uri = "file:///overtaken.hlo"
     client.open(uri, TEXT)
     client.diagnostics(uri, 1)
@@ -423,7 +423,7 @@ def test_positions_in_another_encoding(able: Client) -> None:
     assert found["range"]["start"] == {"line": 11, "character": 15}
 
 
-def test_an_editor_that_leaves_ends_the_server() -> None:
+def test_a_closed_connection_ends_the_server() -> None:
     assert Client().leave() == 1
 
 
@@ -467,7 +467,7 @@ def test_exit_without_shutdown(is_initialized: bool) -> None:
     [b"Content-Length: abc\r\n", b"Content-Length: -5\r\n", b"Content-Length: 99999999999999999\r\n", b"Content-Length:\r\n", b"X: y\r\n",
      b"Content-Length: " + b"9" * 5000 + b"\r\n", b"\x00\xff\r\n"],
 )  # fmt: skip
-def test_a_header_that_is_not_valid_is_answered(header: bytes) -> None:
+def test_an_invalid_header_gets_an_error(header: bytes) -> None:
     with Client() as client:
         body = b'{"jsonrpc": "2.0", "id": 7, "method": "textDocument/hover", "params": {}}'
         for rest in (body, b""):
@@ -476,7 +476,7 @@ def test_a_header_that_is_not_valid_is_answered(header: bytes) -> None:
             client.process.stdin.flush()
             answer = client.answers.get(timeout=client.timeout)
             assert (answer["id"], answer["error"]["code"]) == (None, -32700)
-            # The next message begins right after.
+            # The next message begins directly after the header.
             assert error_code(client, "no/such/method", {}) == -32601
 
 
@@ -506,7 +506,7 @@ def test_a_closed_stream_ends_the_server(stream: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_server(number: signal.Signals) -> None:
-    """Some editors end a server so, and keep the connection open meanwhile."""
+    """Some editors end a server with a signal, and keep the connection open meanwhile."""
     client = Client()
     client.open(URI, TEXT)
     client.diagnostics(URI, 1)
@@ -520,7 +520,7 @@ INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processI
 
 @contextmanager
 def served_over_a_port() -> Iterator[tuple[socket.socket, subprocess.Popen[bytes]]]:
-    """A connection to a server that waits on a port, and its process."""
+    """Yields a connection to a server that listens on a port, and its process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -551,7 +551,8 @@ def test_over_a_port() -> None:
 
 
 def test_requests_of_browsers_are_not_answered() -> None:
-    # A page of any site can have a browser send this; a referrer that looks like a header would let it send several messages.
+    # Any web page can make a browser send this. If a referrer that looks like a header were read as
+    # one, the page could send several messages.
     head = b"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nReferer: http://example.org/Content-Length:%d\r\n\r\n" % len(INITIALIZE)
     with served_over_a_port() as (connection, process):
         connection.sendall(head + INITIALIZE)
@@ -584,7 +585,7 @@ if DUMPS:
         screen = {"start": position, "end": {"line": line + 60, "character": 0}}
         for method, params, _ in REQUESTS:
             if "only" in params.get("context", {}):
-                # All fixes of a dump are tried out, which takes minutes.
+                # This tries out all fixes of a dump, which takes minutes.
                 continue
             places = {"position": position, "positions": [position], "range": screen}
             with suppress(RequestError):

@@ -1,4 +1,8 @@
-"""The server as the client of pygls sees it, which reads every answer as a type of the protocol: what is none makes a test fail."""
+"""The server as the client of pygls sees it.
+
+The client reads every response as a type of the protocol, so a test fails if a response has no such
+type.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,11 @@ CAPABILITIES = types.ClientCapabilities(
 )
 
 
-def conversation(tell: Callable[[LanguageClient, types.PublishDiagnosticsParams], Awaitable[None]]) -> None:
-    """Opens the text in a server of its own, waits for its findings, and goes on with `tell`. Afterwards, the server must end by itself."""
+def conversation(interact: Callable[[LanguageClient, types.PublishDiagnosticsParams], Awaitable[None]]) -> None:
+    """Opens the text in a server of its own, waits for its findings, and continues with `interact`.
+
+    Afterwards, the server must end by itself.
+    """
     client = LanguageClient("client", "1")
 
     async def talk() -> None:
@@ -45,7 +52,7 @@ def conversation(tell: Callable[[LanguageClient, types.PublishDiagnosticsParams]
         assert hello.server_info.name == "hlotool"
         client.initialized(types.InitializedParams())
         client.text_document_did_open(types.DidOpenTextDocumentParams(types.TextDocumentItem(URI, "hlo", 3, TEXT)))
-        await tell(client, await published.get())
+        await interact(client, await published.get())
         await client.shutdown_async(None)
         client.exit(None)
         assert client._server is not None
@@ -56,7 +63,7 @@ def conversation(tell: Callable[[LanguageClient, types.PublishDiagnosticsParams]
 
 
 def edited(edits: Iterable[types.TextEdit | types.AnnotatedTextEdit | types.SnippetTextEdit]) -> str:
-    """The text after edits."""
+    """Returns the text after edits."""
     lines = LineTable(TEXT)
     text = TEXT
     for start, end, new in sorted(((*lines.span(edit.range), getattr(edit, "new_text", "")) for edit in edits), reverse=True):
@@ -65,7 +72,7 @@ def edited(edits: Iterable[types.TextEdit | types.AnnotatedTextEdit | types.Snip
 
 
 def test_findings_and_their_fixes() -> None:
-    async def tell(client: LanguageClient, published: types.PublishDiagnosticsParams) -> None:
+    async def interact(client: LanguageClient, published: types.PublishDiagnosticsParams) -> None:
         (finding,) = published.diagnostics
         assert (published.version, finding.code, finding.range) == (3, "W001", WORD_DEAD)
         context = types.CodeActionContext(published.diagnostics)
@@ -77,11 +84,11 @@ def test_findings_and_their_fixes() -> None:
         assert resolved.edit.changes is not None
         assert edited(resolved.edit.changes[URI]) == TEXT.replace("  dead = f32[4] negate(s)\n", "")
 
-    conversation(tell)
+    conversation(interact)
 
 
 def test_changes_of_the_text() -> None:
-    async def tell(client: LanguageClient, published: types.PublishDiagnosticsParams) -> None:
+    async def interact(client: LanguageClient, published: types.PublishDiagnosticsParams) -> None:
         layout = types.FormattingOptions(tab_size=2, insert_spaces=True)
         edits = await client.text_document_formatting_async(types.DocumentFormattingParams(THIS, layout))
         assert edited(edits or ()) == TEXT.replace("f32[4]   reduce", "f32[4] reduce")
@@ -92,11 +99,11 @@ def test_changes_of_the_text() -> None:
         with pytest.raises(JsonRpcException, match="is called 'zero' already"):
             await client.text_document_rename_async(types.RenameParams(THIS, AT_S, "zero"))
 
-    conversation(tell)
+    conversation(interact)
 
 
-def test_questions_about_the_text() -> None:
-    async def tell(client: LanguageClient, published: types.PublishDiagnosticsParams) -> None:
+def test_requests_about_the_text() -> None:
+    async def interact(client: LanguageClient, published: types.PublishDiagnosticsParams) -> None:
         definition = await client.text_document_definition_async(types.DefinitionParams(THIS, AT_ADD))
         assert isinstance(definition, types.Location)
         assert definition.range.start == types.Position(2, 0)
@@ -110,7 +117,8 @@ def test_questions_about_the_text() -> None:
         offered = await client.text_document_completion_async(types.CompletionParams(THIS, AFTER_OPCODE))
         assert isinstance(offered, types.CompletionList)
         item = next(item for item in offered.items if item.label == "reduce")
-        # Neovim shows items without a text to filter by whatever has been typed, and Kate would add a second parenthesis.
+        # Without a filter text, Neovim shows items whatever has been typed, and Kate adds a second
+        # parenthesis.
         assert item.filter_text == "reduce"
         assert item.text_edit is not None
         assert item.text_edit.new_text == "reduce"
@@ -119,4 +127,4 @@ def test_questions_about_the_text() -> None:
         output: Any = await client.workspace_execute_command_async(types.ExecuteCommandParams("hlotool.run", [URI]))
         assert "f32[4]" in output
 
-    conversation(tell)
+    conversation(interact)

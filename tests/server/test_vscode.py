@@ -1,4 +1,7 @@
-"""The manifest of the extension for Visual Studio Code says what the package says; `npm test` in `editors/vscode` has the tests of the extension."""
+"""Checks that the manifest of the extension for Visual Studio Code agrees with the package.
+
+The tests of the extension itself run with `npm test` in `editors/vscode`.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def test_presets() -> None:
 
 
 def test_no_registry_is_named() -> None:
-    """Packages come from the registry that the machine is set up for."""
+    """Checks that packages come from the registry for which the machine is configured."""
     lock = json.loads((ROOT / "editors/vscode/package-lock.json").read_text(encoding="utf-8"))
     assert not [name for name, package in lock["packages"].items() if "resolved" in package]
     for name, package in lock["packages"].items():

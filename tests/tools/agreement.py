@@ -1,8 +1,10 @@
-"""Whether highlighters see the tokens that the parser sees, character by character: `python tests/tools/agreement.py HIGHLIGHTER FILE...`.
+"""Compares the tokens of highlighters with those of the parser, character by character.
 
-Highlighters are `scanner`, `pygments`, `textmate` (needs Node with vscode-textmate and vscode-oniguruma, from the folder in HLOTOOL_NODE),
-`vim`, `emacs`, `rouge` (needs Ruby with Rouge) and `tree-sitter` (needs the Python package, and the compiled parser in HLOTOOL_TREE_SITTER).
-Each is run with the files in `editors/`. Files may be compressed.
+Usage: `python tests/tools/agreement.py HIGHLIGHTER FILE...`. The highlighters are `scanner`,
+`pygments`, `textmate` (needs Node with vscode-textmate and vscode-oniguruma, from the folder in
+HLOTOOL_NODE), `vim`, `emacs`, `rouge` (needs Ruby with Rouge) and `tree-sitter` (needs the Python
+package, and the compiled parser in HLOTOOL_TREE_SITTER). Each runs with the files in `editors/`.
+Files may be compressed.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ TOOLS = Path(__file__).parent
 
 
 def disagreements(text: str, expected: Iterable[Token], actual: Iterable[Token]) -> list[tuple[Token, str]]:
-    """The tokens that a highlighter sees otherwise, each with the kind that it gives to the first character that differs.
+    """Returns the tokens that a highlighter sees differently.
 
-    Spaces inside tokens do not count. Text that is no token may have no kind.
+    Each comes with the kind that the highlighter gives to the first character that differs. Spaces
+    inside tokens do not count. Text outside of tokens may not have a kind.
     """
     kinds = [""] * len(text)
     for start, end, kind in actual:
@@ -66,7 +69,7 @@ def by_pygments(text: str, _folder: Path) -> Iterator[Token]:
 def by_textmate(text: str, folder: Path) -> Iterator[Token]:
     kind_of = {scope(kind): kind for kind in KINDS}
     for start, end, *scopes in _run(text, folder, "node", TOOLS / "highlight_textmate.js", ROOT / "editors/textmate/hlo.tmLanguage.json"):
-        # Columns of JavaScript are those of UTF-16, which `_run` has made equal.
+        # Columns in JavaScript count UTF-16 units; `_run` writes ASCII only, so both agree.
         yield Token(int(start), int(end), next((kind_of[name] for name in scopes if name in kind_of), ""))
 
 
@@ -87,7 +90,7 @@ def by_tree_sitter(text: str, _folder: Path) -> Iterator[Token]:
     library = ctypes.CDLL(os.environ["HLOTOOL_TREE_SITTER"])
     library.tree_sitter_hlo.restype = ctypes.c_void_p
     with warnings.catch_warnings():
-        # The address of a language is not the way of its packages, of which there is none here.
+        # Language packages pass a capsule; the address of a library, as here, is deprecated.
         warnings.simplefilter("ignore", DeprecationWarning)
         language = Language(library.tree_sitter_hlo())
     tree = Parser(language).parse(text.encode("ascii", "replace"))
@@ -109,7 +112,10 @@ def by_vim(text: str, folder: Path) -> Iterator[Token]:
 
 
 def _pieces(text: str, size: int = 200_000) -> Iterator[tuple[int, str]]:
-    """The text in pieces that end after computations, each with its offset: Vim takes hours for the longest dumps as a whole."""
+    """Yields the text in pieces that end after computations, each with its offset.
+
+    Vim takes hours for the longest dumps as a whole.
+    """
     start = 0
     while start < len(text):
         end = text.find("\n}\n", start + size) + 3
@@ -118,12 +124,16 @@ def _pieces(text: str, size: int = 200_000) -> Iterator[tuple[int, str]]:
         start = end
 
 
-# For glibc: else, Vim gives memory back to the system after each match, which takes four fifths of its time.
+# For glibc: by default, Vim returns memory to the system after each match, which takes four fifths
+# of its time.
 _KEEP_MEMORY = {"MALLOC_TOP_PAD_": str(1 << 26), "MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 31)}
 
 
 def _run(text: str, folder: Path, *command: str | Path) -> Iterator[list[str]]:
-    """Runs a program on a file with the text, and splits the lines that it prints. Only ASCII is the same column everywhere."""
+    """Runs a program on a file with the text, and yields the words of each line that it prints.
+
+    The text is reduced to ASCII, since only there all programs count columns in the same way.
+    """
     path = folder / "text.hlo"
     path.write_text(text.encode("ascii", "replace").decode(), encoding="ascii")
     cwd = os.environ.get("HLOTOOL_NODE", str(folder))

@@ -1,7 +1,10 @@
-"""Breaks guards of rules and passes at random, and asks whether the recorded proof notices: `python tests/tools/break_guards.py --count 40 --seed 7`.
+"""Breaks guards of rules and passes at random, and checks that the recorded proofs notice.
 
-A guard is broken in a process of its own: a condition always or never holds, loses a part, or is off by one. The proof notices it if one of the
-recorded programs of the same file is then rewritten otherwise than it is recorded, or wrongly.
+Usage: `python tests/tools/break_guards.py --count 40 --seed 7`.
+
+Each guard is broken in a process of its own: a condition always or never holds, loses a part, or is
+off by one. The proof notices the change if one of the recorded programs of the same file is then
+rewritten differently or wrongly.
 """
 
 from __future__ import annotations
@@ -21,9 +24,9 @@ _SECONDS = 10
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=40, help="how many guards are broken, one at a time; 0 for all")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice")
-    parser.add_argument("--equivalent", action="store_true", help="break those instead whose change should make no difference")
+    parser.add_argument("--count", type=int, default=40, help="number of guards to break, one at a time; 0 for all")
+    parser.add_argument("--seed", type=int, default=0, help="seed for choosing guards")
+    parser.add_argument("--equivalent", action="store_true", help="break the guards whose change should make no difference instead")
     options = parser.parse_args()
     guards = [guard for module in subjects_of() for key, guard in guards_of(module).items() if (key in equivalents(module)) == options.equivalent]
     chosen = Random(options.seed).sample(guards, min(options.count, len(guards))) if options.count else guards
@@ -42,7 +45,11 @@ def main() -> int:
 
 
 def _replayed(guard: Guard, functions: dict[str, list[object]], programs: list[Program]) -> None:
-    """Replays programs with a broken guard. Raises AssertionError if one shows it; a program that does not end ends the process."""
+    """Replays programs with a broken guard.
+
+    Raises AssertionError if a program shows the change. A program that does not end ends the
+    process.
+    """
     try:
         guard.break_it(functions)  # type: ignore[arg-type]
     except CannotMutate:

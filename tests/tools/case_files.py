@@ -1,16 +1,25 @@
-"""Reads case files: `.hlo` texts that say themselves what is expected of them.
+"""Reads case files: `.hlo` texts that contain their expected results.
 
-Knows the notation only; what a folder's cases must do is decided in `conftest`.
+This module knows only the notation; `conftest` decides what the cases of a folder must do.
 
-`// -----` separates cases, `// output` stands before the expected print, `// error: S002` on the line that a diagnostic must point to.
-`// error@-1: S001` points to another line, counted from its own; `:12` after the code is the column, `~ words` must occur in the message or
-hint. `// warning: T082` announces a finding that is a warning although its code is an error elsewhere.
-`// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` switches modes of the verifier on for the case, or gives them a value.
-`// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple; `// expect about:` allows for rounding.
-`// devices: replicas=2 partitions=3` says on how many devices a case runs; then `// input 0: 7` is an argument of device 0, one line for each
-leaf, `// expect 0:` a leaf of its result, `// infeed 0:` an item of its infeed queue, and `// outfeed 0:` what it puts out.
-`// to` separates two modules that are compared; `// ignore: names` are categories of differences that do not count.
-`// style: width=80, lines=3:4` on the first line of a text is what it is to be formatted with; the line is part of the text.
+* `// -----` separates cases.
+* `// output` comes before the expected print.
+* `// error: S002` is on the line that a diagnostic must point to. `// error@-1: S001` points to
+  another line, counted from its own; `:12` after the code is the column, and `~ words` must occur
+  in the message or the hint.
+* `// warning: T082` announces a warning with a code that is an error elsewhere.
+* `// modes: reshape_is_bitcast memory_budget=64 stage=after-opt` enables modes of the verifier for
+  the case, or gives them a value.
+* `// expect: {1, 2}` is the value of the entry computation, one line for each leaf of a tuple;
+  `// expect about:` allows for rounding.
+* `// devices: replicas=2 partitions=3` is the number of devices that a case runs on. Then
+  `// input 0: 7` is an argument of device 0, one line for each leaf, `// expect 0:` a leaf of its
+  result, `// infeed 0:` an item of its infeed queue, and `// outfeed 0:` an item that it writes to
+  its outfeed.
+* `// to` separates two modules that are compared; `// ignore: names` lists categories of
+  differences that do not count.
+* `// style: width=80, lines=3:4` on the first line of a text has the options for formatting it; the
+  line is part of the text.
 """
 
 from __future__ import annotations
@@ -51,7 +60,7 @@ _XLA_POSITION = re.compile(r"was parsing (\d+):(\d+)")
 
 @dataclass(frozen=True)
 class Case:
-    """One case of a file: its text, the line of the file on which it begins, and the expected print or None."""
+    """A case of a file: its text, its first line in the file, and the expected print or None."""
 
     text: str
     first_line: int
@@ -60,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Expected:
-    """One expected diagnostic; `words` is empty when any message will do, `column` is 0 when any will."""
+    """An expected diagnostic; any message matches empty `words`, any column matches `column` 0."""
 
     line: int
     code: str
@@ -71,14 +80,20 @@ class Expected:
 
 @dataclass(frozen=True)
 class ExpectedValue:
-    """The literal of one leaf of a result; `exact` up to the payload of NaNs, or to within rounding."""
+    """The literal of one leaf of a result.
+
+    If `exact`, the value must be equal up to the payload of NaNs; otherwise, up to rounding.
+    """
 
     literal: str
     exact: bool
 
 
 def read_bytes_as_text(path: Path) -> str:
-    """The file's text; bytes that are not UTF-8 become surrogate escapes, and line ends stay as they are."""
+    """Returns the text of a file, with bytes that are not UTF-8 as surrogate escapes.
+
+    Line ends stay as they are.
+    """
     return path.read_bytes().decode("utf-8", "surrogateescape")
 
 
@@ -92,7 +107,7 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def write_outputs(path: Path, outputs: list[str | None]) -> None:
-    """Rewrites the `// output` sections of a file; None leaves a case as it is."""
+    """Rewrites the `// output` sections of a file; None leaves a case unchanged."""
     parts = read_bytes_as_text(path).split(_SEPARATOR)
     for k, output in enumerate(outputs):
         text, mark, _ = parts[k].partition(_OUTPUT)
@@ -102,7 +117,7 @@ def write_outputs(path: Path, outputs: list[str | None]) -> None:
 
 
 def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
-    """The width and the range of lines that a text asks for.
+    """Returns the width and the range of lines that a text is to be formatted with.
 
     >>> style_of("// style: width=80, lines=3:4\\n")
     (80, (3, 4))
@@ -114,7 +129,7 @@ def style_of(text: str) -> tuple[int | None, tuple[int, int] | None]:
 
 
 def expected_errors(text: str) -> list[Expected]:
-    """The diagnostics that a text announces, by line."""
+    """Returns the diagnostics that a text announces, by line."""
     found = []
     for number, line in enumerate(text.split("\n"), 1):
         for match in _ERROR.finditer(line):
@@ -125,32 +140,33 @@ def expected_errors(text: str) -> list[Expected]:
 
 
 def expected_values(text: str) -> list[ExpectedValue]:
-    """The values that a text announces, leaf by leaf."""
+    """Returns the values that a text announces, leaf by leaf."""
     return [ExpectedValue(match["literal"], match["about"] is None) for match in _VALUE.finditer(text)]
 
 
 def case_devices(text: str) -> tuple[int, int]:
-    """The numbers of replicas and partitions that a text asks for."""
+    """Returns the numbers of replicas and partitions that a text announces."""
     asked = _DEVICES.search(text)
     return (int(asked["replicas"]), int(asked["partitions"] or 1)) if asked else (1, 1)
 
 
 def device_values(text: str, what: str, device: int) -> list[str]:
-    """The literals after `// what device:`, in order."""
+    """Returns the literals after `// what device:`, in order."""
     return [match["literal"] for match in _DEVICE_VALUE.finditer(text) if match["what"] == what and int(match["device"]) == device]
 
 
 def case_modes(text: str) -> dict[str, bool | int | str]:
-    """The modes that a text switches on or gives a value."""
+    """Returns the modes that a text enables or sets to a value."""
     parts = (word.partition("=") for match in _MODES.finditer(text) for word in match[1].split())
     words: dict[str, bool | int | str] = {"": True, "true": True, "false": False}
     return {name: words.get(value, int(value) if value.isdecimal() else value) for name, _, value in parts}
 
 
 def expected_line(said: str, text: str) -> set[int]:
-    """The lines that XLA's message allows; empty when it names none.
+    """Returns the lines that XLA's message allows; an empty set if it names none.
 
-    Where XLA points at the first token of a line it has read on past the fault, so the line before is right too.
+    If XLA points at the first token of a line, it has read past the error, so the previous line is
+    right, too.
     """
     at = _XLA_POSITION.search(said)
     if at is None or "OUT OF RANGE" in said or "RET_CHECK" in said:

@@ -1,6 +1,6 @@
-"""How a mutation is put in place in a running process: code is swapped, constants and facts of the op table are replaced.
+"""Applies mutations in a running process: swaps code, replaces constants and facts of the op table.
 
-What is mutated, and how closely, stands in the table TARGETS.
+The table TARGETS lists what is mutated, and in how much detail.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ TARGETS: dict[str, str] = {
     "hlotool.opdefs": "checks",
     "hlotool.verifier.rules": "checks",
 }
-"""What is taken away in which modules; the first that fits counts."""
+"""The kind of mutations of each package or module; the first entry that matches applies."""
 
 _ANNOTATIONS = vars(import_module("__future__"))["annotations"].compiler_flag
 
 
 def kind_of(module: str) -> str:
-    """How a module is mutated, "entry" when it is not."""
+    """Returns how a module is mutated, or "entry" if it is not."""
     return next((kind for name, kind in TARGETS.items() if module == name or module.startswith(f"{name}.")), "entry")
 
 
 class CannotMutate(Exception):
-    """A mutation that leaves nothing that can be put in place."""
+    """A mutation that leaves nothing that can be replaced in the process."""
 
 
 class Swap:
-    """Gives the functions made of a definition the code of the mutated one."""
+    """Gives the functions made from a definition the code of the mutated definition."""
 
     def __init__(self, mutation: Mutation, classes: list[str], function: Function, functions: dict[str, list[FunctionType]]) -> None:
         self.mutation = mutation
@@ -76,7 +76,10 @@ class Swap:
 
     @contextmanager
     def _mentioned(self, free_names: dict[tuple[str, int], tuple[str, ...]]) -> Iterator[None]:
-        """Functions inside mention the names of the function around them as before, so that their code fits closures that exist already."""
+        """Makes nested functions mention the same names of the enclosing function as before.
+
+        Their code then fits the closures that exist already.
+        """
         inner_functions = [node for node in ast.walk(self.function) if isinstance(node, ast.FunctionDef) and node is not self.function]
         bodies = [node.body for node in inner_functions]
         for node in inner_functions:
@@ -89,7 +92,10 @@ class Swap:
                 node.body = body
 
     def _compiled(self, *, is_generator: bool, has_cell: bool) -> CodeType:
-        """The code of the function alone, within its classes; a generator and a closure stay one whatever was deleted."""
+        """Compiles the function alone, within its classes.
+
+        A generator and a closure stay so, even if the mutation deleted what made them one.
+        """
         keep = ast.parse("if False:\n    yield" if is_generator else "pass").body
         body = self.function.body
         cell = ast.parse("__class__" if has_cell else "pass").body
@@ -105,7 +111,7 @@ class Swap:
 
 
 class Rebind:
-    """Makes the constants of a module anew, with one that is mutated, and puts those that differ in place of the old ones."""
+    """Evaluates the constants of a module again with a mutation, and replaces those that differ."""
 
     def __init__(self, mutation: Mutation, tree: ast.Module) -> None:
         self.mutation = mutation
@@ -120,7 +126,7 @@ class Rebind:
 
 
 class WithoutFact:
-    """Takes a trait or a relation from an opcode, and makes anew what modules have made of them."""
+    """Takes a trait or a relation from an opcode, and updates what modules derived from it."""
 
     def __init__(self, opcode: str, slot: str, value: object) -> None:
         self.opcode = opcode
@@ -143,7 +149,10 @@ _REVERSED = {"start_of": "_STARTS", "done_of": "_DONES"}
 
 
 def rebind(module: str, code: CodeType) -> None:
-    """Runs a module's code once more, aside, and takes over the plain values that are different, and the rewrite rules."""
+    """Runs the code of a module again in a separate namespace, and takes over the results.
+
+    These are the plain values that differ, and the rewrite rules.
+    """
     old = vars(sys.modules[module])
     new: dict[str, Any] = {"__name__": module, "__file__": old.get("__file__")}
     with _registered_again(module):
@@ -153,7 +162,7 @@ def rebind(module: str, code: CodeType) -> None:
             continue
         if isinstance(value, dict):
             if not new[name] and len(value) > 1:
-                # Others fill it.
+                # Other modules fill it.
                 continue
             for key in [key for key in value if key not in new[name]]:
                 del value[key]
@@ -168,7 +177,7 @@ def rebind(module: str, code: CodeType) -> None:
 
 @contextmanager
 def _registered_again(module: str) -> Iterator[None]:
-    """Rewrite rules that a module registers inside take the places of those that it has registered before."""
+    """Lets the rules that a module registers inside the block replace its earlier ones."""
     registry = vars(import_module("hlotool.optimizer.registry"))
     known, new = registry["_RULES"], {}
     registry["_RULES"] = new
@@ -182,17 +191,20 @@ def _registered_again(module: str) -> Iterator[None]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a constant is made of collections, texts, numbers and types of Python's own, whose copies are as good."""
+    """Returns whether a constant consists of Python's own collections, strings, numbers and types.
+
+    Copies of such a constant are equivalent to it.
+    """
     if isinstance(value, tuple | list | set | frozenset):
         return all(map(is_plain, value))
     if isinstance(value, type):
         return value.__module__ == "builtins"
-    # Dictionaries of other types may not be changed.
+    # Dictionaries of other types may be read-only.
     return isinstance(value, str | int | float | bytes | type(None)) or type(value) is dict or type(value).__name__ == "Pattern"
 
 
 def nested_codes(code: CodeType) -> Iterator[CodeType]:
-    """A code object and all that are defined in it."""
+    """Yields a code object and all those nested in it."""
     stack = [code]
     while stack:
         code = stack.pop()
@@ -201,9 +213,9 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def loaded_functions() -> dict[str, list[FunctionType]]:
-    """The functions of hlotool by module, as they were defined."""
+    """Returns the functions of hlotool by module, as they were defined."""
     functions: dict[str, list[FunctionType]] = defaultdict(list)
-    # Frozen objects are not listed.
+    # The garbage collector does not list frozen objects.
     gc.unfreeze()
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and (thing.__module__ or "").startswith("hlotool."):

@@ -1,6 +1,6 @@
-"""What can be taken away from a module's code, one thing at a time.
+"""Mutations: parts of a module's code that can be deleted, one at a time.
 
-Reads and edits syntax trees; compiling and judging are the business of `mutate`.
+This module reads and edits syntax trees; `mutate` compiles them and judges the results.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["Mutation", "checks_of", "function_mutations", "guard_mutations", "ou
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Edit = tuple[ast.AST, str, object]
-"""A node, one of its fields, and what the field is to hold."""
+"""A node, one of its fields, and the new value of the field."""
 
 _DELETED = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Continue, ast.Break, ast.Delete, ast.For)
 _NOT_READ = frozenset({"annotation", "targets", "target", "optional_vars", "decorator_list", "returns"})
-# Without them a value is of another type, but the same.
+# Without these calls, the value has another type but is the same.
 _COPIES = frozenset({"tuple", "list", "int", "bool"})
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 _NEXT_TO = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
@@ -27,7 +27,11 @@ _TRUE, _FALSE, _NONE = ast.Constant(True), ast.Constant(False), ast.Constant(Non
 
 @dataclass
 class Mutation:
-    """One thing taken away: `statement` is the line by which tests that reach it are known, `owner` the function or constant."""
+    """One deleted or changed part of the code.
+
+    `statement` is the line by which the tests that reach it are known; `owner` is the function or
+    constant.
+    """
 
     module: str
     owner: str
@@ -42,12 +46,12 @@ class Mutation:
 
     @property
     def key(self) -> str:
-        """What names it in the list of equivalents, whatever the line."""
+        """The name of the mutation in the list of equivalents, which is independent of the line."""
         return f"{self.module.removeprefix('hlotool.')}: {self.owner}: {self.what}"
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The tree is mutated inside, and as before afterwards."""
+        """Mutates the tree inside the block, and restores it afterwards."""
         before = [getattr(node, name) for node, name, _ in self.edits]
         for node, name, value in self.edits:
             setattr(node, name, value)
@@ -59,7 +63,10 @@ class Mutation:
 
 
 def outermost_functions(tree: ast.Module) -> Iterator[tuple[str, list[str], Function]]:
-    """Functions and methods with their qualified names and the classes around them; what is defined in them belongs to them."""
+    """Yields functions and methods with their qualified names and enclosing classes.
+
+    Nested definitions belong to the function around them.
+    """
     stack: list[tuple[list[str], ast.AST]] = [([], tree)]
     while stack:
         classes, node = stack.pop()
@@ -73,7 +80,10 @@ def outermost_functions(tree: ast.Module) -> Iterator[tuple[str, list[str], Func
 
 
 def function_mutations(module: str, owner: str, function: Function) -> Iterator[Mutation]:
-    """Deleted statements, conditions that always or never hold, operands and elements left out, results left out."""
+    """Yields mutations of a function.
+
+    They delete statements, operands, elements and results, or make conditions always or never hold.
+    """
     for holder, name, body in _bodies(function):
         for index, statement in enumerate(body):
             if isinstance(statement, ast.Assert | Function | ast.ClassDef) or _is_docstring(statement):
@@ -83,7 +93,11 @@ def function_mutations(module: str, owner: str, function: Function) -> Iterator[
 
 
 def checks_of(module: str, owner: str, function: Function) -> Iterator[Mutation]:
-    """Checks of a function that judges: `require...(...)`, `raise Violation(...)`, `yield Finding(...)` and calls of helpers with some."""
+    """Yields mutations that delete the checks of a function of the verifier or of an op.
+
+    These are `require...(...)`, `raise Violation(...)`, `yield Finding(...)` and calls of helpers
+    that contain some.
+    """
     for holder, name, body in _bodies(function):
         for index, statement in enumerate(body):
             if is_check(statement):
@@ -98,7 +112,11 @@ def checks_of(module: str, owner: str, function: Function) -> Iterator[Mutation]
 
 
 def guard_mutations(module: str, owner: str, function: Function) -> Iterator[Mutation]:
-    """Conditions that always or never hold, or hold without one of their parts, one step too early, one step too late, or for any instead of all."""
+    """Yields mutations of conditions.
+
+    A condition always or never holds, holds without one of its parts, one step too early or too
+    late, or for any element instead of all.
+    """
     for _, _, body in _bodies(function):
         for statement in body:
             if isinstance(statement, ast.Assert | Function | ast.ClassDef) or _is_docstring(statement):
@@ -129,7 +147,7 @@ def _shifted_limits(node: ast.AST) -> Iterator[tuple[str, list[Edit]]]:
 
 
 def is_check(statement: ast.stmt) -> bool:
-    """Whether a statement can only be there to refuse something."""
+    """Returns whether the only purpose of a statement is to reject something."""
     if isinstance(statement, ast.Raise):
         return isinstance(statement.exc, ast.Call) and ast.unparse(statement.exc.func) == "Violation"
     if not isinstance(statement, ast.Expr):
@@ -145,7 +163,10 @@ def _is_checking_function(name: str) -> bool:
 
 
 def table_mutations(module: str, tree: ast.Module) -> Iterator[Mutation]:
-    """Elements left out of the constants of a module; `owner` is the constant's name."""
+    """Yields mutations that leave out elements of the constants of a module.
+
+    `owner` is the name of the constant.
+    """
     for statement in [part for part in tree.body if isinstance(part, ast.Assign | ast.AnnAssign)]:
         targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
         is_type = isinstance(statement.value, ast.Subscript)
@@ -164,7 +185,7 @@ def table_mutations(module: str, tree: ast.Module) -> Iterator[Mutation]:
 
 
 def _bodies(function: ast.AST) -> Iterator[tuple[ast.AST, str, list[ast.stmt]]]:
-    """Every list of statements in a function, with its node and field."""
+    """Yields every list of statements in a function, with its node and field."""
     stack = [function]
     while stack:
         node = stack.pop()
@@ -183,7 +204,7 @@ def _statement_edits(holder: ast.AST, name: str, body: list[ast.stmt], index: in
         if statement.value is None:
             yield statement.lineno, "deleted `return`", [(holder, name, _replaced(body, index, ast.Pass()))]
         elif isinstance(statement.value, ast.Constant) and not statement.value.value:
-            # None is as false as False; what matters is that it returns.
+            # None is as false as False; only the return itself matters.
             if body[index + 1 :] or not isinstance(holder, Function):
                 yield statement.lineno, f"deleted `{_short(statement)}`", [(holder, name, _replaced(body, index, ast.Pass()))]
         else:
@@ -247,7 +268,7 @@ def _compares_tuples(node: ast.Compare) -> bool:
 
 
 def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The expressions of a statement, but for annotations and those of statements inside it."""
+    """Yields the expressions of a statement, without annotations and nested statements."""
     stack: list[ast.AST] = [statement]
     while stack:
         node = stack.pop()
@@ -260,7 +281,7 @@ def _own_expressions(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _expression_children(node: ast.AST) -> Iterator[tuple[tuple[str, int], ast.expr]]:
-    """The expressions right below a node that are read, with the field and the place there."""
+    """Yields the expressions directly below a node that are read, with field and index."""
     for name, value in ast.iter_fields(node):
         if name in _NOT_READ:
             continue

@@ -1,4 +1,4 @@
-"""Comparison of two modules that should be the same in every node, positions in the source included; names the places where they are not."""
+"""Compares two modules that should be equal in every node, including source positions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ __all__ = ["differences"]
 
 
 def differences(first: Module, second: Module, *, positions: bool = True, limit: int = 20) -> list[str]:
-    """What differs, at most `limit` places; empty when the modules are the same. `positions` compares offsets in the sources too."""
+    """Returns descriptions of at most `limit` differences; an empty list if the modules are equal.
+
+    `positions` compares offsets in the sources, too.
+    """
     found = chain(different(first, second), _orders(first, second), _extents(first, second) if positions else ())
     return list(islice(found, limit))
 
 
 def _orders(first: Module, second: Module) -> Iterator[str]:
-    """Attributes stand in the order of the text, which nothing but the two paths of the parser has to agree on."""
+    """Compares the orders of attributes, which are those of the text.
+
+    Only the two paths of the parser have to agree on them.
+    """
     for a, b in zip(first.all_instructions(), second.all_instructions(), strict=False):
         if list(a.attributes) != list(b.attributes) and set(a.attributes) == set(b.attributes):
             yield f"{a.name}: order of attributes {list(a.attributes)} and {list(b.attributes)}"
@@ -37,7 +43,10 @@ def _extents(first: Module, second: Module) -> Iterator[str]:
 
 
 def _same_extent(text: str, a: Computation | Instruction, b: Computation | Instruction) -> bool:
-    """The fast path counts the whitespace and comments around an instruction to it."""
+    """Compares offsets up to trivia.
+
+    The fast path counts the whitespace and comments around an instruction as part of it.
+    """
     if (a.start < 0) != (b.start < 0) or (a.end < 0) != (b.end < 0):
         return False
     if a.start < 0 or (a.start, a.end) == (b.start, b.end):

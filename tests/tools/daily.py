@@ -1,7 +1,8 @@
-"""A bounded part of the fuzzers and of the mutations, another one every day: `python tests/tools/daily.py --minutes 6`.
+"""Runs a bounded part of the fuzzers and of the mutations, a different one every day.
 
-Seeds are drawn by date. Every command is printed with its seed before it runs, so a finding is repeated by running that command again.
-Fuzzers run one after the other until the time is up, and mutations beside them.
+Usage: `python tests/tools/daily.py --minutes 6`. Seeds follow from the date. Every command is
+printed with its seed before it runs, so running that command again reproduces a finding. Fuzzers
+run one after the other until the time is up, in parallel with the mutations.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FUZZERS: tuple[tuple[str, ...], ...] = (
     ("fuzz_commands.py", "--count", "250"),
     ("fuzz_server.py", "--count", "40"),
 )
-"""Fuzzers, with as much to do as takes each of them less than a minute."""
+"""The fuzzers, each with as much work as takes less than a minute."""
 
 ROOMS = {
     "analysis": "fuzz_optimizer.py",
@@ -51,7 +52,10 @@ ROOMS = {
     "verifier": "fuzz_verify.py",
     "workspace": "fuzz_commands.py",
 }
-"""The packages of hlotool, with a fuzzer that exercises each. `frameworks` needs the frameworks; `dev` reads nothing from users."""
+"""A fuzzer for each package of hlotool.
+
+`frameworks` needs the frameworks; `dev` reads no input of users.
+"""
 
 MUTATED = (
     "interp.binding",
@@ -96,7 +100,7 @@ MUTATED = (
     "shapes.tiles",
     "shapes.values",
 )
-"""Modules of which every mutation is noticed; a random part of them is tried."""
+"""Modules in which every mutation is noticed; a random part of the mutations is tried."""
 
 NOTICING = (
     "tests/analysis",
@@ -110,7 +114,7 @@ NOTICING = (
     "tests/text/accept",
     "hlotool",
 )
-"""The tests that may notice; all of them together take minutes."""
+"""The tests that may notice a mutation; running all of them takes minutes."""
 
 MUTATED_RULES = (
     "optimizer.constants",
@@ -143,7 +147,7 @@ MUTATED_RULES = (
     "optimizer.tuple_edits",
     "optimizer.work",
 )
-"""Modules with the rewrite rules and what they are made with, of which every mutation is noticed, too."""
+"""Modules with rewrite rules and their helpers, in which every mutation is noticed, too."""
 
 NOTICING_RULES = (
     "tests/optimizer/*.hlo",
@@ -159,7 +163,7 @@ NOTICING_RULES = (
 
 
 def commands(seed: int) -> Iterator[list[str]]:
-    """What the fuzzers are to do, without end."""
+    """Yields the commands of the fuzzers, endlessly."""
     for number in count():
         name, *options = FUZZERS[number % len(FUZZERS)]
         yield [sys.executable, str(HERE / name), *options, "--seed", str(seed + number)]
@@ -171,7 +175,7 @@ def start(command: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str], name: str) -> bool:
-    """Shows what a command has printed when it found something, its last line otherwise."""
+    """Prints the output of a command if it found something, otherwise its last line."""
     output, _ = process.communicate()
     failed = process.returncode != 0
     lines = output.strip().splitlines()
@@ -181,11 +185,11 @@ def finish(process: subprocess.Popen[str], name: str) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=6, help="for all together")
-    parser.add_argument("--seed", type=int, default=int(datetime.now(UTC).strftime("%Y%m%d00")), help="the date without it")
+    parser.add_argument("--minutes", type=float, default=6, help="time limit for everything together")
+    parser.add_argument("--seed", type=int, default=int(datetime.now(UTC).strftime("%Y%m%d00")), help="seed; default: the date")
     options = parser.parse_args()
     end = time.monotonic() + 60 * options.minutes
-    # Every second day, these are the rewrite rules.
+    # Every other day, the mutations are of rewrite rules.
     modules, tests = ((MUTATED, NOTICING), (MUTATED_RULES, NOTICING_RULES))[options.seed // 100 % 2]
     mutate = [sys.executable, str(HERE / "mutate.py"), *modules, "--seed", str(options.seed), "--jobs", "1", "--seconds", "5", "--tests", *tests]
     # Every mutation is drawn, in random order, until the time is up.

@@ -1,4 +1,7 @@
-"""Writes `samples/documents`, the examples of the documents as files: `python tests/tools/document_samples.py`."""
+"""Writes `samples/documents`, the examples of XLA's documentation as files.
+
+Usage: `python tests/tools/document_samples.py`.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ import hlotool
 from hlotool.text.print.printer import header_attributes
 
 FOLDER = Path(__file__).parents[2] / "samples" / "documents"
-# As XLA's short form, without layouts, all of which are the default.
+# XLA's short form, without layouts, since all of them are the default.
 OPTIONS = hlotool.PrintOptions(
     print_program_shape=False, print_percent=False, include_layout_in_shapes=False, print_operand_index_annotation_interval=0
 )
 
 
 def written(value: Any) -> str:
-    """A value as in HLO's text."""
+    """Returns a value in HLO's text form."""
     if isinstance(value, tuple):
         return f"({', '.join(map(written, value))})"
     value = np.asarray(value)
@@ -29,7 +32,10 @@ def written(value: Any) -> str:
 
 
 def sample_text(row: dict[str, Any]) -> str:
-    """The text of a sample: what it shows, its inputs and its result in a comment, and then the module."""
+    """Returns the text of a sample.
+
+    A comment describes what it shows and has its inputs and its result; the module follows.
+    """
     module, sample = module_of(row), row["sample"]
     comment = [sample["about"]]
     if row["level"] == "shape":
@@ -41,7 +47,7 @@ def sample_text(row: dict[str, Any]) -> str:
             comment += [f"replica {replica}"] * (len(inputs) > 1)
             comment += [f"  {name} = {written(value)}" for name, value in zip(sample["parameters"], values, strict=True)]
             comment.append(f"  result = {written(result)}")
-    # It says only what the parameters and the root say.
+    # It only repeats the shapes of the parameters and of the root.
     layout = dict(header_attributes(module, OPTIONS))["entry_computation_layout"]
     text = hlotool.to_text(module, OPTIONS).replace(f", entry_computation_layout={layout}", "", 1)
     lines = "".join(f"// {line}\n" for line in comment)

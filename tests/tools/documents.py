@@ -1,4 +1,7 @@
-"""Modules that the documents about the operations have as examples: `tests/builder/documents.jsonl` has a row for each of them."""
+"""Modules of the examples in XLA's documentation of the operations.
+
+`tests/builder/documents.jsonl` has a row for each of them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ def array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 
 def shape_of(value: Any) -> Shape | str:
-    """The shape of an input: of an array, as text, or as sizes, where letters are sizes that differ."""
+    """Returns the shape of an input, which is an array, a text or a list of sizes.
+
+    Letters in the list are sizes that differ from each other.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -166,7 +172,7 @@ BUILDS["Sort"] = lambda b, x, a: b.sort(x, ascending, a["dimension"])
 
 
 def read_back(module: Module) -> Module:
-    """The module, which is verified and equal to what is read from its text."""
+    """Verifies a module, and checks that it is equal to the module read from its text."""
     assert [d for d in hlotool.verify(module) if d.severity == "error"] == []
     again = hlotool.parse(str(module))
     assert list(differences(module, again)) == []
@@ -174,18 +180,18 @@ def read_back(module: Module) -> Module:
 
 
 def devices(row: dict[str, Any]) -> list[list[Any]]:
-    """The inputs of each device, in the order of the parameters."""
+    """Returns the inputs of each device, in the order of the parameters."""
     if "per_replica_inputs" in row:
         return [[value] if "dtype" in value else list(value.values()) for value in row["per_replica_inputs"]]
     inputs = row["inputs"]
     if row["op"] == "Clamp":
         return [[inputs[name] for name in ("min", "operand", "max")]]
-    # The ragged tensor itself, a number of rows, is not needed to find its rows.
+    # The ragged tensor itself, given as its number of rows, is not needed to find its rows.
     return [[value for value in (inputs.values() if isinstance(inputs, dict) else inputs) if not isinstance(value, int)]]
 
 
 def module_of(row: dict[str, Any]) -> Module:
-    """The module that a row describes. It has names for people to read if it is a sample."""
+    """Returns the module that a row describes, with readable names if it is a sample."""
     attributes, inputs = row["attributes"], devices(row)
     sample = row.get("sample", {"name": "documents", "parameters": [None] * len(inputs[0])})
     replicas = max(len(inputs), attributes.get("replicas", attributes.get("split_count", 1)))

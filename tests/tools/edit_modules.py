@@ -1,4 +1,6 @@
-"""Random edits of modules whose difference is known: what kind of change each edit is, and which instruction corresponds to which.
+"""Random edits of modules with a known difference.
+
+The kind of each edit is known, and so are the counterparts of all instructions.
 
 >>> from random import Random
 >>> text = "ENTRY e { p = f32[2] parameter(0) n = f32[2] negate(p) ROOT a = f32[2] abs(n) }"
@@ -31,7 +33,7 @@ from hlotool.testing.edits import shuffle
 
 __all__ = ["EDITS", "Edit", "Edited", "edit_module", "renamed", "reordered", "shuffled"]
 
-# Values of these go through them, so that a change of an operand may be seen elsewhere.
+# The values of these pass through them, so a changed operand may show elsewhere.
 _PLUMBING = frozenset({"parameter", "get-tuple-element", "tuple", "call", "fusion"})
 _ALIKE = (
     ("add", "subtract", "multiply", "maximum", "minimum", "divide"),
@@ -46,9 +48,11 @@ _NUMBER = re.compile(r"-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?|-?nan(?:\(0x[0-9a-f]+\))?
 
 @dataclass(frozen=True)
 class Edit:
-    """One change: its kind, and the numbers, in textual order, of the instructions, -1 if a module does not have it.
+    """An edit: its kind, and the instruction in both modules.
 
-    For the kind `root`, they are numbers of computations. Kinds with `?` at the end may also be told in another way, or not at all.
+    Instructions are numbers in textual order, or -1 if a module does not have the instruction. For
+    the kind `root`, they are numbers of computations. Kinds that end with `?` may also be reported
+    in another way, or not at all.
     """
 
     kind: str
@@ -59,7 +63,11 @@ class Edit:
 
 @dataclass
 class Edited:
-    """An edited module. `partner` maps numbers of instructions of the original to those of the edited one; the others were deleted."""
+    """An edited module.
+
+    `partner` maps numbers of instructions of the original to those of the edited module; the
+    instructions that are missing in it were deleted.
+    """
 
     original: Module
     module: Module
@@ -70,7 +78,7 @@ class Edited:
 
 
 class Editor:
-    """Edits a copy of a module, and remembers what it has done. An instruction is edited once at most."""
+    """Edits a copy of a module, and records the edits. An instruction is edited at most once."""
 
     def __init__(self, original: Module, random: Random) -> None:
         self.original = original
@@ -79,7 +87,7 @@ class Editor:
         self.rewriter = Rewriter(self.module)
         self.origin = dict(zip(self.module.all_instructions(), original.all_instructions(), strict=True))
         self.copies: dict[Computation, Computation] = dict(zip(self.module.computations, original.computations, strict=True))
-        # Pairs of what was edited; a number is not known before the end.
+        # The edited pairs; the numbers are not known before the end.
         self.told: list[tuple[str, Instruction | Computation | None, Instruction | Computation | None, str | None]] = []
         self.touched: set[Instruction] = set()
         self.roots: set[Computation] = set()
@@ -88,7 +96,10 @@ class Editor:
     # ---- choosing -----------------------------------------------------------------------------------------------------
 
     def some(self, fits: Callable[[Instruction], Any] = lambda x: True) -> Instruction:
-        """A random instruction that has not been edited; raises EditError if there is none in a few trials."""
+        """Returns a random instruction that has not been edited.
+
+        Raises EditError if a few attempts find none.
+        """
         visible = [c for c in self.module.computations if c not in self.module.hidden and self.rewriter.instructions(c)]
         for _ in range(30):
             x = self.random.choice(self.rewriter.instructions(self.random.choice(visible)))
@@ -97,12 +108,12 @@ class Editor:
         raise EditError("there is no such instruction")
 
     def earlier(self, x: Instruction) -> list[Instruction]:
-        """The instructions before one in its computation that are as in the original."""
+        """Returns the unedited instructions before one in its computation."""
         order = self.rewriter.instructions(self.rewriter.owner(x))
         return [y for y in order[: order.index(x)] if y in self.origin]
 
     def is_shown(self, x: Instruction) -> bool:
-        """Whether the header has the shape of an instruction."""
+        """Returns whether the shape of an instruction is part of the header."""
         owner = self.rewriter.owner(x)
         return owner is self.module.entry and (owner.root is x or x.opcode == "parameter")
 
@@ -154,7 +165,7 @@ def _operands(editor: Editor) -> None:
     old = x.operands[k]
     others = [y for y in editor.earlier(x) if y is not old and y.shape == old.shape and y not in x.operands]
     if not others:
-        raise EditError("there is no other operand")
+        raise EditError("the computation has no other operand")
     new = editor.random.choice(others)
     editor.rewriter.set_operand(x, k, new)
     editor.tell_operands(x, old, new)
@@ -178,7 +189,7 @@ def _shaped(editor: Editor) -> Instruction:
 def _shape(editor: Editor) -> None:
     x = _shaped(editor)
     if not x.shape.dimensions or min(x.shape.dimensions) < 0:
-        raise EditError("there is no dimension")
+        raise EditError("the shape has no dimension")
     k = editor.random.randrange(x.shape.rank)
     sizes = [size + (number == k) for number, size in enumerate(x.shape.dimensions)]
     editor.rewriter.update(x, shape=x.shape.with_dimensions(sizes, x.shape.dynamic))
@@ -197,7 +208,7 @@ def _element_type(editor: Editor) -> None:
 def _layout(editor: Editor) -> None:
     x = _shaped(editor)
     if x.shape.rank < 2:
-        raise EditError("there is one order only")
+        raise EditError("the dimensions have only one order")
     layout = x.shape.layout or default_layout(x.shape.rank)
     order = list(layout.minor_to_major)
     editor.random.shuffle(order)
@@ -222,7 +233,7 @@ def _attributes(editor: Editor) -> None:
 
 
 def _other(value: Any) -> Any:
-    """Another value of the same type, None if no value of the type is known."""
+    """Returns another value of the same type, or None if none of the type is known."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
@@ -253,7 +264,7 @@ def _constants(editor: Editor) -> None:
     try:
         decode(new)
         if new == literal:
-            raise EditError("that is the same value")
+            raise EditError("the new value is the same")
     except (ValueError, OverflowError, HlotoolError) as error:
         raise EditError("the constant does not have such a value") from error
     editor.rewriter.update(x, immediate=new)
@@ -302,7 +313,7 @@ def _control(editor: Editor) -> None:
     x = editor.some(lambda x: x.op.name != "parameter")
     others = [y for y in editor.earlier(x) if y not in x.control_predecessors and y.op.name != "parameter"]
     if not others:
-        raise EditError("there is no earlier instruction")
+        raise EditError("no instruction comes before it")
     editor.rewriter.update(x, attributes={"control-predecessors": (*x.control_predecessors, editor.random.choice(others))})
     editor.tell("control", x)
 
@@ -325,7 +336,7 @@ def _insert(editor: Editor) -> None:
     k = editor.random.randrange(len(user.operands))
     operand = user.operands[k]
     if not operand.shape.is_array:
-        raise EditError("the operand is no array")
+        raise EditError("the operand is not an array")
     new = editor.rewriter.insert("negate", [operand], before=user, shape=operand.shape)
     editor.rewriter.set_operand(user, k, new)
     editor.told.append(("inserted", None, new, None))
@@ -372,12 +383,12 @@ def _outline(editor: Editor) -> None:
     rewriter = editor.rewriter
     if rewriter.control_successors(x) or rewriter.owner(x).root is x:
         raise EditError("it has other edges")
-    # Together with the operands that nothing else uses.
+    # Moves the operands with only this user, too.
     own = [y for y in dict.fromkeys(x.operands) if y.op.arity in (1, 2) and y in editor.origin and y not in editor.touched and not y.op.calls
            and rewriter.users(y) == (x,) and not y.control_predecessors and y.shape.is_array and rewriter.owner(x).root is not y
            and not rewriter.control_successors(y)]  # fmt: skip
     if not own:
-        raise EditError("there is nothing to outline")
+        raise EditError("nothing can be outlined")
     outside = list(dict.fromkeys(z for y in (*own, x) for z in y.operands if z not in own))
     body = rewriter.add_computation("outlined")
     inner = {z: rewriter.insert("parameter", into=body, shape=z.shape, immediate=k) for k, z in enumerate(outside)}
@@ -437,9 +448,9 @@ def _schedule(editor: Editor) -> None:
     at = order.index(x)
     needed = [order.index(y) for y in (*x.operands, *x.control_predecessors)]
     earliest = max(needed, default=-1) + 1
-    # An exchange of neighbors can be told of either of them.
+    # An exchange of neighbors can be reported for either of them.
     if earliest >= at - 1 or any(y not in editor.origin or y in editor.touched for y in order[earliest:at]):
-        raise EditError("it cannot be earlier")
+        raise EditError("it cannot move up")
     editor.rewriter.move(x, before=order[earliest])
     editor.touched |= set(order[earliest:at])
     editor.tell("schedule", x)
@@ -450,7 +461,7 @@ def _header(editor: Editor) -> None:
     text = editor.random.choice(_HEADERS)
     name = text.partition("=")[0]
     if name in editor.module.attributes or any(key == name for _, _, _, key in editor.told):
-        raise EditError("it is there already")
+        raise EditError("the header already has it")
     other = hlotool.parse(f"HloModule m, {text}\nENTRY e {{ ROOT p = f32[] parameter(0) }}")
     editor.module.attributes[name] = other.attributes[name]
     editor.told.append(("header", None, None, name))
@@ -460,7 +471,10 @@ def _header(editor: Editor) -> None:
 
 
 def edit_module(original: Module, count: int, random: Random, kinds: Sequence[str] = ()) -> Edited | None:
-    """A copy of a module with up to `count` edits, read again from its print; None if none could be made, or what results cannot be read."""
+    """Returns a copy of a module with up to `count` edits, read again from its print.
+
+    Returns None if no edit was possible, or if the result cannot be read.
+    """
     editor = Editor(original, random)
     edits = 0
     for _ in range(count * 4):
@@ -478,7 +492,10 @@ def edit_module(original: Module, count: int, random: Random, kinds: Sequence[st
 
 
 def _read_again(edited: Edited) -> Edited | None:
-    """The same with the module as its print reads; None if it does not read the same, as where defaults follow from shapes."""
+    """Returns the same edits with the module read from its print.
+
+    Returns None if the module reads differently, for example if defaults follow from shapes.
+    """
     try:
         module = hlotool.parse(hlotool.to_text(edited.module))
     except HlotoolError:
@@ -489,12 +506,12 @@ def _read_again(edited: Edited) -> Edited | None:
 
 
 def renamed(module: Module, random: Random) -> Module:
-    """A copy in which all instructions and computations have other names."""
+    """Returns a copy with new names for all instructions and computations."""
     copy = clone_module(module)
     with Rewriter(copy) as rewriter:
         numbers = list(range(sum(1 for _ in copy.all_instructions())))
         random.shuffle(numbers)
-        # Names that no earlier call has given.
+        # A suffix that no earlier call has used.
         suffix = f"renamed{random.randrange(1 << 40)}"
         for number, x in zip(numbers, list(copy.all_instructions()), strict=True):
             rewriter.rename(x, f"v{number}.{suffix}")
@@ -504,7 +521,7 @@ def renamed(module: Module, random: Random) -> Module:
 
 
 def reordered(edited: Edited, random: Random) -> Edited:
-    """The same with instructions in another order, where that has no meaning."""
+    """Returns the same edits with the instructions in another order, unless it has a meaning."""
     if edited.module.is_scheduled:
         return edited
     before, copy = _shuffled(edited.module, random)
@@ -519,12 +536,12 @@ def reordered(edited: Edited, random: Random) -> Edited:
 
 
 def shuffled(module: Module, random: Random) -> Module:
-    """A copy with instructions in another order, where that has no meaning."""
+    """Returns a copy with the instructions in another order, unless it has a meaning."""
     return module if module.is_scheduled else _shuffled(module, random)[1]
 
 
 def _shuffled(module: Module, random: Random) -> tuple[list[Instruction], Module]:
-    """The instructions of a copy in their order before, and the copy."""
+    """Returns the instructions of a copy in their previous order, and the copy."""
     copy = clone_module(module)
     before = list(copy.all_instructions())
     for computation in copy.computations:

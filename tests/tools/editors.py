@@ -1,9 +1,11 @@
-"""Whether the language server and the recipes of `docs/editors.md` work in editors: `python tests/tools/editors.py EDITOR...`.
+"""Tests the language server and the recipes of `docs/editors.md` in editors.
 
-Editors are `neovim` (0.11 or newer), `neovim-old`, `neovim-plain` (without the server, with tree-sitter if HLOTOOL_TREE_SITTER is the compiled
-parser), `emacs` (with Eglot), `emacs-lsp-mode`, `emacs-flycheck`, `emacs-plain`, `vim-plain` and `vim-ale` (with ALE). Each is run as users run it,
-in an empty home, with the code from the guide and a script that does what a user would do. What happens is printed, and compared with what should
-happen.
+Usage: `python tests/tools/editors.py EDITOR...`. The editors are `neovim` (0.11 or newer),
+`neovim-old`, `neovim-plain` (without the server, with tree-sitter if HLOTOOL_TREE_SITTER is the
+compiled parser), `emacs` (with Eglot), `emacs-lsp-mode`, `emacs-flycheck`, `emacs-plain`,
+`vim-plain` and `vim-ale` (with ALE). Each runs as users run it, in an empty home directory, with
+the code from the guide and a script that does what a user would do. The results are printed, and
+compared with the expected ones.
 """
 
 from __future__ import annotations
@@ -50,11 +52,11 @@ EXPECTED = {
     "highlights": "function",
     "servers at the end": "0",
 }
-"""What an editor must tell about the text, or at least contain, by the name of the step."""
+"""The result, or a part of it, that an editor must report for each step, by name of the step."""
 
 
 def recipe(part: str) -> str:
-    """The code in the guide that contains a text."""
+    """Returns the code block of the guide that contains a text."""
     guide = (ROOT / "docs/editors.md").read_text(encoding="utf-8")
     (code,) = (code for code in re.findall(r"^```\w+\n(.*?)^```", guide, re.DOTALL | re.MULTILINE) if part in code)
     return str(code).replace("~/src/hlotool", str(ROOT))
@@ -101,11 +103,11 @@ EDITORS: dict[str, Callable[[Path], list[str]]] = {
     "vim-plain": lambda home: vim(home, "set runtimepath^="),
     "vim-ale": lambda home: vim(home, "set runtimepath^=", "ale#linter#Define"),
 }
-"""What makes the files of an editor in a home, and returns the command that starts it."""
+"""Functions that write an editor's files into a home directory and return its command."""
 
 
 def run(name: str, seconds: float = 60.0) -> list[tuple[str, str]]:
-    """What the script tells that drives an editor: steps and their results."""
+    """Runs an editor, and returns the steps and results that its script reports."""
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         program = home / "bin/hlotool"
@@ -121,13 +123,13 @@ def run(name: str, seconds: float = 60.0) -> list[tuple[str, str]]:
             done = subprocess.run(command, cwd=home / "work", env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
             output = (done.stdout + done.stderr).decode("utf-8", "replace")
         except subprocess.TimeoutExpired:
-            output = f"{command[0]} does not end"
+            output = f"{command[0]} did not end"
         steps = [tuple(json.loads(line)) for line in told.read_text(encoding="utf-8").splitlines()]
     return [*steps, ("output", output)] if output.strip() else steps
 
 
 def failures(steps: Sequence[tuple[str, str]]) -> list[str]:
-    """The steps that did not end as they should."""
+    """Returns the steps that did not have the expected result."""
     failed = [name for name, result in steps if EXPECTED.get(name, "").strip() not in result]
     return failed if any(name == "end" for name, _ in steps) else [*failed, "end"]
 
@@ -145,7 +147,7 @@ def main(names: Sequence[str]) -> int:
             print(f"{step}:", f"\n{result}".replace("\n", "\n    ") if "\n" in result else result)
         wrong = failures(steps)
         failed |= bool(wrong)
-        print(f"{name}: not as it should be: {', '.join(wrong)}" if wrong else f"{name}: all as it should be", flush=True)
+        print(f"{name}: failed: {', '.join(wrong)}" if wrong else f"{name}: passed", flush=True)
     return int(failed)
 
 

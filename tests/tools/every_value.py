@@ -1,4 +1,8 @@
-"""Instances that hold every value of a type up to 16 bits for unary operations, every pair up to 8 bits for binary ones, and many of wider types."""
+"""Instances of elementwise operations with every value of a type.
+
+Unary operations get every value of types up to 16 bits, binary operations every pair up to 8 bits,
+and wider types many values.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ def instances_of_every_value() -> Iterator[Instance]:
                 yield x.gives(made, f"{opcode}({x.argument(element_type, values)})", tolerance)
     for source in FROM_ANY:
         for target in TO_ANY:
-            # See `convert` in random_ops for what is left out.
+            # See `convert` in random_ops for the excluded cases.
             if source in COMPLEX or (source, target) in (("f64", "f16"), ("f8e8m0fnu", "pred")):
                 continue
             x, values = Instance(), _values(source)
@@ -64,7 +68,7 @@ def _pairs(element_type: str) -> tuple[Array, Array]:
     if number.bits > 8:
         d = Draw(Random(1))
         lhs, rhs = (d.numbers(element_type, (_MANY,)) for _ in range(2))
-        # Equal ones among them.
+        # A third of the pairs are equal.
         return lhs, np.where(np.arange(_MANY) % 3 == 0, lhs, rhs)
     values = _values(element_type)
     return np.repeat(values, len(values)), np.tile(values, len(values))

@@ -1,6 +1,7 @@
-"""Families of texts that grow: a row for each, with a function from a size to a text, and the size to test.
+"""Families of texts that grow: each row has a function from a size to a text, and a size to test.
 
-`growth.py` measures them. Texts of size n are about n times as long as a line, valid unless the name of the family says otherwise.
+`growth.py` measures them. A text of size n is about n times as long as a line, and valid unless the
+name of the family says otherwise.
 """
 
 from __future__ import annotations
@@ -19,18 +20,21 @@ class Family(NamedTuple):
 
 
 def entry(body: str, before: str = "", header: str = "") -> str:
-    """A module whose entry computation has a scalar parameter p, and v of four numbers."""
+    """Returns a module whose entry has the parameters p, f32[], and v, f32[4]."""
     start = "  p = f32[] parameter(0)\n  v = f32[4] parameter(1)\n"
     return f"HloModule m{header}\n{before}ENTRY e {{\n{start}{body}\n}}\n"
 
 
 def rows(template: str, n: int, join: str = "\n") -> str:
-    """The template once for each k below n. It may refer to @k, to the next number @n, and to the number n - k of a countdown, @d."""
+    """Repeats the template for each k below n.
+
+    It may refer to @k, to the next number @n, and to the number n - k of a countdown, @d.
+    """
     return join.join(template.replace("@k", str(k)).replace("@n", str(k + 1)).replace("@d", str(n - k)) for k in range(n))
 
 
 def lines(template: str, before: str = "", header: str = "", after: str = "", first: str = "") -> Callable[[int], str]:
-    """Entry computations with a line for each k; @N in the other texts is n."""
+    """Returns a family of entry computations with a line for each k; @N in the other texts is n."""
 
     def make(n: int) -> str:
         return entry(f"{first}\n  {rows(template, n, chr(10) + '  ')}\n  {after}".replace("@N", str(n)), before, header.replace("@N", str(n)))
@@ -39,7 +43,10 @@ def lines(template: str, before: str = "", header: str = "", after: str = "", fi
 
 
 def one(template: str, item: str, join: str = ", ", before: str = "", first: str = "") -> Callable[[int], str]:
-    """Entry computations with one long line: @i is replaced by n items, and @N by n."""
+    """Returns a family of entry computations with one long line.
+
+    @i is replaced by n items, and @N by n.
+    """
 
     def make(n: int) -> str:
         line = template.replace("@i", rows(item, n, join)).replace("@N", str(n))
@@ -49,7 +56,10 @@ def one(template: str, item: str, join: str = ", ", before: str = "", first: str
 
 
 def ones(template: str) -> Callable[[int], str]:
-    """Entry computations with one line about a shape of n dimensions: @1 is 1,1,..., @n is 0,1,2,..., @s is [0:1],..., @x is 1x1x..., @d is 01...."""
+    """Returns a family of entry computations with one line about a shape of n dimensions.
+
+    @1 is 1,1,..., @n is 0,1,2,..., @s is [0:1],..., @x is 1x1x..., @d is 01....
+    """
 
     def make(n: int) -> str:
         sizes, numbers = ",".join(["1"] * n), ",".join(map(str, range(n)))
@@ -60,7 +70,7 @@ def ones(template: str) -> Callable[[int], str]:
 
 
 def computations(body: str, after: str = "", entry_body: str = "", header: str = "", call: str = "") -> Callable[[int], str]:
-    """Modules with n computations; `call` is repeated in the entry computation."""
+    """Returns a family of modules with n computations; the entry repeats `call`."""
 
     def make(n: int) -> str:
         calls = rows(f"  {call}", n) if call else ""
@@ -80,12 +90,12 @@ STATE = "  i = s32[] constant(0)\n  w0 = (s32[], f32[4]) tuple(i, v)"
 
 
 def nested(opening: str, inner: str, closing: str) -> Callable[[int], str]:
-    """n opening parts, the inner text, and n closing parts."""
+    """Returns a family of texts with n opening parts, the inner text, and n closing parts."""
     return lambda n: entry("  q = " + opening * n + inner + closing * n)
 
 
 def state(n: int) -> str:
-    """A loop over a tuple of n + 1 elements, of which the body copies all but the first."""
+    """Returns a loop over a tuple of n + 1 elements; its body copies all but the first."""
     shape = "(s32[], " + ", ".join(["f32[4]"] * n) + ")"
     takes = rows("  x@k = f32[4] get-tuple-element(s), index=@n", n)
     body = (
@@ -99,14 +109,14 @@ def state(n: int) -> str:
 
 
 def tuple_parameter(n: int) -> str:
-    """A parameter that is a tuple of n arrays, all of them used."""
+    """Returns a module with a parameter that is a tuple of n arrays, all of them used."""
     shape = f"({', '.join(['f32[2]'] * n)})"
     takes = rows("  x@k = f32[2] get-tuple-element(s), index=@k", n)
     return f"HloModule m\nENTRY e {{\n  s = {shape} parameter(0)\n{takes}\n  ROOT r = {shape} tuple({rows('x@k', n, ', ')})\n}}\n"
 
 
 def tuple_parameter_through_calls(n: int) -> str:
-    """A tuple of n arrays that a called computation takes."""
+    """Returns a module that passes a tuple of n arrays to a called computation."""
     shape = f"({', '.join(['f32[2]'] * n)})"
     takes = rows("  x@k = f32[2] get-tuple-element(s), index=@k", n)
     body = f"f {{\n  s = {shape} parameter(0)\n{takes}\n  ROOT r = {shape} tuple({rows('x@k', n, ', ')})\n}}\n"
@@ -119,7 +129,7 @@ def parameters(n: int) -> str:
 
 
 def nested_loops(n: int) -> str:
-    """Loops in loops, each of one iteration."""
+    """Returns n nested loops of one iteration each."""
     shape = "(pred[])"
     text = f"c {{ s = {shape} parameter(0) ROOT g = pred[] get-tuple-element(s), index=0 }}\n"
     text += f"b0 {{ s = {shape} parameter(0) f = pred[] constant(false) ROOT r = {shape} tuple(f) }}\n"
@@ -130,7 +140,7 @@ def nested_loops(n: int) -> str:
 
 
 def call_chain(opcode: str, attribute: str) -> Callable[[int], str]:
-    """Computations that each call the one before."""
+    """Returns a family of computations that each call the previous one."""
 
     def make(n: int) -> str:
         bodies = rows(f"f.@n {{ a = f32[] parameter(0) ROOT b = f32[] {opcode}(a), {attribute}=f.@k }}", n)
@@ -140,7 +150,7 @@ def call_chain(opcode: str, attribute: str) -> Callable[[int], str]:
 
 
 def reversed_chain(n: int) -> str:
-    """Instructions in the opposite of their order: all operands are defined later, which is an error."""
+    """Returns instructions in reverse order: all operands are defined later, which is an error."""
     return entry(rows("  x@d = f32[] negate(x@X)", n).replace("@X", "0") + "\n  x0 = f32[] negate(p)")
 
 
@@ -149,7 +159,10 @@ def forward_references(n: int) -> str:
 
 
 def with_frames(names: str, places: str, frames: str, n: int) -> str:
-    """A module with these rows in its tables of stack frames, and with n instructions, each in a frame of its own."""
+    """Returns a module with n instructions, each in a stack frame of its own.
+
+    The rows are those of its tables of stack frames.
+    """
     tables = f'FileNames\n{names}\n\nFunctionNames\n1 "f"\n\nFileLocations\n{places}\n\nStackFrames\n{frames}\n\n'
     body = rows("  x@n = f32[] negate(p), metadata={stack_frame_id=@n}", n)
     return f"HloModule m\n\n{tables}\nENTRY e {{\n  p = f32[] parameter(0)\n{body}\n}}\n"
@@ -171,7 +184,7 @@ def scheduled(n: int) -> str:
 
 
 def scheduled_live(n: int) -> str:
-    """A schedule in which all values live until the end."""
+    """Returns a schedule in which all values live until the end."""
     body = rows("  x@k = f32[4]{0} negate(p)", n)
     shape = ", ".join(["f32[4]{0}"] * n)
     return f"HloModule m, is_scheduled=true\n\nENTRY %e {{\n  p = f32[4]{{0}} parameter(0)\n{body}\n  ROOT t = ({shape}) tuple({rows('x@k', n, ', ')})\n}}\n"
@@ -231,7 +244,7 @@ def fusion_parameters(n: int) -> str:
 
 
 def array_lines(template: str) -> Callable[[int], str]:
-    """Entry computations with one instruction about arrays of n elements."""
+    """Returns a family of entry computations with one instruction about arrays of n elements."""
     return lambda n: entry(template.replace("@N", str(n)), ADD + LESS)
 
 
@@ -251,7 +264,7 @@ def gather(n: int) -> str:
 
 
 def same_attributes(n: int) -> str:
-    """Instructions that suppressions cover one by one."""
+    """Returns instructions with findings that are suppressed one by one."""
     return entry(rows("  x@k = f32[5] negate(v) // hlotool: ignore[T003]", n))
 
 
@@ -276,7 +289,7 @@ def send_recv(n: int) -> str:
 
 
 def loops_of_their_own(n: int) -> str:
-    """A chain of loops, each with computations of its own."""
+    """Returns a chain of loops, each with its own computations."""
     bodies = rows(LOOP.replace("cond {", "cond@k {").replace("body {", "body@k {").replace("constant(2)", "constant(@n)"), n)
     return entry(
         STATE.replace("constant(0)", "parameter(2)") + "\n" + rows("  w@n = (s32[], f32[4]) while(w@k), condition=cond@k, body=body@k", n), bodies
@@ -284,7 +297,7 @@ def loops_of_their_own(n: int) -> str:
 
 
 def state_of_constants(n: int) -> str:
-    """A loop over a tuple of n constants, each of which the body reads."""
+    """Returns a loop over a tuple of n constants, all of which the body reads."""
     shape = "(s32[], " + ", ".join(["s32[]"] * n) + ")"
     reads = rows("  x@n = s32[] get-tuple-element(s), index=@n\n  y@n = s32[] add(y@k, x@n)", n)
     body = f"body {{\n  s = {shape} parameter(0)\n  y0 = s32[] get-tuple-element(s), index=0\n{reads}\n"
@@ -296,7 +309,10 @@ def state_of_constants(n: int) -> str:
 
 
 def branches_of_one_conditional(constant: str) -> Callable[[int], str]:
-    """A conditional with branches that have this constant, in which `@` is the number of the branch."""
+    """Returns a family of conditionals whose branches have this constant.
+
+    `@` in it is the number of the branch.
+    """
 
     def make(n: int) -> str:
         branches = "".join(
@@ -315,14 +331,14 @@ def branches_of_one_conditional(constant: str) -> Callable[[int], str]:
 
 
 def conditionals_of_their_own(n: int) -> str:
-    """A chain of conditionals, each with branches of its own."""
+    """Returns a chain of conditionals, each with its own branches."""
     branches = rows("on@k { a = f32[] parameter(0) ROOT b = f32[] sine(a) }\noff@k { a = f32[] parameter(0) ROOT b = f32[] cosine(a) }", n)
     chain = rows("  x@n = f32[] conditional(c, x@k, x@k), true_computation=on@k, false_computation=off@k", n)
     return entry(f"  c = pred[] parameter(2)\n  x0 = f32[] negate(p)\n{chain}", branches + "\n")
 
 
 def unused_parameters(n: int) -> str:
-    """Computations that each call the one before with two arguments, of which it needs one."""
+    """Returns computations that each call the previous one, with one of two arguments unused."""
     bodies = rows("g@n { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] negate(b) ROOT d = f32[] call(a, c), to_apply=g@k }", n)
     return entry(
         f"  ROOT q = f32[] call(p, p), to_apply=g{n}", f"g0 {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT d = f32[] sine(a) }}\n{bodies}\n"
@@ -330,14 +346,14 @@ def unused_parameters(n: int) -> str:
 
 
 def equal_arguments(n: int) -> str:
-    """Two calls with n equal arguments each."""
+    """Returns two calls with n equal arguments each."""
     body = f"f {{\n{rows('  a@k = f32[] parameter(@k)', n)}\n  d0 = f32[] negate(a0)\n{rows('  d@n = f32[] subtract(d@k, a@k)', n)}\n  ROOT t = f32[] sine(d{n})\n}}\n"
     calls = f"  q = f32[] sine(p)\n  r = f32[] call({rows('p', n, ', ')}), to_apply=f\n  s = f32[] call({rows('q', n, ', ')}), to_apply=f"
     return entry(f"{calls}\n  ROOT t = f32[] add(r, s)", body)
 
 
 def tuple_of_copies(n: int) -> str:
-    """A tuple all of whose operands are replaced one after the other."""
+    """Returns a tuple whose operands are replaced one after the other."""
     return entry(
         rows("  k@k = f32[] constant(@k)\n  x@k = f32[] add(p, k@k)\n  y@k = f32[] copy(x@k)", n) + f"\n  ROOT t = tuple({rows('y@k', n, ', ')})"
     )
@@ -560,4 +576,7 @@ FAULTY = frozenset({
     "repeated names", "reversed chain", "undefined computations", "undefined computations with near names", "undefined control predecessors",
     "undefined operands", "undefined operands of one instruction", "undefined operands with near names", "unknown attributes", "unknown opcodes",
 })  # fmt: skip
-"""The families whose texts do not parse. Of the others, a text that does not parse would measure nothing but the error."""
+"""The families whose texts do not parse.
+
+If a text of another family did not parse, only the time of the error would be measured.
+"""

@@ -1,7 +1,11 @@
-"""Long fuzzing by hand: `python tests/tools/fuzz.py --lines 200000 --bytes 20000 --formats 5000 --seed 1 [--corpus DIR]`.
+"""Fuzzes the parser and the formatter for a long time; started by hand.
 
-Edits lines and demands that both paths of the parser agree on the result, and that nothing but ParseError is ever raised; mangles modules
-and demands that the formatter keeps what it must.
+Usage: `python tests/tools/fuzz.py --lines 200000 --bytes 20000 --formats 5000 --seed 1 [--corpus
+DIR]`.
+
+Edits lines and checks that both paths of the parser agree on the result, and that they raise no
+exception other than ParseError. Mangles modules and checks that the formatter preserves what it
+must.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ HERE = Path(__file__).parents[1]
 
 
 class Report:
-    """What went wrong, and what took longest."""
+    """Counts the findings and keeps the slowest text."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -55,7 +59,7 @@ class Report:
 
 
 def judged(text: str) -> tuple[str, str]:
-    """Kind and description of what is wrong with the parser's answer to a text; empty when nothing is."""
+    """Returns kind and description of a fault of the parser; both are empty if there is none."""
     try:
         found = disagreement(text)
     except Exception as error:
@@ -64,7 +68,7 @@ def judged(text: str) -> tuple[str, str]:
 
 
 def smallest(text: str, kind: str) -> str:
-    """The text without the lines and tokens that the finding does not need."""
+    """Returns the text without the lines and tokens that the finding does not need."""
     for pattern in (r"[^\n]*\n|[^\n]+", r", (?=[a-z_\-]+=)|[^\s,]+|\s+|,"):
         pieces, changed = re.findall(pattern, text), True
         while changed and len(pieces) < 400:
@@ -78,7 +82,10 @@ def smallest(text: str, kind: str) -> str:
 
 
 def corpus_seeds(folder: Path, texts: int) -> Iterator[Seed]:
-    """Lines of the corpus that differ in more than their numbers: of its small texts in place, of its dumps in modules of their own."""
+    """Yields lines of the corpus that differ in more than their numbers.
+
+    Those of small texts stay in place; those of dumps get small modules of their own.
+    """
     known: set[str] = set()
     with lzma.open(folder / "parse.jsonl.xz", "rt") as file:
         rows = [json.loads(line) for line in file]
@@ -95,7 +102,8 @@ def all_seeds(corpus: Path | None) -> list[Seed]:
     known: set[str] = set()
     seeds: list[Seed] = []
     for text in texts_of_cases(HERE):
-        # Of larger texts some lines in place: headers, braces; instructions are tried in small modules, which is faster.
+        # Only some lines of larger texts are edited in place, such as headers and braces.
+        # Instructions are edited in small modules, which is faster.
         seeds += seeds_of_text(text) if len(text) < 600 else [*seeds_of_text(text)[::5], *instructions_of_text(text, known)]
     for number in range(100):
         style = Style(percent=number % 2 == 0, signatures=number % 3 > 0, operand_shapes=number % 5 == 0, comments=number % 7 == 0)
@@ -132,7 +140,7 @@ def fuzz_bytes(count: int, seed: int, report: Report) -> None:
 
 
 def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> None:
-    """Mangled modules: from the generator, and every other one from `texts` if there are any."""
+    """Checks mangled modules: generated ones, alternating with those in `texts` if it has any."""
     for number in range(seed * count, (seed + 1) * count):
         random = Random(number)
         start, text = time.perf_counter(), ""
@@ -154,7 +162,7 @@ def fuzz_formats(count: int, seed: int, texts: list[str], report: Report) -> Non
 
 
 def small_texts(corpus: Path) -> list[str]:
-    """Texts of a corpus that can be mangled quickly."""
+    """Returns the texts of a corpus that can be mangled quickly."""
     with lzma.open(corpus / "parse.jsonl.xz", "rt") as file:
         rows = [json.loads(line) for line in file]
     return [row["text"] for row in rows if row["label"] == "ok" and len(row["text"]) < 6000]
@@ -162,12 +170,12 @@ def small_texts(corpus: Path) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lines", type=int, default=2000, help="how many edited lines")
-    parser.add_argument("--bytes", type=int, default=500, help="how many byte strings")
-    parser.add_argument("--formats", type=int, default=200, help="how many mangled modules")
+    parser.add_argument("--lines", type=int, default=2000, help="number of edited lines")
+    parser.add_argument("--bytes", type=int, default=500, help="number of byte strings")
+    parser.add_argument("--formats", type=int, default=200, help="number of mangled modules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder with parse.jsonl.xz and dumps/")
-    parser.add_argument("--show", type=int, default=5, help="how many findings of each kind are printed")
+    parser.add_argument("--show", type=int, default=5, help="number of findings of each kind to print")
     args = parser.parse_args()
     report, start = Report(args.show), time.perf_counter()
     seeds = all_seeds(args.corpus) if args.lines else []

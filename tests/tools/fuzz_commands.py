@@ -1,7 +1,9 @@
-"""Runs random command lines on random files, by hand: `python tests/tools/fuzz_commands.py --count 500 --seed 1`.
+"""Runs random command lines on random files; started by hand.
 
-Commands, options and their types come from click, so a new option is drawn without being listed here. No command line may end with an internal
-error, run for more than a few seconds, or change a file that it was not asked to write. A failure prints the command and keeps its folder.
+Usage: `python tests/tools/fuzz_commands.py --count 500 --seed 1`. Commands, options and their types
+come from click, so new options are covered automatically. No command line may end with an internal
+error, run for more than a few seconds, or change a file that it was not asked to write. A failure
+prints the command and keeps its folder.
 """
 
 from __future__ import annotations
@@ -39,13 +41,13 @@ _WRITERS = frozenset({"-o", "--output", "--trace-out", "--in-place", "--fix", "-
 """Options that write files, or name the file to write."""
 
 _WRITING = frozenset({"apply", "fmt"})
-"""Commands that write without an option."""
+"""Commands that write files without an option."""
 
 _WORDS = ("x", "f0", "entry", "add", "opcode=add", "W001", "all", "dce", "1:2", "nnan", "*.hlo", "%c", "4", "64MB", "HEAD", "\x1b[31m", "é", "")
 
 
 class TooSlow(BaseException):
-    """A command line took longer than `_SECONDS`."""
+    """Raised when a command line takes longer than `_SECONDS`."""
 
 
 @contextlib.contextmanager
@@ -89,7 +91,7 @@ def write_files(folder: Path, chance: random.Random) -> list[str]:
 
 
 def value_of(parameter: click.Parameter, files: list[str], chance: random.Random) -> str:
-    """Draws a value for an option or an argument: mostly one of its type."""
+    """Draws a value for an option or an argument, usually one of its type."""
     kind = parameter.type
     if chance.random() < 0.03:
         return chance.choice(_WORDS)
@@ -129,7 +131,10 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def fault_of(arguments: list[str], folder: Path) -> tuple[int, str]:
-    """Runs a command line in a folder. Returns its exit code, and its fault or an empty string."""
+    """Runs a command line in a folder.
+
+    Returns its exit code, and a description of its fault or an empty string.
+    """
     before = snapshot(folder)
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
     error = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="surrogateescape")
@@ -142,7 +147,7 @@ def fault_of(arguments: list[str], folder: Path) -> tuple[int, str]:
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
     except TooSlow:
-        code, fault = -1, f"runs longer than {_SECONDS} s"
+        code, fault = -1, f"ran longer than {_SECONDS} s"
     finally:
         sys.stdin, sys.stdout, sys.stderr = streams
     for stream in (out, error):
@@ -154,12 +159,15 @@ def fault_of(arguments: list[str], folder: Path) -> tuple[int, str]:
     elif "Traceback (most recent call last)" in shown:
         fault = f"shows a traceback\n{shown}"
     elif arguments[0] not in _WRITING and not _WRITERS & {part.partition("=")[0] for part in arguments} and snapshot(folder) != before:
-        fault = "changes files without being asked to"
+        fault = "changed files that it was not asked to write"
     return code, fault
 
 
 def fuzz(count: int, seed: int, names: list[str]) -> tuple[Counter[int], int]:
-    """Runs `count` command lines, and returns how often each exit code came, and the number of faults."""
+    """Runs `count` command lines.
+
+    Returns how often each exit code occurred, and the number of faults.
+    """
     codes: Counter[int] = Counter()
     faults = 0
     start = Path.cwd()
@@ -187,7 +195,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", action="append", choices=names, help="a command to run; repeatable")
+    parser.add_argument("--only", action="append", choices=names, help="run only this command; repeatable")
     options = parser.parse_args()
     began = time.monotonic()
     codes, faults = fuzz(options.count, options.seed, options.only or names)

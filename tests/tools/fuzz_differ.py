@@ -1,12 +1,18 @@
-"""Differences of randomly edited modules, by hand: `python tests/tools/fuzz_differ.py --count 500 --seed 1 [FILE ...]`.
+"""Checks the differences of randomly edited modules; started by hand.
 
-Modules are those of tests/programs, generated ones, also repetitive ones, those in files, which may also be lists of texts, and those of the
-folder HLOTOOL_CORPUS. Each is edited once, 10 times and 200 times, renamed, and, unless it is scheduled, reordered. Every edit must be told with
-its kind, and nothing else may be, unless there is an explanation that costs no more than the edits.
-A module does not differ from itself, nor from its renamed copy but
-for names, and the difference the other way round has the same categories. Patches give one module from the other, whatever its names.
-`--faults` runs modules with one wrong part, which must be named; `--hash-seeds` compares what processes with several hash seeds tell,
-`--linear` measures the time on growing modules.
+Usage: `python tests/tools/fuzz_differ.py --count 500 --seed 1 [FILE ...]`.
+
+The modules are those of tests/programs, generated ones (also repetitive ones), those in the files,
+which may also be lists of texts, and those of the folder HLOTOOL_CORPUS. Each is edited once, 10
+times and 200 times, renamed, and, unless it is scheduled, reordered. The difference must report
+every edit with its kind, and nothing else, unless there is an explanation that costs no more than
+the edits.
+
+A module does not differ from itself, and differs from its renamed copy only in names. The reverse
+difference has the same categories. Patches turn one module into the other, whatever its names.
+
+`--faults` runs modules with one wrong part, which the result must name. `--hash-seeds` compares the
+output of processes with several hash seeds. `--linear` measures the time on growing modules.
 """
 
 from __future__ import annotations
@@ -40,15 +46,18 @@ from hlotool.testing import random_module
 PROGRAMS = Path(__file__).parent.parent / "programs"
 COUNTS = (1, 1, 1, 10, 200)
 MANY = 10
-"""From so many edits on, explanations may cost up to a tenth more than the edits, and may differ the other way round."""
+"""The number of edits above which explanations are judged less strictly.
+
+They may cost up to a tenth more than the edits, and may differ in the reverse direction.
+"""
 
 _OPPOSITES = {"inserted": "deleted", "deleted": "inserted"}
-# These follow from others, and are told or not.
+# These follow from other changes, and may be missing from the report.
 _FOLLOWING = frozenset({"operands", "attributes"})
 
 
 def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
-    """Names and texts of modules, again and again."""
+    """Yields names and texts of modules, endlessly."""
     paths = [*sorted(PROGRAMS.glob("*.hlo")), *files]
     corpus = os.environ.get("HLOTOOL_CORPUS")
     lists = [path for path in sorted(Path(corpus).glob("run.jsonl.xz")) if path.is_file()] if corpus else []
@@ -69,14 +78,14 @@ def modules(files: list[Path], random: Random) -> Iterator[tuple[str, str]]:
 
 
 def faults(edited: Edited, delta: Delta, outcomes: Counter[str]) -> Iterator[str]:
-    """What is wrong with the told difference."""
+    """Yields the faults of a reported difference."""
     true = _true_pairs(edited, delta)
     costs = [Costs(delta.graph, pairs).total() for pairs in (delta.pairs, true)]
     if costs[0] > costs[1] + 1e-9:
-        # Of a module that has changed in most places, no one finds the best explanation in reasonable time.
-        outcomes["dearer than the edits"] += 1
+        # If most of a module has changed, finding the best explanation takes too long.
+        outcomes["costs more than the edits"] += 1
         if len(edited.edits) < MANY or costs[0] > 1.1 * costs[1] + 3:
-            yield f"costs {costs[0]:g}, and the edits {costs[1]:g}"
+            yield f"costs {costs[0]:g}, but the edits {costs[1]:g}"
         return
     if delta.pairs.partner != true.partner or delta.pairs.computations != true.computations:
         outcomes["another explanation"] += 1
@@ -96,7 +105,7 @@ def _true_pairs(edited: Edited, delta: Delta) -> Pairs:
 
 
 def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
-    """Kinds of changes that are missing or too many, given that the pairs are those of the edits."""
+    """Yields missing and superfluous kinds of changes, if the pairs are those of the edits."""
     told = Counter((change["kind"], node, change.get("key")) for node, changes in delta.changed.items() for change in changes)
     told.update((change["kind"], -1, change.get("key")) for change in delta.header)
     told.update(("root", computation, None) for computation in delta.new_roots)
@@ -110,20 +119,20 @@ def _wrong_kinds(edited: Edited, delta: Delta) -> Iterator[str]:
         if edit.kind in ("opcode", "shape", "element_type"):
             optional |= {(kind, edit.left) for kind in ("attributes", "called", "constants", "layout")}
     for kind, node, key in sorted((told - wanted).elements(), key=repr):
-        # Several operands of one instruction are one change, and `layout` has keys of its own.
+        # Several changed operands of one instruction are one change, and `layout` has its own keys.
         if (kind, node) in optional or (kind, node, None) in wanted or (kind == "header" and key == "entry_computation_layout"):
             continue
-        yield f"tells {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}, which is the same"
-    # Operands that are exchanged, and come from elsewhere, too, are told as such.
+        yield f"reports {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}, which did not change"
+    # If operands are both exchanged and replaced, the difference reports the exchange.
     optional |= {("commuted", node) for kind, node in optional if kind == "operands"}
     named = {(kind, node) for kind, node, _ in told}
     for kind, node, key in sorted(wanted, key=repr):
         if (kind, node) not in named and (kind, node) not in optional:
-            yield f"does not tell {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}"
-    # With more edits, a copy may have been edited, and is none any more.
+            yield f"does not report {kind} {key or ''} of {delta.graph.nodes[node].name if node >= 0 else 'the module'}"
+    # With more edits, the copy itself may have been edited, so that it is no longer a copy.
     regions = {*edited.regions} if len(edited.edits) == sum(edit.kind.endswith("?") for edit in edited.edits) else set()
     for kind in sorted(regions - {region["kind"] for region in delta.to_dict()["regions"]}):
-        yield f"does not tell that a computation was {kind}"
+        yield f"does not report that a computation was {kind}"
 
 
 def self_faults(module: Module, random: Random) -> Iterator[str]:
@@ -135,7 +144,7 @@ def self_faults(module: Module, random: Random) -> Iterator[str]:
     if delta.categories != ("names",):
         yield f"the renamed module differs in {delta.categories}"
     if hlotool.diff(module, other, ignore=["names"]):
-        yield "the renamed module differs but for names"
+        yield "the renamed module differs in more than names"
 
 
 def swapped_faults(edited: Edited, delta: Delta) -> Iterator[str]:
@@ -143,16 +152,17 @@ def swapped_faults(edited: Edited, delta: Delta) -> Iterator[str]:
     wanted = sorted(_OPPOSITES.get(kind, kind) for kind in delta.categories)
     counts = [Counter(change["kind"] for changes in d.changed.values() for change in changes) for d in (delta, swapped)]
     if [*swapped.categories] != wanted and len(edited.edits) < MANY:
-        yield f"the other way round, categories are {', '.join(swapped.categories)}, not {', '.join(wanted)}"
+        yield f"in the reverse direction, the categories are {', '.join(swapped.categories)}, not {', '.join(wanted)}"
     elif len(edited.edits) >= MANY:
         return
     elif counts[0] != counts[1] or len(delta.inserted) != len(swapped.deleted) or len(delta.deleted) != len(swapped.inserted):
-        yield f"the other way round, counts are {dict(counts[1])}, not {dict(counts[0])}"
+        yield f"in the reverse direction, the counts are {dict(counts[1])}, not {dict(counts[0])}"
 
 
 def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Iterator[str]:
     try:
-        # A Rewriter removes what is not valid in a header, and printing adds what was left out; these are not edits.
+        # A Rewriter removes invalid parts of a header, and printing adds defaults; these are not
+        # edits.
         module = hlotool.parse(hlotool.to_text(renamed(hlotool.parse(text), random)))
     except HlotoolError:
         outcomes["does not parse"] += 1
@@ -176,13 +186,16 @@ def check(name: str, text: str, random: Random, outcomes: Counter[str]) -> Itera
 
 
 def unnamed_faults(count: int, seed: int) -> Iterator[str]:
-    """Wrong constants, attributes and operands that runs of the modules do not name, of `count` that change a value."""
+    """Yields wrong constants, attributes and operands that runs of the modules do not name.
+
+    Tries `count` edits that change a value.
+    """
     random = Random(seed)
     named = Counter[str]()
     for name, text in modules([], random):
         if named.total() == count:
             break
-        # An even number of each kind.
+        # The same number of each kind.
         kind = ("constants", "attributes", "operands")[named.total() % 3]
         try:
             module = hlotool.parse(text)
@@ -205,7 +218,7 @@ def unnamed_faults(count: int, seed: int) -> Iterator[str]:
 
 
 def digest(count: int, seed: int) -> str:
-    """A hash of the documents of some differences."""
+    """Returns a hash of the JSON documents of some differences."""
     random = Random(seed)
     result = hashlib.sha256()
     for (_, text), _ in zip(modules([], random), range(count), strict=False):
@@ -222,11 +235,11 @@ def hash_seed_faults(count: int, seed: int) -> Iterator[str]:
         run = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": hash_seed}, capture_output=True, text=True, check=False)
         digests.append(run.stdout.strip() or run.stderr)
     if len(set(digests)) > 1:
-        yield f"documents differ with the hash seed: {digests}"
+        yield f"the documents depend on the hash seed: {digests}"
 
 
 def layers(count: int, changed: int = -1) -> str:
-    """A long chain of equal layers; one of them may be another."""
+    """Returns a long chain of equal layers, except for the layer `changed`."""
     lines = ["HloModule layers", "ENTRY e {", "  x0 = f32[8,8] parameter(0)", "  w = f32[8,8] parameter(1)"]
     for k in range(count):
         lines.append(f"  d{k} = f32[8,8] dot(x{k}, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}")
@@ -236,7 +249,7 @@ def layers(count: int, changed: int = -1) -> str:
 
 
 def linear_faults() -> Iterator[str]:
-    """Whether the time on four times as many layers is more than six times as long."""
+    """Yields a fault if four times as many layers take more than six times as long."""
     times = []
     for count in (1000, 4000):
         left, right = hlotool.parse(layers(count)), renamed(hlotool.parse(layers(count, count // 2)), Random(1))
@@ -252,12 +265,12 @@ def linear_faults() -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="texts, or lists of texts")
-    parser.add_argument("--count", type=int, default=100, help="modules, each edited several times")
+    parser.add_argument("files", nargs="*", type=Path, help="files with texts or lists of texts")
+    parser.add_argument("--count", type=int, default=100, help="number of modules, each edited several times")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--hash-seeds", action="store_true", help="compare processes with other hash seeds, too")
-    parser.add_argument("--faults", type=int, default=0, help="so many modules with a wrong part, which runs must name")
-    parser.add_argument("--linear", action="store_true", help="measure the time on growing modules, too")
+    parser.add_argument("--hash-seeds", action="store_true", help="also compare processes with different hash seeds")
+    parser.add_argument("--faults", type=int, default=0, help="number of modules with a wrong part, which runs must name")
+    parser.add_argument("--linear", action="store_true", help="also measure the time on growing modules")
     parser.add_argument("--digest", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.digest is not None:

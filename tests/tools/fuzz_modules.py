@@ -1,8 +1,12 @@
-"""Random modules through the whole tool, by hand: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
+"""Sends random modules through the whole tool; started by hand.
 
-Each seed is a module with some of the features of `hlotool.testing`. It is valid and reads as it prints. The optimizer leaves it valid after each
-pass, keeps its results and effects bit for bit, and finds nothing to do in a second run. A share of the modules goes through random passes, plans,
-the differ and patches, hashes, and code of builders. Every fault is printed with the command that repeats it, and a smaller module.
+Usage: `python tests/tools/fuzz_modules.py --seed 0 --count 1000 --jobs 2 [--check NAME]`.
+
+Each seed is a module with some of the features of `hlotool.testing`. It is valid and reads as it
+prints. The optimizer leaves it valid after each pass, keeps its results and effects bit for bit,
+and finds nothing to do in a second run. A share of the modules goes through random passes, plans,
+the differ and patches, hashes, and code of builders. Every fault is printed with the command that
+repeats it, and with a smaller module.
 """
 
 from __future__ import annotations
@@ -47,10 +51,10 @@ from hlotool.testing.generator import TYPES
 
 ALL_TYPES = [name for name, row in ELEMENT_TYPES.items() if row.bits]
 SECONDS = 60
-"""A module for which a check takes longer is a fault."""
+"""The time limit in seconds; a check of a module that takes longer is a fault."""
 REDUCING_SECONDS = 20
 _ITEMS = 50
-"""The number of items in a queue of the host, more than any module takes."""
+"""The number of items in a queue of the host; no module takes as many."""
 _CHUNK = 50
 
 
@@ -59,7 +63,7 @@ _CHUNK = 50
 
 @dataclass(frozen=True)
 class Setup:
-    """The arguments of `random_module`, which follow from the seed."""
+    """The arguments of `random_module` that belong to a seed."""
 
     seed: int
     size: int
@@ -71,7 +75,7 @@ class Setup:
 
 
 _SHARES = {"chains": 0.6, "effects": 0.15}
-"""How often a module has a feature, if it is not the usual."""
+"""The probabilities of features that differ from the default."""
 
 
 def setup_of(seed: int) -> Setup:
@@ -90,7 +94,7 @@ def errors_of(module: Module) -> list[Any]:
 
 @dataclass
 class Run:
-    """The values of a run and what it sent to the host, or the message of its error."""
+    """The values of a run and the data that it sent to the host, or the message of its error."""
 
     values: list[Any] = field(default_factory=list)
     message: str = ""
@@ -118,7 +122,7 @@ def run(module: Module, arguments: Sequence[Any], executor: str) -> Run:
 
 
 def difference(expected: Run, actual: Run) -> str | None:
-    """Where two runs differ; None if they do not."""
+    """Returns a description of the first difference of two runs, or None."""
     if len(expected.values) != len(actual.values):
         return f"{len(expected.values)} values, not {len(actual.values)}"
     for number, (a, b) in enumerate(zip(expected.values, actual.values, strict=True)):
@@ -149,7 +153,10 @@ def changed_results(before: Module, after: Module, seed: int) -> str | None:
 
 Check = Callable[[Module, Random], Iterator[str]]
 CHECKS: dict[str, tuple[float, Check]] = {}
-"""The checks by name, each with the share of modules that it sees. They yield faults, and must not change the module."""
+"""The checks by name, each with the share of modules that it sees.
+
+They yield faults, and must not change the module.
+"""
 
 
 def _check(share: float) -> Callable[[Check], Check]:
@@ -182,7 +189,7 @@ def _passes(module: Module, random: Random) -> Iterator[str]:
 
 
 def _read_or_made(module: Module, random: Random) -> Module:
-    """The module, or the one that its print reads as, whose constants are held as text."""
+    """Returns the module itself, or read again from its print, with constants held as text."""
     return module if random.random() < 0.5 else hlotool.parse(hlotool.to_text(module))
 
 
@@ -201,10 +208,10 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
     if wrong:
         yield f"{what}, {wrong[0]}"
     if hlotool.to_text(module) != before:
-        yield f"{what}, the module itself is changed"
+        yield f"{what}, the original module was changed"
     if hlotool.to_text(hlotool.parse(text)) != text:
         yield f"{what}, the result does not print as it was read"
-    # Rules and expansions that undo each other are stopped.
+    # Rules that undo each other are stopped, and then a second run may change the module.
     is_stopped = any("stopped" in remark for remark in after.report.remarks)
     if not is_stopped and hlotool.to_text(hlotool.optimize(after, passes)) != text:
         yield f"{what}, a second run changes the module"
@@ -215,9 +222,9 @@ def _optimized(module: Module, passes: str | None, random: Random) -> Iterator[s
 
 @_check(0.15)
 def _literals(module: Module, random: Random) -> Iterator[str]:
-    """Whether the optimizer makes the same of constants held as bytes and of constants held as text."""
+    """Checks that the optimizer treats constants held as bytes like constants held as text."""
     if hlotool.to_text(hlotool.optimize(module)) != hlotool.to_text(hlotool.optimize(hlotool.parse(hlotool.to_text(module)))):
-        yield "is optimized otherwise after it was read"
+        yield "is optimized differently after it was read again"
 
 
 @_check(0.4)
@@ -235,7 +242,7 @@ def _plan(module: Module, random: Random) -> Iterator[str]:
 def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | None:
     actual = run(module, arguments, "plan")
     if expected.message or actual.message:
-        # Which of several errors is found first is left open.
+        # If a module has several errors, either may be found first.
         both = expected.message and actual.message
         return None if both else f"{actual.message or 'no error'!r}, not {expected.message or 'no error'!r}"
     return difference(expected, actual)
@@ -243,7 +250,7 @@ def _planned(module: Module, arguments: Sequence[Any], expected: Run) -> str | N
 
 @_check(0.08)
 def _diff(module: Module, random: Random) -> Iterator[str]:
-    # A Rewriter removes what is not valid in a header, and printing adds what was left out; these are not edits.
+    # A Rewriter removes invalid parts of a header, and printing adds defaults; these are not edits.
     module = hlotool.parse(hlotool.to_text(renamed(module, random)))
     yield from self_faults(module, random)
     edited = edit_module(module, random.choice((1, 1, 3)), random)
@@ -258,7 +265,7 @@ def _diff(module: Module, random: Random) -> Iterator[str]:
 
 @_check(0.08)
 def _patch(module: Module, random: Random) -> Iterator[str]:
-    """Patches from a module to its optimized version."""
+    """Checks patches from a module to its optimized version."""
     module = hlotool.parse(hlotool.to_text(module))
     delta = hlotool.diff(module, hlotool.parse(hlotool.to_text(hlotool.optimize(module))))
     yield from (f"optimized: {fault}" for fault in patch_faults(delta, random))
@@ -294,7 +301,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def judged(name: str, module: Module, seed: int) -> str | None:
-    """The first fault that a check finds, or its exception; None if there is none."""
+    """Returns the first fault that a check finds, or the exception that it raises, or None."""
     signal.signal(signal.SIGALRM, _interrupt)
     signal.alarm(SECONDS)
     try:
@@ -314,7 +321,7 @@ def checks_of(seed: int, only: Sequence[str]) -> list[str]:
 
 
 def smaller(name: str, setup: Setup, found: str) -> Module:
-    """A smaller module with a fault of the same kind."""
+    """Returns a smaller module with a fault of the same kind."""
 
     def is_same(module: Module) -> bool:
         other = judged(name, module, setup.seed)
@@ -330,7 +337,7 @@ def smaller(name: str, setup: Setup, found: str) -> Module:
     changed = True
     while changed:
         changed = False
-        # Users come first: what they use can only be erased after them.
+        # Users come first: their operands can only be erased after them.
         number = sum(1 for _ in module.all_instructions())
         while number > 0 and time.perf_counter() < end:
             number -= 1
@@ -342,13 +349,16 @@ def smaller(name: str, setup: Setup, found: str) -> Module:
 
 
 def kind_of(fault: str) -> str:
-    """The part of a fault that stays when the module gets smaller."""
+    """Returns the part of a fault that stays the same when the module gets smaller."""
     lines = fault.strip().splitlines()
     return lines[-1][:60] if fault.startswith("exception") else " ".join(lines[0].split()[:6])
 
 
 def without(module: Module, number: int) -> Iterator[Module]:
-    """Valid copies of a module in which an instruction is erased, or replaced by an operand or a parameter, or is the root."""
+    """Yields valid, usually smaller copies of a module.
+
+    In each, the instruction with this number is erased, replaced by an operand or a parameter, or made the root.
+    """
     for kind in ("erase", "root", "parameter", "operand"):
         copy = clone_module(module)
         x = list(copy.all_instructions())[number]
@@ -365,7 +375,10 @@ def without(module: Module, number: int) -> Iterator[Module]:
 
 
 def _shorten(module: Module, rewriter: hlotool.Rewriter, x: Instruction, kind: str) -> None:
-    """Removes an instruction, or what it is computed from. Raises EditError if it cannot be done in this way."""
+    """Removes an instruction, or the instructions that it is computed from.
+
+    Raises EditError if this is not possible.
+    """
     is_in_entry = rewriter.owner(x) is module.entry
     if kind == "root" and is_in_entry and module.entry.root is not x:
         rewriter.set_root(x)
@@ -387,7 +400,11 @@ def _shorten(module: Module, rewriter: hlotool.Rewriter, x: Instruction, kind: s
 
 
 def examine(seeds: range, only: Sequence[str], reduces: bool) -> tuple[Counter[str], list[str], tuple[float, int]]:
-    """The number of modules that each check has seen and of faults, the reports, and the slowest seed."""
+    """Runs the checks on modules.
+
+    Returns the number of modules that each check saw and the number of faults, the reports, and the
+    slowest seed.
+    """
     counts: Counter[str] = Counter()
     reports = []
     slowest = (0.0, 0)
@@ -423,10 +440,10 @@ def command(seed: int, name: str = "") -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="modules")
-    parser.add_argument("--seed", type=int, default=0, help="of the first module; the others follow")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first module; the others follow")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--check", action="append", default=[], choices=sorted(CHECKS), help="only this one, of every module")
-    parser.add_argument("--whole", action="store_true", help="print modules with faults as they are, without making them smaller")
+    parser.add_argument("--check", action="append", default=[], choices=sorted(CHECKS), help="run only this check, on every module; repeatable")
+    parser.add_argument("--whole", action="store_true", help="print modules with faults without making them smaller")
     options = parser.parse_args()
     start = time.perf_counter()
     counts: Counter[str] = Counter()

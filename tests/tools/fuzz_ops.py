@@ -1,8 +1,13 @@
-"""Operations against XLA, by hand: `HLOTOOL_XLA_PYTHON=... python tests/tools/fuzz_ops.py --count 20000 --seed 1 [--only gather --only sort]`.
+"""Compares operations with XLA; started by hand.
 
-Draws instances of operations, computes many at once in one module with hlotool and with XLA, and demands that integers agree bit for bit and
-floats to within rounding. What disagrees is drawn again until a small instance does; it is shown with its module, its operands and both results.
-With --without-xla, where there is no XLA, each instance must give the same alone and among others, bit for bit.
+Usage: `HLOTOOL_XLA_PYTHON=... python tests/tools/fuzz_ops.py --count 20000 --seed 1 [--only gather
+--only sort]`.
+
+Draws instances of operations, computes many at once in one module with hlotool and with XLA, and
+checks that integers agree bit for bit and floats up to rounding. After a disagreement, instances
+are drawn until a small one disagrees; it is shown with its module, its operands and both results.
+With --without-xla, for machines without XLA, each instance must give the same bits alone and among
+others.
 """
 
 from __future__ import annotations
@@ -31,7 +36,10 @@ SMALLER = (1, 2, 4, 8, 16)
 
 
 class Verdict:
-    """What came of one instance; `kind` is "agrees", "differs", "refused" by hlotool or "not by XLA"."""
+    """The verdict on one instance.
+
+    `kind` is "agrees", "differs", "refused" (by hlotool), "raised" or "not by XLA".
+    """
 
     def __init__(self, instance: Instance, kind: str, reason: str = "") -> None:
         self.instance = instance
@@ -40,7 +48,7 @@ class Verdict:
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """What makes two findings one."""
+        """The properties that two findings share if they count as one."""
         types = sorted({shape.partition("[")[0] for shape in self.instance.shapes})
         return (
             self.kind,
@@ -61,7 +69,10 @@ def our_leaves(instances: Sequence[Instance]) -> list[Any]:
 
 
 def judged(instances: Sequence[Instance], xla: Xla | None) -> list[Verdict]:
-    """Verdicts on instances: together where both can compute them together, else in halves."""
+    """Returns verdicts on instances.
+
+    The instances run together if hlotool and XLA can compute them together, otherwise in halves.
+    """
     if xla is None:
         return judged_alone(instances)
     try:
@@ -81,14 +92,14 @@ def judged(instances: Sequence[Instance], xla: Xla | None) -> list[Verdict]:
 
 
 def judged_alone(instances: Sequence[Instance]) -> list[Verdict]:
-    """Verdicts on instances without XLA: each is computed by itself and together with the others."""
+    """Returns verdicts without XLA: compares each instance by itself and among the others."""
     verdicts, alone, kept = [], list[list[Any]](), list[Instance]()
     for x in instances:
         try:
             alone.append(our_leaves([x]))
             kept.append(x)
         except Exception as error:
-            # Whether XLA would refuse it, too, is not known here.
+            # Without XLA, it is not known whether XLA would refuse the instance, too.
             is_ours = isinstance(error, HlotoolError | ValueError)
             verdicts.append(Verdict(x, "not by XLA" if is_ours else "raised", f"{type(error).__name__}: {error}"))
     together = our_leaves(kept) if kept else []
@@ -117,7 +128,7 @@ def _compared(instances: Sequence[Instance], ours: list[Any], theirs: list[Any])
 
 
 def smaller(verdict: Verdict, xla: Xla | None, seed: int) -> Verdict:
-    """The smallest of the findings of the same kind among new instances that have fewer elements."""
+    """Returns the smallest finding of the same kind among new instances with fewer elements."""
     best = verdict
     for most in SMALLER:
         random = Random(seed)
@@ -159,11 +170,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="families to draw from")
-    parser.add_argument("--most", type=int, default=20, help="findings to show")
-    parser.add_argument("--every-value", action="store_true", help="every value of elementwise operations instead of random instances")
-    parser.add_argument("--without-xla", action="store_true", help="compare what each gives alone and among others instead")
-    parser.add_argument("--no-reduce", action="store_true", help="show findings as they were found")
+    parser.add_argument("--only", action="append", default=[], choices=list(FAMILIES), help="family to draw from; repeatable")
+    parser.add_argument("--most", type=int, default=20, help="number of findings to show")
+    parser.add_argument("--every-value", action="store_true", help="test every value of elementwise operations instead of random instances")
+    parser.add_argument("--without-xla", action="store_true", help="compare the results of each instance alone and among others instead")
+    parser.add_argument("--no-reduce", action="store_true", help="show findings without looking for smaller ones")
     options = parser.parse_args()
     start, done = time.monotonic(), 0
     counts: dict[str, Counter[str]] = {}

@@ -1,9 +1,12 @@
-"""The optimizer on many modules, by hand: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
+"""Runs the optimizer on many modules; started by hand.
 
-Random modules stay valid, and a second run changes nothing. A tenth as many random texts over all opcodes, most of which have errors, make no
-exception. Random instances of operations, of which some operands are constants, must compute the same bits, and so must the modules in files,
-which may also be lists of texts as the corpus has them. With `--xla` and HLOTOOL_XLA_PYTHON, XLA reads and runs the modules before and after, and
-its results are compared to within rounding.
+Usage: `python tests/tools/fuzz_optimizer.py --count 10000 --seed 1 [FILE ...]`.
+
+Random modules stay valid, and a second run changes nothing. A tenth as many random texts over all
+opcodes, most of which have errors, raise no exception. Random instances of operations with some
+constant operands must compute the same bits, and so must the modules in files, which may also be
+lists of texts like those of the corpus. With `--xla` and HLOTOOL_XLA_PYTHON, XLA reads and runs the
+modules before and after, and its results are compared up to rounding.
 """
 
 from __future__ import annotations
@@ -35,7 +38,7 @@ from hlotool.optimizer.constants import literal_of
 from hlotool.testing import random_module
 
 INPUTS = 4
-# Loops whose bounds are inputs may run for hours.
+# Loops whose bounds are inputs might run for hours.
 LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000, timeout_seconds=20)
 RELATIVE = 1e-3
 
@@ -46,13 +49,13 @@ def generated(count: int, seed: int) -> Iterator[str]:
 
 
 def with_errors(count: int, seed: int) -> Iterator[str]:
-    """Texts that parse, most of which are not valid."""
+    """Yields texts that parse, most of which are invalid."""
     for k in range(count):
         yield random_text(seed * 1_000_000 + k, instructions=Random(k).randint(3, 40))
 
 
 def operations(count: int, seed: int) -> Iterator[str]:
-    """Modules of a few random operations on constants and parameters."""
+    """Yields modules of a few random operations on constants and parameters."""
     random = Random(seed)
     for _ in range(count):
         instances = [random_instance(random) for _ in range(random.randint(1, 4))]
@@ -60,7 +63,7 @@ def operations(count: int, seed: int) -> Iterator[str]:
 
 
 def with_constants(module: Module, arrays: list[np.ndarray], random: Random) -> str:
-    """The module with constants instead of about half of the parameters."""
+    """Returns the module with constants instead of about half of the parameters."""
     with hlotool.Rewriter(module) as rewriter:
         for parameter, array in zip(reversed(module.entry.parameters), reversed(arrays), strict=True):
             if random.random() < 0.5 and parameter.shape.is_array and array.size < 1000:
@@ -73,7 +76,7 @@ def with_constants(module: Module, arrays: list[np.ndarray], random: Random) -> 
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """The text of a file, or the field `text` of each line of a file of JSON lines."""
+    """Yields the text of a file, or the field `text` of each line of a file of JSON lines."""
     data = (lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()).decode("utf-8", "surrogateescape")
     if ".jsonl" not in path.name:
         yield data
@@ -85,7 +88,7 @@ def texts_of(path: Path) -> Iterator[str]:
 
 
 def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> str | None:
-    """What is wrong with the optimized module; None if nothing is."""
+    """Returns the fault of the optimized module, or None."""
     try:
         module = hlotool.parse(text)
     except HlotoolError:
@@ -96,14 +99,15 @@ def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> 
     printed = hlotool.to_text(module)
     after = hlotool.optimize(module)
     if hlotool.to_text(module) != printed:
-        return "the module itself has been changed"
+        return "the original module was changed"
     if is_valid and (errors := [d for d in hlotool.verify(after) if d.severity == "error"]):
-        return f"not valid any more: {errors[0]}"
+        return f"no longer valid: {errors[0]}"
     again = hlotool.to_text(after)
     if hlotool.to_text(hlotool.parse(again)) != again:
         return "the print does not read back"
     if not is_valid:
-        # What was left alone near an error may not be, once the error has been removed as dead code.
+        # Once an error has been removed as dead code, rules may apply that left its neighbors
+        # alone.
         return None
     if hlotool.to_text(hlotool.optimize(after)) != again:
         return "a second run changes the module"
@@ -116,7 +120,10 @@ def fault(text: str, *, runs: bool, xla: Xla | None, outcomes: Counter[str]) -> 
 
 
 def by_xla(module: Module, after: str, xla: Xla, outcomes: Counter[str]) -> str | None:
-    """What differs between XLA's results before and after, if it runs the module before."""
+    """Returns the difference of XLA's results before and after, or None.
+
+    Returns None, too, if XLA does not run the module before.
+    """
     arguments = list(leaves(random_arguments(module, 0)))
     try:
         expected = xla.run(hlotool.to_text(module), arguments)
@@ -127,10 +134,11 @@ def by_xla(module: Module, after: str, xla: Xla, outcomes: Counter[str]) -> str 
         actual = xla.run(after, arguments)
     except XlaError as error:
         if not any(line.strip() in after for line in str(error).splitlines() if " = " in line):
-            # The error is in a line of XLA's own print, in which it may put computations after their callers.
+            # The error is in a line of XLA's own print, which may put computations after their
+            # callers.
             outcomes["not read by XLA as it prints it"] += 1
             return None
-        return f"XLA does not run it any more: {error}"
+        return f"XLA no longer runs it: {error}"
     outcomes["run by XLA"] += 1
     for k, (a, b) in enumerate(zip(expected, actual, strict=True)):
         if not close(np.asarray(a), np.asarray(b)):
@@ -150,12 +158,12 @@ def close(a: np.ndarray, b: np.ndarray) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="*", type=Path, help="texts, or lists of texts")
+    parser.add_argument("files", nargs="*", type=Path, help="files with texts or lists of texts")
     parser.add_argument("--count", type=int, default=1000, help="random modules")
-    parser.add_argument("--operations", type=int, help="modules of random operations; default: a tenth as many as random modules")
+    parser.add_argument("--operations", type=int, help="number of modules of random operations; default: a tenth of the random modules")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, help="only so many texts of each file")
-    parser.add_argument("--xla", action="store_true", help="compare with XLA, too")
+    parser.add_argument("--first", type=int, help="use only this many texts of each file")
+    parser.add_argument("--xla", action="store_true", help="also compare with XLA")
     options = parser.parse_args()
     of_operations = options.count // 10 if options.operations is None else options.operations
     outcomes: Counter[str] = Counter()

@@ -1,7 +1,11 @@
-"""Plans against the reference executor, by hand: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
+"""Compares plans with the reference executor; started by hand.
 
-Random operations, and the modules in files, give the same bits with both executors on random and on special numbers, or fail with both; once with
-the plan's own sizes, and once with blocks of a few elements, so that small arrays take the paths of large ones. So do valid modules in a loop.
+Usage: `python tests/tools/fuzz_plans.py --count 20000 --seed 1 [FILE ...]`.
+
+Both executors must give the same bits, or both must fail, for random operations and the modules in
+files on random and on special numbers. Each module runs once with the plan's own sizes, and once
+with blocks of a few elements, so that small arrays take the paths of large ones. The same holds for
+valid modules in a loop.
 """
 
 from __future__ import annotations
@@ -35,7 +39,11 @@ LIMITS = RunOptions(elided_fill="iota", max_iterations=100_000)
 
 @contextmanager
 def small_blocks() -> Iterator[None]:
-    """Inside, arrays of two elements are computed in blocks, blocks have five elements, and no arrays are constants because they can be computed."""
+    """Makes plans use small blocks inside the block.
+
+    Arrays of two elements are computed in blocks, blocks have five elements, and computable arrays
+    are not folded into constants.
+    """
     before = fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS
     fusing.SMALLEST_DOMAIN, blocks.BLOCK_ELEMENTS, lowering.FOLDED_ELEMENTS = 2, 5, 1
     try:
@@ -45,7 +53,7 @@ def small_blocks() -> Iterator[None]:
 
 
 def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) -> tuple[list[Any], str]:
-    """The arrays of the result and no message, or none and that of the error."""
+    """Returns the arrays of the result, or no arrays and the message of the error."""
     try:
         return list(leaves(hlotool.evaluate(module, arguments, executor=executor, options=options))), ""
     except EvaluationError as error:
@@ -53,7 +61,10 @@ def outcome(module: Module, arguments: Any, executor: str, options: RunOptions) 
 
 
 def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) -> str | None:
-    """How the executors differ on a module; None if they do not, or if it does not parse."""
+    """Returns the difference of the executors on a module.
+
+    Returns None if they agree, or if the module does not parse.
+    """
     try:
         module = hlotool.parse(text)
     except HlotoolError:
@@ -62,12 +73,12 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
         try:
             arguments = random_arguments(module, k) if k % 2 == 0 else special_arguments(module, k)
         except (HlotoolError, KeyError, ValueError, MemoryError):
-            # A module with errors may have parameters that no array fits.
+            # Parameters of invalid modules may have shapes that no array can have.
             return None
         expected, message = outcome(module, arguments, "reference", options)
         actual, other = outcome(module, arguments, "plan", options)
         if message and other:
-            # Which of several is found first is left open.
+            # If a module has several errors, either may be found first.
             continue
         if message != other:
             return f"input {k}: {message or 'no error'!r} without a plan, {other or 'no error'!r} with one"
@@ -79,7 +90,10 @@ def disagreement(text: str, inputs: int = INPUTS, options: RunOptions = LIMITS) 
 
 
 def loop_disagreement(text: str) -> str | None:
-    """How the executors differ on a valid module in a loop, whose source for Numba Python runs; None if they do not."""
+    """Returns the difference of the executors on a valid module in a loop, or None.
+
+    Python runs the source that is meant for Numba.
+    """
     try:
         module = hlotool.parse(text)
     except HlotoolError:
@@ -104,7 +118,7 @@ def texts(count: int, seed: int, files: list[Path]) -> Iterator[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=1000, help="random modules of each kind")
+    parser.add_argument("--count", type=int, default=1000, help="number of random modules of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("files", nargs="*", type=Path)
     options = parser.parse_args()

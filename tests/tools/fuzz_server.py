@@ -1,7 +1,8 @@
-"""Edits texts at random, and compares what the language server knows after each edit with what it knows of the same text opened anew.
+"""Edits texts at random, and compares the server's state after each edit with that of a new text.
 
-`python tests/tools/fuzz_server.py [--count 2000] [--seed 0] [FILE...]`; without files, the samples are edited. Every few edits, requests of all kinds
-are made at random places, which must answer without exception.
+Usage: `python tests/tools/fuzz_server.py [--count 2000] [--seed 0] [FILE...]`; without files, the
+samples are edited. Every few edits, requests of all kinds are made at random positions; they must
+succeed without an exception.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ _LONGEST_DELETION = 30
 
 
 class Difference(AssertionError):
-    """A text about which the server knows something else after edits than when it is opened."""
+    """Raised if the server's state after edits is not that of the same text opened anew."""
 
 
 def sample_texts() -> list[str]:
-    """The texts of the samples that are not long."""
+    """Returns the texts of the short samples."""
     return [text for path in sorted(SAMPLES.glob("*.hlo")) if len(text := path.read_text(encoding="utf-8")) < 6000]
 
 
 def random_change(document: Document, chance: random.Random) -> types.TextDocumentContentChangeEvent:
-    """An edit: something typed, deleted, replaced, or a line that is moved."""
+    """Returns an edit: typed, deleted or replaced text, or a line copied elsewhere."""
     text = document.text
     start = chance.randrange(len(text) + 1)
     end, new = start, chance.choice(_PIECES)
@@ -58,7 +59,7 @@ def random_change(document: Document, chance: random.Random) -> types.TextDocume
     elif kind < 0.5:
         end = min(len(text), start + chance.randrange(4))
     elif kind < 0.6:
-        # A line again, somewhere else.
+        # Copies a line to another position.
         low = text.rfind("\n", 0, start) + 1
         new = text[low : text.find("\n", start) + 1]
         start = end = text.rfind("\n", 0, chance.randrange(len(text) + 1)) + 1
@@ -68,13 +69,16 @@ def random_change(document: Document, chance: random.Random) -> types.TextDocume
 
 
 def known(document: Document) -> tuple[Any, ...]:
-    """What is compared."""
+    """Returns the state that is compared."""
     found = reported(document, findings_in(document, _CHECKS)), symbols.document_symbols(document)
     return *found, [(to_text(part.module), list(nodes(part.module))) for part in document.modules]
 
 
 def nodes(module: Module) -> Iterator[tuple[str, int, int]]:
-    """The names and places of all computations and instructions, which refer to each other, and to no other module's."""
+    """Yields the names and spans of all computations and instructions.
+
+    Checks that they refer only to each other, not to those of another module.
+    """
     computations = set(module.computations)
     for computation in module.computations:
         instructions = set(computation.instructions)
@@ -93,7 +97,7 @@ def random_place(document: Document, chance: random.Random) -> tuple[types.Posit
 
 
 def ask_view(document: Document, chance: random.Random) -> None:
-    """All requests that are answered before the text has been read."""
+    """Makes all requests that are answered before the text has been read."""
     position, area = random_place(document, chance)
     completion.complete(document, position, with_snippets=True)
     signatures.signature(document, position)
@@ -117,7 +121,7 @@ def ask_view(document: Document, chance: random.Random) -> None:
 
 
 def ask_everything(document: Document, chance: random.Random) -> None:
-    """All requests at a random place."""
+    """Makes all requests at a random position."""
     ask_view(document, chance)
     position, area = random_place(document, chance)
     formatting.format_range(document, area)
@@ -128,24 +132,24 @@ def ask_everything(document: Document, chance: random.Random) -> None:
     try:
         renaming.rename(document, position, "new")
     except HlotoolError:
-        # Not everything can be renamed.
+        # Not every position can be renamed.
         return
 
 
 def edited_at_random(texts: Sequence[str], seed: int, edits: int = 12) -> int:
-    """Edits one of the texts; returns the number of edits. Raises Difference."""
+    """Edits one of the texts, and returns the number of edits. Raises Difference."""
     chance = random.Random(seed)
     document = Document("file:///m.hlo", chance.choice(texts))
     for version in range(1, edits + 1):
         changes = [random_change(document, chance)]
         document = document.changed(changes, version)
         if chance.random() < 0.3:
-            # The next edit comes before the text has been read.
+            # The next edit arrives before the text has been read.
             ask_view(document, chance)
             continue
         fresh = Document("file:///m.hlo", document.text)
         if known(document) != known(fresh):
-            raise Difference(f"seed {seed}, edit {version}: after edits the server knows something else of\n{document.text}")
+            raise Difference(f"seed {seed}, edit {version}: the server's state differs from that of the opened text\n{document.text}")
         if chance.random() < 0.3:
             ask_everything(document, chance)
     return edits

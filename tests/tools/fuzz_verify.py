@@ -1,7 +1,11 @@
-"""Long fuzzing of the verifier by hand: `python tests/tools/fuzz_verify.py --count 50000 --seed 1 [--corpus DIR] [--outputs DIR] [--xla]`.
+"""Fuzzes the verifier for a long time; started by hand.
 
-Edits valid modules (`module_edits`) and demands that each result is valid or reported, never a traceback, and that no small module takes long.
-With --xla XLA's parser and verifier judge the same texts, and the verdicts must agree; where hlotool is stricter on purpose stands in STRICTER.
+Usage: `python tests/tools/fuzz_verify.py --count 50000 --seed 1 [--corpus DIR] [--outputs DIR]
+[--xla]`.
+
+Edits valid modules (`module_edits`) and checks that each result is valid or reported, never a
+traceback, and that no small module takes long. With --xla, XLA's parser and verifier judge the same
+texts, and the verdicts must agree; STRICTER lists where hlotool is stricter on purpose.
 """
 
 from __future__ import annotations
@@ -34,22 +38,24 @@ from hlotool.verifier.engine import verify
 
 HERE = Path(__file__).parents[1]
 PRINTED = replace(PrintOptions.xla_default(), print_large_constants=True)
-# XLA aborts, which is known, and a new worker takes seconds: gaps between parameter numbers, other types of device ids.
+# XLA is known to abort on gaps between parameter numbers and on other types of device ids. Starting
+# a new worker takes seconds.
 _FATAL = frozenset({"S021", "T086"})
 SLOW = 2.0
 CASCADE = 3
 
 STRICTER = {
-    # What XLA's text parser repairs or drops without a word.
-    # Operands that are too many, and one that is an instruction without a shape, which XLA drops if it has too few operands.
+    # XLA's text parser silently repairs or drops these. It drops superfluous operands, and
+    # operands that are instructions without a shape and with too few operands.
     "S013": "(?:dot|rng-bit-generator|collective-broadcast)' takes|takes [0-9]+ operands?, found",
     "S020": "\\.anon'",  # a parameter among the operands of such an operand
-    "S002": "",  # an operand that is called like an opcode and not defined
-    "S027": "", "A028": "is used before it is defined",  # the same, and defined later
+    "S002": "",  # an undefined operand with the name of an opcode
+    "S027": "", "A028": "is used before it is defined",  # the same, but defined later
     "A020": "",  # the shape written for a send
     "A021": "",  # the shape written for a recv-done
     "S017": "must be positive",  # tiles of size 0
-    # What nobody looks at before a backend does, or a reload of the module's proto, or what makes XLA write where it must not.
+    # These fail only in a backend or when the module's proto is reloaded, or make XLA write out of
+    # bounds.
     "A005": "'async-start' has 0",
     "A008": "", "A011": "", "C018": "", "C030": "", "L019": "", "M007": "", "M016": "", "M018": "",
     "C012": "",  # operands of a fusion that its computation does not take
@@ -59,42 +65,46 @@ STRICTER = {
     "P001": "",  # of collective-broadcast only
     "P018": "",
     "P030": "not a permutation", "P039": "must be positive",
-    "L017": "", "L031": "",  # moves that backends have no instructions for
+    "L017": "", "L031": "",  # moves without an instruction in the backends
     "P019": "", "P020": "", "P021": "", "P022": "", "P026": "",
-    "P024": "",  # a sharding without braces is repeated for all parts of a tuple, which the parser does for old texts
-    "T102": "is returned",  # a buffer that the root returns, and that is written afterwards
+    "P024": "",  # a sharding without braces is repeated for all elements of a tuple, as the parser does for old texts
+    "T102": "is returned",  # a buffer that is written after the root has returned it
     "T007": "shift-",
     "T018": "", "T076": "", "T096": "",
     "T082": "",  # of elementwise ops
     "P017": "got pred", "T090": "size operand",
 }  # fmt: skip
-"""Errors that XLA's text parser and verifier do not find: code, and what stands in the message."""
+"""Errors that XLA's text parser and verifier do not find: codes, and patterns in the messages."""
 
 LAXER = (
-    # Operands after the kernel belong to newer builds.
+    # Newer builds allow operands after the kernel.
     re.compile(r"expects 2 operands, but has [3-9]\d* operands\n.* convolution\("),
-    # How many bytes a tiled array fills is the target's affair.
+    # The number of bytes of a tiled array depends on the target.
     re.compile(r"(?:Bitcast cannot have different shape sizes|Expected aliased input .* to have the same size).*:T\("),
-    # Compilers for TPUs assign memory spaces to operands without telling the bodies of fusions and asynchronous operations.
+    # Compilers for TPUs assign memory spaces to operands without updating the bodies of fusions and
+    # asynchronous operations.
     re.compile(r"(?:Shape mismatch between parameter|async-start expects the async shape).*S\("),
-    # What runs on another thread may be more than one operation, as compilers for TPUs write for their sparse cores.
+    # Another thread may run more than one operation, as in the output of compilers for TPUs for
+    # their sparse cores.
     re.compile(r"Asynchronous computation \S+ expected to contain only the root and parameter instructions"),
-    # The same compilers give the outputs that share memory with operands other tiles and memory spaces.
+    # The same compilers give different tiles and memory spaces to outputs that share memory with
+    # operands.
     re.compile(r"Different aliasing shapes: .*[:TS]\("),
     re.compile(r"Expected instruction to have shape equal to .*[:TS]\(.*\n.*dynamic-update-slice\("),
-    # Of builds before updates could bind more than their start; later ones do not compare contexts.
+    # From builds in which updates could not bind more than their start; later ones do not compare
+    # contexts.
     re.compile(r"AsyncUpdate expects the op shape to be the same as the operand shape"),
-    # Later builds allow tuples and the like between a start and its done.
+    # Later builds allow tuples and similar instructions between a start and its done.
     re.compile(r"The consumer of a \S+ instruction needs to be one of \(.*found (?:tuple|get-tuple-element|opt-barrier|while|call|conditional)"),
-    # XLA's loader forgets the layouts of ENTRY where the header counts devices and says nothing of layouts.
+    # XLA's loader forgets the layouts of ENTRY if the header has device counts but no layouts.
     re.compile(r"should be compatible to (?:the )?one specified in module's entry computation layout"),
 )
-"""What hlotool accepts on purpose though XLA refuses it."""
+"""Errors of XLA that hlotool does not report, on purpose."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What hlotool says about a text, how long it took, and what went wrong meanwhile."""
+    """The result of hlotool for a text: its errors, the time it took, and a fault, if any."""
 
     errors: tuple[Diagnostic, ...]
     parsed: bool
@@ -103,7 +113,10 @@ class Verdict:
 
 
 def verdict(text: str, modes: hlotool.VerifyModes) -> Verdict:
-    """All rules and all lints on a text; a fault is any exception but ParseError, or a diagnostic that points nowhere."""
+    """Runs all rules and lints on a text.
+
+    A fault is any exception except ParseError, or a diagnostic without a position.
+    """
     start, parsed = time.perf_counter(), False
     try:
         module = parse(text)
@@ -120,19 +133,22 @@ def verdict(text: str, modes: hlotool.VerifyModes) -> Verdict:
 def _fault(found: Sequence[Diagnostic]) -> str:
     for d in found:
         if not d.message or (d.end_line, d.end_column) <= (d.line, d.column) or d.line < 1 or d.column < 1:
-            return f"diagnostic without place or message: {d}"
+            return f"diagnostic without position or message: {d}"
     return ""
 
 
 def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool = True) -> str:
-    """What XLA's parser or verifier has against a text; nothing when it is valid. With `twice`, a text that kills the worker is tried again."""
+    """Returns the complaint of XLA's parser or verifier; empty if the text is valid.
+
+    With `twice`, a text that kills the worker is tried again.
+    """
     switches: tuple[str, ...] = tuple(name for name in ("layout_sensitive", "layouts_kept", "allow_mixed_precision") if getattr(modes, name))
     for is_fresh in (False, True):
         try:
             said = xla.verified(text, *switches)
         except XlaError as error:
             if twice and error.kind == "died" and not is_fresh:
-                # What killed the worker may be memory that an earlier text has spoilt.
+                # The worker may have died of memory that an earlier text corrupted.
                 continue
             return f"{error.kind}: {error}"
         return f"verifier: {said}" if said else ""
@@ -140,7 +156,10 @@ def xla_verdict(xla: Xla, text: str, modes: hlotool.VerifyModes, *, twice: bool 
 
 
 def is_read_alike(xla: Xla, text: str) -> bool:
-    """Whether XLA reads the module that stands there: it drops operands without a word that are instructions without a shape."""
+    """Returns whether XLA reads the same module from a text.
+
+    It silently drops operands that are instructions without a shape.
+    """
     try:
         return xla.parse(text).strip() == to_text(parse(text), PRINTED).strip()
     except XlaError:
@@ -148,7 +167,7 @@ def is_read_alike(xla: Xla, text: str) -> bool:
 
 
 class Report:
-    """What was found, counted by kind; the first few of each kind are printed."""
+    """Counts findings by kind, and prints the first few of each kind."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -186,7 +205,7 @@ def _opening(said: str) -> str:
 
 
 def corpus_texts(folder: Path, longest: int = 3000) -> list[str]:
-    """The small modules of a corpus that XLA's tests call valid."""
+    """Returns the small modules of a corpus that XLA's tests consider valid."""
     with lzma.open(folder / "verify.jsonl.xz", "rt") as file:
         rows = [json.loads(line) for line in file]
     texts = [row["text"] for row in rows if row["expected"] == "valid" and not row["skew"] and len(row["text"]) < longest]
@@ -194,7 +213,10 @@ def corpus_texts(folder: Path, longest: int = 3000) -> list[str]:
 
 
 def output_texts(folder: Path, longest: int = 12000) -> list[str]:
-    """The computations of compilers' outputs (`*.after.txt.xz`), each with those that it calls as a module of its own."""
+    """Returns the computations of compilers' outputs (`*.after.txt.xz`).
+
+    Each is a module of its own, together with the computations that it calls.
+    """
     texts: dict[str, None] = {}
     for path in sorted(folder.glob("*/*.after.txt.xz")):
         module = parse(lzma.decompress(path.read_bytes()))
@@ -205,7 +227,7 @@ def output_texts(folder: Path, longest: int = 12000) -> list[str]:
 
 
 def _alone(module: hlotool.Module, computation: hlotool.Computation) -> str:
-    """A computation as the entry of a module, in the order of the schedule."""
+    """Returns a computation as the entry of a module, in the order of the schedule."""
     source = module.source.text if module.source is not None else ""
     needed = reachable([computation])
     parts = [source[c.start : c.end] for c in module.computations if c in needed and c is not computation and c.start >= 0]
@@ -225,7 +247,11 @@ def all_seeds(corpus: Path | None) -> list[str]:
 
 
 def fuzz_inference(count: int, seed: int, seeds: list[str], report: Report, xla: Xla) -> None:
-    """Edited modules in which a shape is left out: hlotool refuses what XLA's parser refuses, and its print says that the same was inferred."""
+    """Checks shape inference on edited modules in which a shape is left out.
+
+    hlotool must refuse the same modules as XLA's parser, and its print must show the same inferred
+    shapes.
+    """
     random, done = Random(seed), 0
     while done < count:
         chosen = random.choice(seeds)
@@ -275,7 +301,10 @@ def _first_difference(ours: str, theirs: str) -> str:
 
 
 def fuzz(count: int, seed: int, seeds: list[str], kinds: list[str], report: Report, xla: Xla | None, *, is_output: bool = False) -> None:
-    """Compilers change layouts in their outputs (`is_output`), so that whether an op may do so is not asked there."""
+    """Checks edited modules.
+
+    Compilers change layouts in their outputs; with `is_output`, ops may change them here, too.
+    """
     random = Random(seed)
     done = 0
     while done < count:
@@ -302,13 +331,13 @@ def fuzz(count: int, seed: int, seeds: list[str], kinds: list[str], report: Repo
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=2000, help="how many edited modules")
+    parser.add_argument("--count", type=int, default=2000, help="number of edited modules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--corpus", type=Path, help="folder with verify.jsonl.xz")
-    parser.add_argument("--outputs", type=Path, help="folder with outputs of compilers, */*.after.txt.xz, to edit nothing else")
+    parser.add_argument("--outputs", type=Path, help="folder with outputs of compilers, */*.after.txt.xz; edits only these")
     parser.add_argument("--xla", action="store_true", help="compare with XLA's verdicts; HLOTOOL_XLA_PYTHON names an interpreter with jaxlib")
     parser.add_argument("--kinds", nargs="*", choices=sorted(KINDS), default=[], help="only edits of these kinds")
-    parser.add_argument("--show", type=int, default=3, help="how many findings of each kind are printed")
+    parser.add_argument("--show", type=int, default=3, help="number of findings of each kind to print")
     args = parser.parse_args()
     report, start = Report(args.show), time.perf_counter()
     xla = Xla(timeout=20) if args.xla else None

@@ -1,4 +1,7 @@
-"""Reads pictures back: DOT, Mermaid, and the data of pages. Anything that the readers do not expect is an error."""
+"""Readers of pictures: DOT, Mermaid, and the data of pages.
+
+Any text that the readers do not expect is an error.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ _MERMAID = [
 
 
 class Graph(NamedTuple):
-    """The words of boxes, the title and the members of groups, and the edges, which may be dashed; all by numbers."""
+    """A graph with numbered boxes: their words, the groups with title and members, and the edges.
+
+    Edges may be dashed.
+    """
 
     boxes: dict[int, str]
     groups: dict[int, tuple[str, frozenset[int]]]
@@ -49,7 +55,7 @@ def _lines(text: str, kinds: list[tuple[str, re.Pattern[str]]]) -> list[tuple[st
 
 
 def read_dot(text: str) -> Graph:
-    """The graph of a text in the DOT language."""
+    """Returns the graph of a text in the DOT language."""
     boxes: dict[int, str] = {}
     titles, members = {}, {}
     edges = set()
@@ -79,7 +85,7 @@ def _dot_text(text: str) -> str:
 
 
 def read_mermaid(text: str) -> Graph:
-    """The graph of a Mermaid flowchart."""
+    """Returns the graph of a Mermaid flowchart."""
     boxes: dict[int, str] = {}
     titles, members = {}, {}
     edges = set()
@@ -108,7 +114,10 @@ def _mermaid_text(text: str) -> str:
 
 
 class GraphPage(HTMLParser):
-    """The elements of a page: whether all tags are closed, what it loads, and the text in each element."""
+    """Collects the text of each element of a page, and the files that it loads.
+
+    Checks that all tags are closed.
+    """
 
     VOID = frozenset({"meta", "input", "br"})
 
@@ -139,6 +148,6 @@ class GraphPage(HTMLParser):
 
 
 def page_data(text: str) -> dict[str, Any]:
-    """The data of a page of `hlotool graph`."""
+    """Returns the data of a page of `hlotool graph`."""
     data: dict[str, Any] = json.loads(GraphPage(text).texts["script#data"])
     return data

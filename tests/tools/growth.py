@@ -1,7 +1,10 @@
-"""Measures how time and memory grow with the size of texts: `python tests/tools/growth.py [NAME ...] [--operations parse,run] [--memory]`.
+"""Measures the growth of time and memory with the size of texts.
 
-Each family of `families.py` is made in a size and in four times that size. Work that grows with the power of 1.3 of the size takes six times
-as long; work that grows linearly takes four times as long, and less where the start takes most of the time.
+Usage: `python tests/tools/growth.py [NAME ...] [--operations parse,run] [--memory]`.
+
+Each family of `families.py` is generated in a size and in four times that size. Work that grows
+with the power 1.3 of the size takes six times as long. Work that grows linearly takes four times as
+long, or less if most of the time is start-up.
 """
 
 from __future__ import annotations
@@ -30,21 +33,27 @@ from hlotool.text.print.options import PrintOptions
 __all__ = ["MAX_EXPONENT", "OPERATIONS", "Growth", "Overdue", "growth", "memory_growth", "processor_seconds", "slowdown"]
 
 FACTOR = 4
-"""How much larger the second text of a family is."""
+"""Ratio of the sizes of the two texts of a family."""
 MAX_EXPONENT = 1.3
 MEASURABLE = 0.03
-"""In seconds: if the larger text takes less, the growth does not matter and is not measured."""
+"""Minimum time of the larger text in seconds; shorter times do not matter."""
 MEASURABLE_BYTES = 4_000_000
 
 Operation = Callable[[], object]
 
 
 class Overdue(BaseException):
-    """An operation takes too long. Not an Exception, so that nothing takes it for an error of the text."""
+    """Raised when an operation takes too long.
+
+    It is not an Exception, so that no handler takes it for an error of the text.
+    """
 
 
 class Growth(NamedTuple):
-    """The cost of an operation for a text and for a larger one, in seconds or bytes, and the sizes of what they give, if that matters."""
+    """The costs of an operation for a text and for a larger one, in seconds or bytes.
+
+    `output` is the ratio of the sizes of their outputs, if that matters.
+    """
 
     small: float
     large: float
@@ -52,12 +61,12 @@ class Growth(NamedTuple):
 
     @property
     def exponent(self) -> float:
-        """The power of the size with which the cost grows, where the output grows linearly."""
+        """The exponent of the growth with the size, relative to the growth of the output."""
         return math.log(self.large / max(self.small, 1e-9) / max(1.0, self.output / FACTOR), FACTOR)
 
 
 # ---- operations -------------------------------------------------------------------------------------------------------
-# Each takes a text and returns the function to measure.
+# Each function takes a text and returns the function to measure.
 
 
 def parse(text: str) -> Operation:
@@ -101,7 +110,7 @@ def opt(text: str) -> Operation:
 
 
 def diff(text: str) -> Operation:
-    """Of a module and of one with ten edits and other names."""
+    """Compares a module with a copy that has ten edits and other names."""
     module = hlotool.parse(text)
     edited = edit_module(module, 10, Random(0))
     other = renamed(module if edited is None else edited.module, Random(1))
@@ -125,7 +134,7 @@ OPERATIONS: dict[str, Callable[[str], Operation]] = {
 
 @contextlib.contextmanager
 def limit(seconds: float) -> Iterator[None]:
-    """Raises Overdue inside if it takes more processor time."""
+    """Raises Overdue if the block takes more processor time."""
 
     def ended(number: int, frame: FrameType | None) -> None:
         raise Overdue
@@ -140,7 +149,10 @@ def limit(seconds: float) -> Iterator[None]:
 
 
 def attempt(operation: str, text: str) -> tuple[float, float]:
-    """The processor time in seconds, and the length of what is printed, otherwise 0. Texts with errors are part of the work."""
+    """Returns the processor time in seconds, and the length of the output or 0.
+
+    Texts with errors are measured, too.
+    """
     start = time.process_time()
     result: object = None
     with contextlib.suppress(HlotoolError):
@@ -152,10 +164,13 @@ def attempt(operation: str, text: str) -> tuple[float, float]:
 
 
 def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float = 5.0) -> Growth | None:
-    """The growth of the time, or None if it is too short to be measured. Raises Overdue if an attempt takes longer than `seconds`.
+    """Returns the growth of the time, or None if it is too short to measure.
 
-    Repeats the measurement until it is linear. Other processes disturb the least of several times least, but the processor may be faster for
-    some seconds only: two measurements, one right after the other, count by themselves, too.
+    Raises Overdue if an attempt takes longer than `seconds`.
+
+    Repeats the measurement until it is linear. The minimum of several times is the least disturbed
+    by other processes. But the processor may be faster for some seconds only, so each pair of
+    consecutive measurements counts by itself, too.
     """
     small_text, large_text = family.make(family.size), family.make(FACTOR * family.size)
     small = large = math.inf
@@ -175,10 +190,13 @@ def growth(operation: str, family: Family, *, attempts: int = 8, seconds: float 
 
 
 def slowdown(work: Callable[[str], object], small: str, large: str, most: float, *, negligible: float = 0.05, attempts: int = 12) -> float:
-    """How many times as long `work` takes for the large text as for the small one; 0 if that takes less than `negligible` seconds.
+    """Returns the ratio of the times of `work` for the large and the small text.
 
-    Repeats the measurement until the result is at most `most`, with longer and longer pauses, which outlast what else the machine is doing. As in
-    `growth`, two measurements count by themselves, too.
+    Returns 0 if the large text takes less than `negligible` seconds.
+
+    Repeats the measurement until the ratio is at most `most`, with longer and longer pauses, which
+    outlast other work on the machine. As in `growth`, each pair of consecutive measurements counts
+    by itself, too.
     """
     least_small = least_large = least = math.inf
     for k in range(attempts):
@@ -194,7 +212,7 @@ def slowdown(work: Callable[[str], object], small: str, large: str, most: float,
 
 
 def processor_seconds(work: Callable[[str], object], text: str) -> float:
-    """The processor time that `work` takes for a text."""
+    """Returns the processor time that `work` takes for a text."""
     gc.collect()
     start = time.process_time()
     work(text)
@@ -202,7 +220,7 @@ def processor_seconds(work: Callable[[str], object], text: str) -> float:
 
 
 def memory_growth(operation: str, family: Family) -> Growth | None:
-    """The growth of the peak of allocated memory, or None if it is small."""
+    """Returns the growth of the peak of allocated memory, or None if it is small."""
     small, large = (peak_memory(operation, family.make(size)) for size in (family.size, FACTOR * family.size))
     return Growth(small, large) if large >= MEASURABLE_BYTES else None
 
@@ -226,10 +244,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of names of families; default: all")
     parser.add_argument("--operations", default=",".join(OPERATIONS), help="default: all")
-    parser.add_argument("--sample", type=int, help="measure so many families, drawn at random")
+    parser.add_argument("--sample", type=int, help="number of families to measure, drawn at random")
     parser.add_argument("--seed", type=int, default=0, help="for --sample")
     parser.add_argument("--memory", action="store_true", help="measure memory instead of time")
-    parser.add_argument("--all", action="store_true", help="also list growth that is linear")
+    parser.add_argument("--all", action="store_true", help="also list linear growth")
     options = parser.parse_args()
     failed = 0
     names = [name for name in FAMILIES if not options.names or any(part in name for part in options.names)]

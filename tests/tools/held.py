@@ -1,4 +1,7 @@
-"""Constants held as bytes, as NumPy's values and those that are folded are: the same module, without the spelling of its numbers."""
+"""Constants held as bytes, like those of NumPy's values and of constant folding.
+
+The module is the same, except for the spelling of its numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ _HELD_AS_BYTES = [False]
 
 @contextmanager
 def constants_as_bytes() -> Iterator[None]:
-    """Lets `as_held` convert modules."""
+    """Enables the conversions of `as_held` inside the block."""
     _HELD_AS_BYTES.append(True)
     try:
         yield
@@ -28,17 +31,17 @@ def is_held_as_bytes() -> bool:
 
 
 def as_held(module: Module) -> Module:
-    """The module, with its constants as bytes if the test asks for that."""
+    """Returns the module, with its constants as bytes if the test enables that."""
     return with_bytes(module) if is_held_as_bytes() else module
 
 
 def with_bytes(module: Module) -> Module:
-    """The module, whose constants now are bytes."""
+    """Converts the constants of a module to bytes, and returns the module."""
     for computation in module.computations:
         for x in computation.instructions:
             if isinstance(x.immediate, Literal):
                 set_field(x, "immediate", _in_bytes(x.immediate))
-                # It is not the text any more that a print would copy.
+                # A print must not copy the old text.
                 module.notes.spans.pop(computation, None)
     return module
 
@@ -46,5 +49,5 @@ def with_bytes(module: Module) -> Module:
 def _in_bytes(literal: Literal) -> Literal:
     if literal.shape.is_tuple:
         return tuple_literal([_in_bytes(element) for element in literal.elements])
-    # A single number for an array is about how it is written.
+    # A single number for an array is a property of its text.
     return literal if literal.elided or literal.is_abbreviated else literal_from_bytes(literal.shape, decode(literal))

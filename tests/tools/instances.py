@@ -1,7 +1,8 @@
-"""Random instances of single operations, and modules that hold many of them.
+"""Random instances of single operations, and modules that contain many of them.
 
-An instance is text with `$` before every name of its own, and the arrays that it takes. What is drawn for which opcode is in `random_ops` and its
-neighbours; here are shapes, numbers, and how instances become a module.
+An instance is a text with `$` before every name of its own, and the arrays that it takes.
+`random_ops` and its neighbors draw the instances of each opcode; this module draws shapes and
+numbers, and combines instances into a module.
 """
 
 from __future__ import annotations
@@ -28,21 +29,22 @@ UNSIGNED = ("u2", "u4", "u8", "u16", "u32", "u64")
 INTEGERS = SIGNED + UNSIGNED
 MAIN_FLOATS = ("f32", "f64", "f16", "bf16")
 NARROW_FLOATS = ("f8e5m2", "f8e4m3", "f8e4m3fn", "f8e4m3b11fnuz", "f8e3m4", "f8e5m2fnuz", "f8e4m3fnuz")
-# f8e8m0fnu and f4e2m1fn cannot hold what most operations make; f6 types are none of StableHLO's.
+# f8e8m0fnu and f4e2m1fn cannot hold the results of most operations; StableHLO has no f6 types.
 FLOATS = MAIN_FLOATS + NARROW_FLOATS
 COMPLEX = ("c64", "c128")
 NUMERIC = ("pred", *INTEGERS, *FLOATS, *COMPLEX)
 
 
 class Undrawable(Exception):
-    """What has been drawn so far cannot become a valid instance; draw again."""
+    """Raised if the values drawn so far cannot become a valid instance; draw again."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What a float may differ by: `absolute + relative * |expected|`.
+    """The tolerance of a float: `absolute + relative * |expected|`.
 
-    `flushes` says that XLA:CPU computes, and so takes subnormals for zeros and gives zeros for them; `signs` that the sign of a zero is defined.
+    `flushes` says that XLA:CPU computes the value, so it treats subnormal operands and results as
+    zeros. `signs` says that the sign of a zero is defined.
     """
 
     relative: float = 0.0
@@ -56,7 +58,7 @@ MOVED = Tolerance(flushes=False)
 
 
 def rounding(element_type: str, steps: float, absolute: float = 0.0) -> Tolerance:
-    """So many steps of a float type, or of the parts of a complex one."""
+    """Returns a tolerance of this many steps of a float type, or of the parts of a complex one."""
     part = {"c64": "f32", "c128": "f64"}.get(element_type, element_type)
     form = NUMBERS[part].element.float_format
     if form is None:
@@ -70,7 +72,11 @@ def shape_text(element_type: str, sizes: Sequence[int]) -> str:
 
 
 class Instance:
-    """One operation with its operands: `lines` define `$r`, whose leaves are compared within `tolerances`, one for each or one for all."""
+    """An operation with its operands.
+
+    `lines` define `$r`, whose leaves are compared with `tolerances`: one for each leaf, or one for
+    all.
+    """
 
     def __init__(self) -> None:
         self.family = ""
@@ -85,22 +91,22 @@ class Instance:
 
     @property
     def size(self) -> int:
-        """How much there is to look at."""
+        """The amount of data that a reader has to look at."""
         return sum(x.size + 3 for x in self.arrays) + 10 * len(self.lines) + len(self.lines[-1])
 
     def argument(self, element_type: str, array: Array) -> str:
-        """The name of a new operand with this value."""
+        """Adds an operand with this value, and returns its name."""
         self.shapes.append(shape_text(element_type, array.shape))
         self.arrays.append(array)
         return f"$p{len(self.arrays) - 1}"
 
     def let(self, name: str, shape: str, expression: str) -> str:
-        """The name of an intermediate value."""
+        """Adds an intermediate value, and returns its name."""
         self.lines.append(f"${name} = {shape} {expression}")
         return f"${name}"
 
     def gives(self, shape: str, expression: str, *tolerances: Tolerance) -> Instance:
-        """The instance with its last line, the operation."""
+        """Adds the last line, the operation itself, and returns the instance."""
         self.let("r", shape, expression)
         self.result = shape
         self.label = expression.partition("(")[0]
@@ -114,7 +120,7 @@ class Instance:
 
 Family = Callable[["Draw"], Instance]
 FAMILIES: dict[str, tuple[Family, float]] = {}
-"""By its name a function that draws an instance, and how often it is asked."""
+"""The functions that draw instances, each with its relative frequency, by name."""
 
 
 def family(name: str, weight: float = 1.0) -> Callable[[Family], Family]:
@@ -126,7 +132,7 @@ def family(name: str, weight: float = 1.0) -> Callable[[Family], Family]:
 
 
 def module_of(instances: Sequence[Instance]) -> str:
-    """A module that computes all instances, with a tuple of all leaves of all results."""
+    """Returns a module that computes all instances, with a tuple of all leaves of all results."""
     computations, parameters, body, roots, shapes = [], [], [], [], []
     for k, x in enumerate(instances):
 
@@ -157,7 +163,7 @@ def _elements(tuple_text: str) -> list[str]:
 
 
 class Draw:
-    """Shapes and numbers; arrays have at most `most` elements."""
+    """Draws shapes and numbers; arrays have at most `most` elements."""
 
     def __init__(self, random: Random, most: int = 40) -> None:
         self.random = random
@@ -180,12 +186,12 @@ class Draw:
         return self.random.sample(list(items), len(items))
 
     def type(self, choices: Sequence[str]) -> str:
-        """A type; half of the time one of those that programs are made of."""
+        """Draws a type; half of the time one that is common in programs."""
         common = [t for t in ("f32", "s32", "f32", "bf16", "f16", "f64", "pred", "u8", "s8") if t in choices]
         return self.pick(common) if common and self.chance(0.5) else self.pick(choices)
 
     def sizes(self, rank: int | None = None, least: int = 0) -> tuple[int, ...]:
-        """Dimensions: ones and empty ones among them, not more than `most` elements."""
+        """Draws dimensions, some of them 1 or 0, with at most `most` elements in total."""
         rank = self.pick((0, 1, 1, 2, 2, 2, 3, 3, 4, 5)) if rank is None else rank
         made: list[int] = []
         for _ in range(rank):
@@ -199,10 +205,11 @@ class Draw:
 
     @np.errstate(all="ignore")
     def numbers(self, element_type: str, sizes: Sequence[int], style: str = "wild") -> Array:
-        """An array in a style.
+        """Draws an array in a style.
 
-        "wild" has everything but subnormals that XLA:CPU flushes, "raw" these too, "mild" is what sums can stand, "whole" are small integers,
-        of which sums and products are exact in any order.
+        "wild" has everything except subnormals that XLA:CPU flushes; "raw" has these, too. "mild"
+        numbers are small enough for sums. "whole" numbers are small integers, whose sums and
+        products are exact in any order.
         """
         number = NUMBERS[element_type]
         if number.kind == "pred":
@@ -246,7 +253,7 @@ class Draw:
         return held if style == "raw" else np.where(flushed(held, element_type), number.held.type(0), held)
 
     def _spread(self, sizes: Sequence[int]) -> Array:
-        """Numbers of all magnitudes, half of them near one."""
+        """Draws numbers of all magnitudes, half of them near one."""
         exponent = np.where(self.numpy.random(sizes) < 0.5, self.numpy.uniform(-3, 3, sizes), self.numpy.normal(0, 0.5, sizes))
         return np.asarray(self.numpy.normal(0, 1, sizes) * 10.0**exponent)
 
@@ -262,7 +269,11 @@ class Draw:
 
 @np.errstate(all="ignore")
 def flushed(array: Array, element_type: str) -> Array:
-    """Which elements XLA:CPU takes for zeros: subnormals of the types that it computes in, and of bf16, whose exponents are those of f32."""
+    """Returns a mask of the elements that XLA:CPU treats as zeros.
+
+    These are subnormals of the types that it computes in, and of bf16, whose exponents are those of
+    f32.
+    """
     if element_type not in ("f32", "f64", "bf16"):
         return np.zeros(array.shape, bool)
     return np.asarray(np.abs(array.astype(np.float64)) < float(ml_dtypes.finfo(array.dtype).tiny))

@@ -1,8 +1,9 @@
-"""Opens the page of `hlotool graph` in Chromium, and says what went wrong there: `python tests/tools/look_at_graph.py FILE [FOLDER]`.
+"""Opens the page of `hlotool graph` in Chromium, and reports errors.
 
-It opens the page in several views, writes a picture of each to FOLDER, and measures how long a frame takes while the picture moves, with all
-groups open. The exit code is 1 if the script reports an error, or if anything takes longer than a reader waits. Needs `chromium` or `chrome`
-on PATH.
+Usage: `python tests/tools/look_at_graph.py FILE [FOLDER]`. Opens the page in several views, writes
+a picture of each to FOLDER, and measures the time of a frame while the picture moves with all
+groups open. The exit code is 1 if the script reports an error, or if anything takes longer than a
+reader waits. Needs `chromium` or `chrome` on PATH.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ VIEWS = {
     "all": ("#open=all", "1500,1000", ()),
 }
 LONGEST_FRAME = 100
-# Moves the picture with everything open: at the size of the whole, in between, and where text can be read.
+# Moves the picture with everything open: at full extent, in between, and at a size where text is
+# legible.
 MEASURE = """
 byId("expand").click();
 const start = performance.now();
@@ -57,7 +59,7 @@ console.log("MEASURED " + layout.boxes.length + " boxes and " + layout.edges.len
 """
 
 
-# The places of boxes of different sizes, which must be those that Python finds.
+# The positions of boxes of different sizes, which must be those that Python computes.
 PLACES = """
 const found = groups.items.map((items, k) => {
   const sizes = items.map((_, j) => [60 + 20 * (j % 7), 20 + 10 * (j % 3)]);
@@ -68,7 +70,7 @@ document.body.textContent = "PLACES" + JSON.stringify(found) + "SECALP";
 
 
 def misplaced(browser: str, file: Path, text: str) -> int:
-    """The number of groups in which the script and Python place boxes differently."""
+    """Returns the number of groups whose boxes the script and Python place differently."""
     file.write_text(text.replace("</body>", f"<script>{{{PLACES}}}</script></body>"), encoding="utf-8")
     with tempfile.TemporaryDirectory() as profile:
         command = [browser, *OPTIONS, f"--user-data-dir={profile}", "--dump-dom", file.as_uri()]
@@ -108,7 +110,7 @@ def main(name: str, folder: str | None = None) -> int:
     messages, _ = open_page(browser, measured, target / "measured.png", "", "1500,1000", ())
     message = next(text for text in messages if "MEASURED" in text)
     print(message)
-    # Reading a pixel back makes the browser draw now; it advises against doing so often.
+    # Reading a pixel back makes the browser draw now; it warns against doing so often.
     errors = [text for text in messages if text is not message and "getImageData" not in text]
     slow = [number for number in re.findall(r": ([\d.]+) ms", message) if float(number) > LONGEST_FRAME]
     problems += [*errors, *(f"a frame takes {number} ms" for number in slow)]

@@ -1,6 +1,7 @@
-"""Opens the page of `hlotool diff` in Chromium, and says what went wrong there: `python tests/tools/look_at_page.py A B [FOLDER]`.
+"""Opens the page of `hlotool diff` in Chromium, and reports errors.
 
-It opens the page as it is, dark, narrow, and with a search, and writes a picture of each to FOLDER. The exit code is 1 if the script reports an
+Usage: `python tests/tools/look_at_page.py A B [FOLDER]`. Opens the page as it is, dark, narrow, and
+with a search, and writes a picture of each to FOLDER. The exit code is 1 if the script reports an
 error, or if the page takes longer than a reader waits. Needs `chromium` or `chrome` on PATH.
 """
 
@@ -34,7 +35,7 @@ LONGEST_SECONDS = 10
 
 
 def browser_on_path() -> str | None:
-    """The browser; None, with a message, if there is none."""
+    """Returns the browser on PATH, or prints a message and returns None."""
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         print(f"none of {', '.join(BROWSERS)} is on PATH")
@@ -42,14 +43,17 @@ def browser_on_path() -> str | None:
 
 
 def open_page(browser: str, file: Path, picture: Path, fragment: str, size: str, options: Sequence[str]) -> tuple[list[str], float]:
-    """Opens a page and takes a picture of it: the messages of its script, and the seconds it took."""
+    """Opens a page and takes a picture of it.
+
+    Returns the messages of its script, and the seconds that it took.
+    """
     with tempfile.TemporaryDirectory() as profile:
         start = time.perf_counter()
         places = [f"--user-data-dir={profile}", f"--window-size={size}", f"--screenshot={picture}", f"{file.as_uri()}{fragment}"]
         log = subprocess.run([browser, *OPTIONS, *options, *places], capture_output=True, text=True, timeout=120, check=False).stderr
         seconds = time.perf_counter() - start
     messages = re.findall(r"CONSOLE.*", log)
-    return messages if picture.exists() else [*messages, f"there is no {picture}"], seconds
+    return messages if picture.exists() else [*messages, f"{picture} was not written"], seconds
 
 
 def main(left: str, right: str, folder: str | None = None) -> int:

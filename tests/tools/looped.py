@@ -1,4 +1,7 @@
-"""Modules in a loop, to test what compiles loops: with Numba, or with Python, which runs the same source much sooner."""
+"""Modules in a loop, to test compilation of loops.
+
+Numba or Python runs the source of a loop; Python starts much sooner.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +20,10 @@ from hlotool.shapes.shape import Shape
 
 
 def looped(module: Module) -> Module | None:
-    """A module that runs the entry of another one three times, each time with the parameters of a shape in another order, and returns the last
-    result; None if there are tokens, or tuples in tuples.
+    """Returns a module that runs the entry of another one three times, and returns the last result.
+
+    In each iteration, the parameters of the same shape change places. Returns None if there are
+    tokens, dynamic dimensions or nested tuples.
     """
     entry = module.entry
     parameters = [parameter.shape for parameter in entry.parameters]
@@ -51,7 +56,10 @@ ENTRY looped {{
 
 
 def rotated(shapes: Sequence[Shape]) -> list[str]:
-    """The names of the elements of the state that are the next parameters: those of a shape change places."""
+    """Returns the names of the elements of the state that become the next parameters.
+
+    Parameters of the same shape change places.
+    """
     names = {}
     for shape in set(shapes):
         same = [k for k, other in enumerate(shapes) if other == shape]
@@ -65,7 +73,10 @@ def ones(name: str, shape: Shape) -> str:
 
 
 def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
-    """What runs the source of a loop with Python's integers, which do not wrap, and NumPy's floats."""
+    """Returns a function that runs the source of a loop with Python's integers and NumPy's floats.
+
+    Python's integers do not wrap, so `wrapped` does that.
+    """
     half = 1 << 63
     namespace = {**source.namespace, "int64": int, "wrapped": lambda number: (number + half) % (2 * half) - half}
     exec(compile(source.text, "<loop>", "exec"), namespace)
@@ -80,7 +91,10 @@ def in_python(source: NativeSource, arguments: Sequence[Any]) -> Step:
 
 @contextmanager
 def compiled_loops(*, with_numba: bool) -> Iterator[list[NativeSource]]:
-    """Inside, loops are compiled in their first iteration. Gives the list to which the sources of these are added."""
+    """Compiles loops in their first iteration inside the block.
+
+    Yields the list to which the sources of the loops are added.
+    """
     sources: list[NativeSource] = []
     compiled = loops.compiled if with_numba else in_python
 

@@ -1,4 +1,7 @@
-"""A client of the language server protocol: sends plain JSON to `hlotool lsp`, over its standard input, and reads the answers."""
+"""A client of the language server protocol.
+
+It sends plain JSON to `hlotool lsp` over its standard input, and reads the responses.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _CAPABILITIES: Json = {"textDocument": {"publishDiagnostics": {"relatedInformati
 
 
 class RequestError(Exception):
-    """An answer that is an error."""
+    """Raised if the response to a request is an error."""
 
     def __init__(self, error: Json) -> None:
         super().__init__(error["message"])
@@ -27,7 +30,10 @@ class RequestError(Exception):
 
 
 class Client:
-    """A connection to a server of its own. Every wait ends after `timeout` seconds, with queue.Empty."""
+    """A connection to a server of its own.
+
+    Every wait ends after `timeout` seconds with queue.Empty.
+    """
 
     def __init__(
         self,
@@ -45,7 +51,7 @@ class Client:
         self.notifications: queue.Queue[Json] = queue.Queue()
         self.count = 0
         self.sending = threading.Lock()
-        # What requests of the server, such as to show a page, are answered.
+        # The response to requests of the server, for example to show a page.
         self.reply: Json = {"result": {"success": True}}
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -55,7 +61,7 @@ class Client:
             self.initialize()
 
     def initialize(self) -> None:
-        """Begins the conversation."""
+        """Initializes the session."""
         params = {"processId": None, "rootUri": None, "capabilities": self.asked_capabilities, "initializationOptions": self.options}
         self.capabilities = self.request("initialize", params)["capabilities"]
         self.notify("initialized", {})
@@ -71,7 +77,7 @@ class Client:
         self._finish()
 
     def close(self) -> str:
-        """Ends the server and returns what it has written to its standard error."""
+        """Stops the server, and returns the contents of its standard error."""
         self.request("shutdown", None)
         self.notify("exit", None)
         code, said = self._finish()
@@ -79,13 +85,13 @@ class Client:
         return said
 
     def leave(self) -> int:
-        """Closes the connection without a word, and returns the exit code of the server."""
+        """Closes the connection without a message, and returns the server's exit code."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self._finish()[0]
 
     def _finish(self) -> tuple[int, str]:
-        """The exit code of the server, and what it has written to its standard error."""
+        """Returns the exit code of the server and the contents of its standard error."""
         code = self.process.wait(self.timeout)
         self.reader.join(self.timeout)
         assert self.process.stderr is not None
@@ -127,7 +133,7 @@ class Client:
         self.send({"jsonrpc": "2.0", "method": method, "params": params})
 
     def request(self, method: str, params: Json) -> Json:
-        """The result of a request. Raises RequestError for an error."""
+        """Returns the result of a request. Raises RequestError if the response is an error."""
         self.count += 1
         message = {"jsonrpc": "2.0", "id": self.count, "method": method, "params": params}
         if params is None:
@@ -148,11 +154,14 @@ class Client:
         self.notify("textDocument/didChange", {"textDocument": {"uri": uri, "version": version}, "contentChanges": list(changes)})
 
     def about(self, method: str, uri: str, **params: Json) -> Json:
-        """The result of a request about a text: `textDocument/` and the method."""
+        """Returns the result of a request about a text: `textDocument/` and the method."""
         return self.request(f"textDocument/{method}", {"textDocument": {"uri": uri}, **params})
 
     def diagnostics(self, uri: str, version: int | None) -> Json:
-        """The diagnostics that the server publishes for a version of a text; after it has been closed, for none."""
+        """Returns the diagnostics that the server publishes for a version of a text.
+
+        After the text has been closed, the version is None.
+        """
         while True:
             message = self.notifications.get(timeout=self.timeout)
             params = message.get("params") or {}

@@ -1,6 +1,7 @@
-"""Opcodes that XLA does not have, defined as any opcode is, and what the engines say about programs that use them.
+"""Defines opcodes that XLA does not have, and prints what the engines say about programs with them.
 
-Run by `tests/test_traits.py` in a process of its own, since tables and patterns remember opcodes; prints its answers as JSON.
+`tests/test_traits.py` runs it in a process of its own, since tables and patterns cache opcodes. The
+answers are JSON.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ __all__ = ["answers"]
 
 @op(traits=(ELEMENTWISE, COMMUTATIVE, IDEMPOTENT), algebra=Algebra(value(0, None)))
 def either(lhs: Shape, rhs: Shape) -> Shape:
-    """Made up: the operand that is larger than the other."""
+    """Made up: returns the larger operand."""
     return lhs
 
 
 @op(traits=(VIEW, FREE, IDENTITY))
 def nickname(operand: Shape) -> Shape:
-    """Made up: the operand by another name."""
+    """Made up: returns the operand under another name."""
     return operand
 
 
@@ -69,7 +70,7 @@ def swap_done(operand: Shape) -> Shape:
 
 @op(infers=False, traits=(NONDETERMINISTIC,))
 def dice() -> Shape:
-    """Made up: another number each time."""
+    """Made up: returns another number each time."""
     written_shape_needed("dice")
 
 
@@ -180,7 +181,7 @@ LOG = "ENTRY e { p = f32[4] parameter(0) a = f32[4] nickname(p) ROOT r = f32[4] 
 
 
 def found(text: str, *codes: str, modes: VerifyModes | None = None) -> list[str]:
-    """Code and instruction of each finding."""
+    """Returns the code and the instruction of each finding."""
     return [f"{d.code} {d.instruction}" for d in hlotool.verify(parse(text), modes or VerifyModes(), select=list(codes))]
 
 

@@ -1,6 +1,8 @@
-"""Mangles texts, with random whitespace, comments and orders of attributes between the tokens, and checks what the formatter makes of them.
+"""Mangles texts and checks the formatter's results.
 
-The checks do not use those of the formatter: each inserted comment has a number by which it is found again.
+Mangling inserts random whitespace and comments between the tokens, and reorders attributes. The
+checks are independent of those of the formatter: each inserted comment has a number by which it is
+found again.
 """
 
 from __future__ import annotations
@@ -48,7 +50,10 @@ _LINES = ("//<{}>\n", "// <{}>\n", '// "<{}>\n', "// it's <{}> /*\n", "// <{}> b
 
 @dataclass
 class Tokens:
-    """The spans of the tokens and of the items of a text, in order, and those of the attributes in each list that may be reordered."""
+    """The spans of a text's tokens and items, in order, and of its attributes.
+
+    The attributes are those of each list that may be reordered.
+    """
 
     spans: list[tuple[int, int]] = field(default_factory=list)
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -57,7 +62,10 @@ class Tokens:
     has_bodies: bool = False
 
     def record(self, rule: str, children: Iterable[Any]) -> tuple[int, int] | None:
-        """Records the spans of the children of a rule; returns the span of the rule, None if it is empty."""
+        """Records the spans of the children of a rule.
+
+        Returns the span of the rule, or None if it is empty.
+        """
         spans = []
         for child in children:
             if isinstance(child, tuple):
@@ -73,7 +81,8 @@ class Tokens:
         elif rule in _HOLDERS:
             attributes = [attribute for attribute in self.pending if attribute[0] >= span[0]]
             self.pending = [attribute for attribute in self.pending if attribute[0] < span[0]]
-            # Inline computations are numbered in the order of the text.
+            # Inline computations are numbered in textual order, so attributes with them must keep
+            # theirs.
             if not self.has_bodies:
                 self.lists.append(attributes)
         self.has_bodies |= rule == "inline_computation"
@@ -91,7 +100,10 @@ def _collecting(rule: Any) -> Callable[[list[Any]], Any]:
 
 
 def tokens_of(text: str) -> Tokens:
-    """The tokens of a valid text; the fast path is off, so that literals are split into tokens, too."""
+    """Returns the tokens of a valid text.
+
+    The fast path is off, so that literals are split into tokens, too.
+    """
     global _CURRENT
     _CURRENT = Tokens()
     session = SimpleNamespace(text=text, fast_path=None, attribute_tokens=attribute_tokens(), previous_end=0, token_end=0)
@@ -114,7 +126,10 @@ class Mangled:
 
 
 def shuffled(text: str, random: Random) -> str:
-    """The text with the attributes of some instructions in another order; unknown attributes, whose order matters, stay."""
+    """Returns the text with reordered attributes in some instructions.
+
+    Unknown attributes, whose order matters, stay in place.
+    """
     known = attribute_tokens()
     edits = []
     for spans in tokens_of(text).lists:
@@ -129,7 +144,10 @@ def shuffled(text: str, random: Random) -> str:
 
 
 def mangled(text: str, random: Random, *, comments: float = 0.05, spaces: float = 0.2, order: bool = True, crlf: bool = False) -> Mangled:
-    """The text with whitespace and comments in some of the gaps between tokens; `comments` and `spaces` are the probabilities for a gap."""
+    """Returns the text with whitespace and comments in some of the gaps between tokens.
+
+    `comments` and `spaces` are the probabilities for each gap.
+    """
     source = shuffled(text, random) if order else text
     spans = tokens_of(source).spans
     out: list[str] = []
@@ -162,12 +180,15 @@ def _gap(gap: str, random: Random, comments: float, spaces: float, inserted: lis
 
 
 def commented(text: str, random: Random) -> Mangled:
-    """The text with inserted comments, but no other changes of whitespace."""
+    """Returns the text with inserted comments, but no other changes of whitespace."""
     return mangled(text, random, comments=random.choice((0.01, 0.03)), spaces=0)
 
 
 def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
-    """A random module, as generated or printed with one of several options; without `shuffle` always printed."""
+    """Returns a random module, as generated or printed with one of several options.
+
+    Without `shuffle`, it is always printed.
+    """
     text = random_text(seed, instructions, _STYLES[seed % 4])
     kind = seed // 4 % 4
     if kind == 0 and shuffle:
@@ -177,13 +198,13 @@ def spelled(seed: int, instructions: int = 8, *, shuffle: bool = True) -> str:
     try:
         parse(printed)
     except ParseError:
-        # XLA cannot read back everything that it prints, for example with unused computations.
+        # XLA cannot read everything that it prints, for example unused computations.
         return to_text(module)
     return printed
 
 
 def random_mangled(seed: int, instructions: int = 8) -> Mangled:
-    """A module mangled in one of many ways."""
+    """Returns a module mangled in one of many ways."""
     random = Random(seed)
     text = spelled(seed, instructions)
     comments, spaces = random.choice((0, 0.01, 0.03, 0.1)), random.choice((0, 0.02, 0.2))
@@ -198,7 +219,7 @@ def _module(text: str) -> Module:
 
 
 def formatting_fault(case: Mangled) -> str | None:
-    """What is wrong with the formatted text of a mangled one; None if it is right."""
+    """Returns the fault of the formatted text of a mangled one, or None."""
     after = format_text(case.text, checked=False)
     difference = next(differences(_module(case.original), _module(after)), None)
     if difference is not None:
@@ -213,7 +234,7 @@ def formatting_fault(case: Mangled) -> str | None:
         return moved
     if any(line != line.rstrip() for line in after.splitlines() if "<" not in line):
         return "whitespace at the end of a line"
-    # Inserted line ends may attach comments of the original to other lines.
+    # Inserted line ends may attach comments of the original to different lines.
     if not case.comments and "//" not in case.original and _lines(after) != _lines(format_text(case.original, checked=False)):
         return "whitespace made a difference"
     return None
@@ -225,14 +246,18 @@ def _lines(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class CommentPlace:
-    """The number of items that end before a comment, and before each item around it; inline computations nest items."""
+    """The position of a comment relative to items.
+
+    `before` is the number of items that end before the comment, `around` the same number for each
+    item around it. Inline computations nest items.
+    """
 
     before: int
     around: frozenset[int]
 
 
 def _places(text: str) -> dict[str, CommentPlace]:
-    """The places of the inserted comments of a text, by their numbers."""
+    """Returns the positions of the inserted comments of a text, by their numbers."""
     items, places = tokens_of(text).items, {}
 
     def ended(offset: int) -> int:
@@ -245,7 +270,10 @@ def _places(text: str) -> dict[str, CommentPlace]:
 
 
 def _moved(before: str, after: str) -> str | None:
-    """The first comment at a wrong place. Comments between items must stay there; one inside an item may go before or after the item."""
+    """Returns a description of the first comment that moved too far, or None.
+
+    A comment between items must stay there; one inside an item may move before or after the item.
+    """
     places = _places(after)
     for mark, place in _places(before).items():
         new_place = places.get(mark)
@@ -256,7 +284,7 @@ def _moved(before: str, after: str) -> str | None:
 
 
 def width_fault(text: str, width: int) -> str | None:
-    """What is wrong with a text formatted with lines of `width` characters; None if it is right."""
+    """Returns the fault of a text formatted with lines of `width` characters, or None."""
     style = FormatStyle(width=width)
     wrapped = format_text(text, style, checked=False)
     difference = next(differences(_module(text), _module(wrapped)), None)

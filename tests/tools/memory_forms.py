@@ -1,4 +1,7 @@
-"""The same operands in other memory: views of arrays, and modules that make such views, which must give the same bits as dense operands do."""
+"""Equal operands in different memory: views of arrays, and modules that create such views.
+
+Results must have the same bits as with dense operands.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def _sliced(x: Array) -> Array:
 
 
 def _with_gaps(x: Array) -> Array:
-    """Rows that neither begin nor end where they are aligned."""
+    """Returns an array whose rows neither begin nor end at an aligned address."""
     wide = np.empty((*x.shape[:-1], x.shape[-1] + 3), x.dtype)
     wide[...] = x.flat[0] if x.size else 0
     wide[..., 1:-2] = x
@@ -61,9 +64,9 @@ def _unaligned(x: Array) -> Array:
 
 
 def _with_odd_steps(x: Array) -> Array:
-    """The distances of elements along dimensions of one element, which mean nothing, are others."""
+    """Returns an array with odd strides along dimensions of size 1, where they mean nothing."""
     steps = [7 * x.itemsize if size == 1 else step for size, step in zip(x.shape, x.strides, strict=True)]
-    # NumPy makes views of its own types only.
+    # NumPy makes views only of its own types.
     plain = x.view(f"V{x.itemsize}")
     return np.lib.stride_tricks.as_strided(plain, x.shape, steps).view(x.dtype)
 
@@ -79,14 +82,17 @@ FORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def in_form(value: Value, form: str) -> Value:
-    """The value with all its arrays in a form."""
+    """Returns the value with all its arrays in a form."""
     if isinstance(value, tuple):
         return tuple(in_form(element, form) for element in value)
     return FORMS[form](np.ascontiguousarray(value)) if isinstance(value, np.ndarray) and value.ndim else value
 
 
 def broadcast_from(x: Array, random: Random) -> Array:
-    """An array of the same shape whose elements share memory along some dimensions, one at least."""
+    """Returns an array of the same shape with elements that share memory.
+
+    They share it along at least one dimension.
+    """
     axes = [k for k in range(x.ndim) if random.random() < 0.6] or [random.randrange(x.ndim)]
     part = x[tuple([slice(0, 1) if k in axes else slice(None) for k in range(x.ndim)])]
     return np.broadcast_to(part.copy(), x.shape)
@@ -96,7 +102,7 @@ def broadcast_from(x: Array, random: Random) -> Array:
 
 
 class _Recorder(Observer):
-    """Keeps the operands of all instructions that have array operands."""
+    """Records the operands of all instructions that have array operands."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[Instruction, list[Value]]] = []
@@ -107,9 +113,10 @@ class _Recorder(Observer):
 
 
 def computation_disagreement(module: Module, arguments: Sequence[Any], random: Random, seen: Counter[str] | None = None) -> str | None:
-    """The first instruction of a run whose kernel gives other bits for the same operands in other memory; None if there is none.
+    """Returns the first instruction of a run whose kernel depends on the memory of its operands.
 
-    Adds the opcodes that were computed to `seen`.
+    Returns None if all kernels give the same bits for the same operands in other memory. Adds the
+    opcodes that were computed to `seen`.
     """
     recorder = _Recorder()
     try:
@@ -132,7 +139,10 @@ def computation_disagreement(module: Module, arguments: Sequence[Any], random: R
 
 
 def _pairs(operands: Sequence[Value], random: Random) -> Iterator[tuple[str, list[Value], list[Value]]]:
-    """Operands in row-major memory, and the same in another form: all of them, and one chosen at random."""
+    """Yields operands in row-major memory, and the same operands in another form.
+
+    The form applies to all operands, or to one chosen at random.
+    """
     dense = [_dense(operand) for operand in operands]
     arrays = [k for k, operand in enumerate(operands) if isinstance(operand, np.ndarray) and operand.ndim]
     for form in FORMS:
@@ -159,8 +169,10 @@ def _dense(value: Value) -> Value:
 
 
 def with_views(x: Instance, random: Random) -> tuple[str, list[Array], list[Array]]:
-    """A module that makes each parameter of an instance a view of another array; the instance's arrays, of which some are broadcast, and those
-    that this module takes.
+    """Returns a module that makes each parameter of an instance a view of another array.
+
+    The first list has the arrays of the instance, some of them broadcast; the second has the
+    arguments of the module.
     """
     text, dense, given = module_of([x]), [], []
     for k, array in enumerate(x.arrays):
@@ -219,7 +231,10 @@ _VIEWS: dict[str, Callable[[Array, Random], tuple[Array, Array, str]]] = {
 
 
 def view_disagreement(x: Instance, random: Random) -> str | None:
-    """How a module differs, by any executor, from one that takes the same operands dense; None if it does not."""
+    """Returns the difference between a module with views and one with dense operands, or None.
+
+    The results of all executors must agree.
+    """
     text, dense, given = with_views(x, random)
     plain, module = hlotool.parse(module_of([x])), hlotool.parse(text)
     expected = _outcome(plain, dense, "reference")

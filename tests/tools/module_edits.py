@@ -1,7 +1,8 @@
-"""One random edit of what a module says, where `mutation` edits its characters: an operand less, another dimension, another place in the schedule.
+"""Random edits of the meaning of a module: one operand fewer, another dimension, another schedule.
 
-Works on the lines that look like instructions, and on the header; other lines stay as they are. Judges nothing: most edited modules are wrong,
-and some are still right.
+`mutation` edits its characters instead. This module edits lines that look like instructions, and
+the header; other lines stay as they are. It judges nothing: most edited modules are invalid, and
+some are still valid.
 
 >>> from random import Random
 >>> edited("HloModule m\\n\\nENTRY e {\\n  p = f32[4]{0} parameter(0)\\n  ROOT n = f32[4]{0} negate(p)\\n}\\n", Random(3), "dimension")
@@ -42,7 +43,7 @@ _GROUPS = re.compile(r"(?:replica_groups|source_target_pairs)=(?P<groups>\{(?:[^
 _SHARDING = re.compile(r"sharding=(?P<sharding>\{(?:[^{}]|\{[^{}]*\})*\})")
 _PREDECESSORS = re.compile(r", control-predecessors=\{(?P<names>[^}]*)\}")
 _ATTRIBUTE = re.compile(r", (?P<name>[a-z_\-]+)=")
-# What is no meaning of an instruction.
+# These do not change the meaning of an instruction.
 _NOTES = re.compile(r"(?:metadata|backend_config|frontend_attributes|origin)=")
 _WORDS = {
     "direction": ("EQ", "NE", "GE", "GT", "LE", "LT"), "type": ("FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"),
@@ -59,7 +60,10 @@ _BOOLEANS = ("true", "false")
 
 @dataclass(frozen=True)
 class _Line:
-    """An instruction's line, which is head + shape + rest[:operands] + ... ; offsets count from the line's start."""
+    """The line of an instruction: head + shape + rest[:operands] + ...
+
+    Offsets count from the start of the line.
+    """
 
     text: str
     name: str
@@ -74,7 +78,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where in a module an edit happens: the module's lines, the number of the chosen one, and what was read of it."""
+    """The location of an edit: the lines of the module, the chosen line, and its contents."""
 
     lines: list[str]
     number: int
@@ -87,7 +91,7 @@ class _Place:
         return self.with_line(self.line.text[: span[0]] + text + self.line.text[span[1] :])
 
     def body(self) -> range:
-        """The numbers of the instruction lines of the same computation."""
+        """Returns the numbers of the lines with instructions of the same computation."""
         first = last = self.number
         while first > 0 and _START.match(self.lines[first - 1]):
             first -= 1
@@ -98,7 +102,7 @@ class _Place:
 
 Edit = Callable[[_Place, Random], str | None]
 KINDS: dict[str, Edit] = {}
-"""The kinds of edits by name; an edit gives None where a line has nothing of its kind."""
+"""The kinds of edits by name; an edit returns None if the line has nothing of its kind."""
 
 
 def _edit(function: Edit) -> Edit:
@@ -107,10 +111,13 @@ def _edit(function: Edit) -> Edit:
 
 
 def edited(text: str, random: Random, kind: str | None = None) -> str | None:
-    """The text after one edit, of the given kind or any; None when none was found in a few tries."""
+    """Returns the text after one edit, of the given kind or any.
+
+    Returns None if a few attempts found no edit.
+    """
     lines = text.splitlines(keepends=True)
     places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
-    # Most kinds have a few lines where they apply, some of them none in most modules.
+    # Most kinds apply to few lines, and some to no line of most modules.
     for name in [kind] if kind else random.sample(tuple(KINDS), len(KINDS)):
         for place in random.sample(places, len(places))[:40]:
             found = KINDS[name](place, random)
@@ -120,7 +127,7 @@ def edited(text: str, random: Random, kind: str | None = None) -> str | None:
 
 
 def scheduled(text: str) -> str:
-    """The text with a header that says that the order of instructions is a schedule."""
+    """Returns the text with a header that declares the order of instructions a schedule."""
     header = _HEADER.search(text)
     if header is None:
         return "HloModule scheduled, is_scheduled=true\n\n" + text
@@ -128,7 +135,10 @@ def scheduled(text: str) -> str:
 
 
 def inferred(text: str, random: Random) -> str | None:
-    """The text with the shape of one instruction left out, which parsers then infer; None when all need theirs."""
+    """Returns the text without the shape of one instruction, which parsers then infer.
+
+    Returns None if no shape can be left out.
+    """
     lines = text.splitlines(keepends=True)
     places = [_Place(lines, number, line) for number, text in enumerate(lines) if (line := _read(text)) is not None]
     fit = [place for place in places if place.line.opcode not in ("parameter", "constant") and place.line.shape[0] < place.line.shape[1]]
@@ -145,7 +155,7 @@ def _read(text: str) -> _Line | None:
     end = _shape_end(text, start.end())
     opcode = _OPCODE.match(text, end)
     if opcode is None:
-        # The shape may be left out.
+        # The shape may be missing.
         end, opcode = start.end(), _OPCODE.match(text, start.end())
     if opcode is None:
         return None
@@ -165,7 +175,7 @@ def _shape_end(text: str, at: int) -> int:
 
 
 def _closing(text: str, at: int) -> int:
-    """The offset after the bracket that closes the one at an offset."""
+    """Returns the offset after the bracket that closes the one at an offset."""
     depth, quoted = 0, False
     for k in range(at, len(text)):
         if text[k] == '"' and text[k - 1] != "\\":
@@ -179,7 +189,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
+    """Returns the parts between commas outside of brackets."""
     parts, start, at = [], 0, 0
     while at < len(text):
         if text[at] in "([{":
@@ -203,7 +213,7 @@ def _another_number(number: str, random: Random) -> str:
 
 
 def _change_in(place: _Place, span: tuple[int, int], pattern: re.Pattern[str], change: Callable[[str], str], random: Random) -> str | None:
-    """The module with one match of the pattern in a part of the line changed."""
+    """Returns the module with one match of the pattern in a part of the line changed."""
     found = list(pattern.finditer(place.line.text, *span))
     if not found:
         return None
@@ -212,7 +222,7 @@ def _change_in(place: _Place, span: tuple[int, int], pattern: re.Pattern[str], c
 
 
 def _without_one(text: str, random: Random) -> str:
-    """A list in brackets, with an entry left out, doubled, or exchanged with another."""
+    """Returns a list in brackets with an entry left out, repeated, or exchanged with another."""
     parts = _split(text[1:-1])
     if parts:
         _change_list(parts, random)
@@ -235,7 +245,7 @@ def _change_list(parts: list[str], random: Random) -> None:
 
 @_edit
 def _operand(place: _Place, random: Random) -> str | None:
-    """An operand less, one twice, two exchanged."""
+    """Removes or repeats an operand, or exchanges two."""
     operands = _split(place.line.part(place.line.operands))
     if not operands or place.line.opcode in ("constant", "parameter"):
         return None
@@ -245,7 +255,7 @@ def _operand(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _other_operand(place: _Place, random: Random) -> str | None:
-    """Another value of the same computation as operand."""
+    """Replaces an operand by another value of the same computation."""
     operands = _split(place.line.part(place.line.operands))
     names = [match["name"] for k in place.body() if (match := _START.match(place.lines[k])) and k != place.number]
     if not operands or not names or place.line.opcode in ("constant", "parameter"):
@@ -257,7 +267,7 @@ def _other_operand(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _dimension(place: _Place, random: Random) -> str | None:
-    """One size of the shape, or one dimension more or less."""
+    """Changes a size of the shape, or adds or removes a dimension."""
 
     def change(sizes: str) -> str:
         parts = sizes[1:-1].split(",") if sizes != "[]" else []
@@ -284,7 +294,7 @@ def _element_type(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _shape(place: _Place, random: Random) -> str | None:
-    """The shape of another instruction, or none."""
+    """Takes the shape of another instruction, or removes the shape."""
     others = [line for number in place.body() if number != place.number and (line := _read(place.lines[number]))]
     other = random.choice(others) if others else None
     if random.random() < 0.3 or other is None:
@@ -299,7 +309,7 @@ def _without_shape(place: _Place) -> str:
 
 @_edit
 def _layout(place: _Place, random: Random) -> str | None:
-    """One digit of a layout, its order, its tiles, its memory space; or the whole of it."""
+    """Changes a digit, the order, the tiles or the memory space of a layout, or all of it."""
 
     def change(layout: str) -> str:
         kind = random.randrange(5)
@@ -328,19 +338,19 @@ def _some_layout(sizes: str, random: Random) -> str:
 
 @_edit
 def _number(place: _Place, random: Random) -> str | None:
-    """One number of an attribute."""
+    """Changes a number of an attribute."""
     return _change_in(place, place.line.attributes, _NUMBER, lambda number: _another_number(number, random), random)
 
 
 @_edit
 def _list(place: _Place, random: Random) -> str | None:
-    """One list of an attribute, an entry of it, or two, changed."""
+    """Removes, repeats or exchanges entries of a list in an attribute."""
     return _change_in(place, place.line.attributes, re.compile(r"\{[^{}]*\}"), lambda entries: _without_one(entries, random), random)
 
 
 @_edit
 def _enum(place: _Place, random: Random) -> str | None:
-    """Another word as value of an attribute."""
+    """Changes the word that is the value of an attribute."""
     found = list(_ENUM.finditer(place.line.text, *place.line.attributes))
     if not found:
         return None
@@ -352,7 +362,7 @@ def _enum(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _no_attribute(place: _Place, random: Random) -> str | None:
-    """An attribute less."""
+    """Removes an attribute."""
     text = place.line.text
     found = list(_ATTRIBUTE.finditer(text, *place.line.attributes))
     if not found:
@@ -367,7 +377,7 @@ def _no_attribute(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _opcode(place: _Place, random: Random) -> str | None:
-    """Another operation with as many operands."""
+    """Changes the opcode to another with as many operands."""
     here = OPS.get(place.line.opcode)
     if here is None or place.line.opcode in ("constant", "parameter"):
         return None
@@ -378,7 +388,7 @@ def _opcode(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _immediate(place: _Place, random: Random) -> str | None:
-    """Another parameter number, or another number in a constant."""
+    """Changes a parameter number, or a number in a constant."""
     if place.line.opcode not in ("constant", "parameter"):
         return None
     return _change_in(place, place.line.operands, re.compile(r"\b[0-9]+\b"), lambda number: _another_number(number, random), random)
@@ -386,7 +396,7 @@ def _immediate(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _called(place: _Place, random: Random) -> str | None:
-    """Another computation that is called."""
+    """Calls another computation."""
     names = re.findall(r"^(?:ENTRY )?(%?[\w.\-]+) (?:\([^\n]*)?\{$", "".join(place.lines), re.MULTILINE)
     found = list(_CALLED.finditer(place.line.text, *place.line.attributes))
     if not found or not names:
@@ -403,7 +413,7 @@ def _called(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _control_predecessor(place: _Place, random: Random) -> str | None:
-    """A control dependency less, or one more."""
+    """Removes or adds a control dependency."""
     found = _PREDECESSORS.search(place.line.text, *place.line.attributes)
     if found and random.random() < 0.7:
         names = _split(found["names"])
@@ -420,7 +430,7 @@ def _control_predecessor(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _groups(place: _Place, random: Random) -> str | None:
-    """Groups of devices: a number, an entry, a group."""
+    """Changes the groups of devices: a number, an entry or a group."""
     found = _GROUPS.search(place.line.text, *place.line.attributes)
     if found is None:
         return None
@@ -435,7 +445,7 @@ def _groups(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _sharding(place: _Place, random: Random) -> str | None:
-    """A number of a sharding, or one where there was none."""
+    """Changes a number of a sharding, or adds a sharding."""
     found = _SHARDING.search(place.line.text, *place.line.attributes)
     if found is not None:
         return _change_in(place, found.span("sharding"), re.compile(r"[0-9]+"), lambda number: _another_number(number, random), random)
@@ -457,7 +467,7 @@ def _sharding(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _position(place: _Place, random: Random) -> str | None:
-    """Another place of the instruction among those of its computation."""
+    """Moves the instruction to another position in its computation."""
     body = place.body()
     if len(body) < 2:
         return None
@@ -469,7 +479,7 @@ def _position(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _root(place: _Place, random: Random) -> str | None:
-    """Another root, or none."""
+    """Marks another instruction as the root, or none."""
     lines = list(place.lines)
     for number in place.body():
         lines[number] = re.sub(r"^(\s*)ROOT ", r"\1", lines[number])
@@ -480,7 +490,7 @@ def _root(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _no_instruction(place: _Place, random: Random) -> str | None:
-    """An instruction less; who used it uses one of its operands instead, if there is any."""
+    """Removes an instruction; its users use one of its operands instead, if there is one."""
     operands = _split(place.line.part(place.line.operands))
     rest = "".join([*place.lines[: place.number], *place.lines[place.number + 1 :]])
     if not operands or place.line.opcode in ("constant", "parameter"):
@@ -494,7 +504,7 @@ def _no_instruction(place: _Place, random: Random) -> str | None:
 
 @_edit
 def _header(place: _Place, random: Random) -> str | None:
-    """A number of the header: aliases, layout of the entry computation, counts of devices."""
+    """Changes a number of the header: in aliases, the entry's layout, or device counts."""
     text = "".join(place.lines)
     header = _HEADER.search(text)
     if header is None:
@@ -514,7 +524,7 @@ def _header(place: _Place, random: Random) -> str | None:
 
 
 def is_valid(text: str) -> bool:
-    """Whether a text parses and no error is reported."""
+    """Returns whether a text parses without any reported error."""
     try:
         module = parse(text)
     except ParseError:
@@ -523,10 +533,10 @@ def is_valid(text: str) -> bool:
 
 
 def case_seeds(folder: Path, longest: int = 6000) -> list[str]:
-    """The valid texts among the case files below a folder and the samples beside it, without their comments."""
+    """Returns the valid texts of the samples and of case files below a folder, without comments."""
     paths = [*sorted(folder.rglob("*.hlo")), *sorted((folder.parent / "samples").glob("*.hlo"))]
     texts = (case.text for path in paths for case in read_cases(path))
-    # Comments say what is expected, or suppress it.
+    # Comments announce or suppress findings.
     bare = (re.sub(r"[ \t]*//[^\n]*", "", text) for text in texts)
     return [text for text in dict.fromkeys(bare) if len(text) <= longest and _printable(text) and is_valid(text)]
 

@@ -1,13 +1,17 @@
-"""Takes one thing at a time away from the code and asks whether some test notices.
+"""Runs mutation tests: changes one part of the code at a time, and checks that a test notices.
 
-Run it as `python tests/tools/mutate.py analysis ir.equal`, or without names for everything; `--sample 100 --seed 7` tries a random part.
+Usage: `python tests/tools/mutate.py analysis ir.equal`, or without names for everything;
+`--sample 100 --seed 7` tries a random part.
 
-In `analysis`, `ir`, `shapes` and the bound programs of the interpreter, things are statements, conditions, operands of `and` and `or`, elements
-of tuples, sets and dictionaries, and results; in op definitions and rules of the verifier they are checks; `traits` are the facts of the op
-table. What goes unnoticed is printed as `module:line: what was taken away`, unless `equivalent_mutations.txt` names it with the reason.
+In `analysis`, `ir`, `shapes` and the bound programs of the interpreter, the parts are statements,
+conditions, operands of `and` and `or`, elements of tuples, sets and dictionaries, and results. In
+op definitions and rules of the verifier, they are checks; `traits` are the facts of the op table.
+Unnoticed mutations are printed as `module:line: deleted part`, unless `equivalent_mutations.txt`
+lists them with the reason.
 
-A first run of the tests finds out which of them reach which lines. Each mutation is then made in a process of its own, forked from one that
-has run no test yet, so that nothing that a mutated function has left behind in a cache outlives it.
+A first run of the tests records which tests reach which lines. Each mutation then runs in a process
+of its own, forked from one that has not run any tests, so that no cache keeps results of a mutated
+function.
 """
 
 from __future__ import annotations
@@ -58,11 +62,14 @@ TESTS = (
     "hlotool",
 )
 SLOW_TEST = 0.5
-"""Seconds after which a test is too slow to be run for every mutation."""
+"""The time in seconds above which a test is too slow to run for every mutation."""
 
 
 class Baseline:
-    """What the tests do while nothing is taken away: seconds of each, whether it fails, and which lines it reaches, by their numbers."""
+    """The results of the tests on the unchanged code.
+
+    For each test: its seconds, whether it fails, and the numbers of the lines that it reaches.
+    """
 
     def __init__(self) -> None:
         self.results: dict[str, tuple[float, bool, array[int]]] = {}
@@ -78,7 +85,7 @@ class Baseline:
         return [test for test, (_, failed, _) in self.results.items() if failed]
 
     def reaching(self) -> dict[int, list[str]]:
-        """The tests that reach each line."""
+        """Returns the tests that reach each line."""
         tests: dict[int, list[str]] = defaultdict(list)
         for test, (_, _, numbers) in self.results.items():
             for number in numbers:
@@ -87,7 +94,7 @@ class Baseline:
 
 
 class Mutator:
-    """A pytest plugin that has the tests judge mutations instead of running them once."""
+    """A pytest plugin that runs the tests on mutations, instead of once."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -105,7 +112,7 @@ class Mutator:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self.items = {item.nodeid: item for item in session.items}
-        # Made before processes are forked, so that they do not each make one.
+        # Creates the folder before processes are forked, so that they share it.
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
         warm_up()
         gc.collect()
@@ -115,7 +122,7 @@ class Mutator:
         self.reaching = self.baseline.reaching()
         say(f"{len(self.items)} tests, {time.monotonic() - start:.0f} s")
         for test in self.baseline.failures():
-            say(f"  fails before anything is taken away: {test}")
+            say(f"  fails without any mutation: {test}")
         mutations = self._mutations()
         judged = self._judge(mutations, start)
         self._report(judged, start)
@@ -125,16 +132,19 @@ class Mutator:
         self.failed |= report.failed
 
     def _passes(self, test: str) -> bool:
-        """Whether a test passes; it is run with its fixtures."""
+        """Returns whether a test passes, including its fixtures."""
         self.failed = False
         for report in runtestprotocol(self.items[test], log=False, nextitem=None):
             self.failed |= report.failed
         return not self.failed
 
-    # ---- as it is ---------------------------------------------------------------------------------------------------
+    # ---- without mutations --------------------------------------------------------------------------------------------
 
     def _find_baseline(self) -> None:
-        """Runs all tests, in processes; those whose file and all of whose code are as they were may be known already."""
+        """Runs all tests in processes.
+
+        The cache has the results of tests whose file, and the code of hlotool, have not changed.
+        """
         cache: Path | None = self.options.cache
         code = digest(HERE.parent / "hlotool", "*.py")
         files = {path: digest(path, "") for path in {item.path for item in self.items.values()}}
@@ -164,17 +174,17 @@ class Mutator:
             REACHED.clear()
             start = sum(os.times()[:4])
             failed = not self._passes(test)
-            # With the time of processes that the test starts.
+            # Includes the time of processes that the test starts.
             results[test] = sum(os.times()[:4]) - start, failed, array("I", REACHED)
         return results
 
-    # ---- what is taken away --------------------------------------------------------------------------------------------
+    # ---- mutations ----------------------------------------------------------------------------------------------------
 
     def _mutations(self) -> list[Candidate]:
-        """Mutations with what makes them and the tests that might notice."""
+        """Returns the mutations, with functions that apply them and tests that might notice."""
         chosen = [name for name in sorted(sys.modules) if kind_of(name) != "entry" and self._is_chosen(name, parts=True)]
         functions = loaded_functions()
-        # Found out only if a constant is chosen, since it takes a second.
+        # This takes a second, so it is computed only if a constant is chosen.
         mentions = cache(self._mentions)
         result: list[Candidate] = []
         for module in chosen:
@@ -193,7 +203,8 @@ class Mutator:
         if self._is_chosen("hlotool.traits"):
             result += self._fact_mutations()
         keys = {mutation.key for mutation, _, _ in result}
-        # Somebody has changed the code since they were named; of a module that is gone through in part, nobody can say.
+        # The code has changed since these mutations were listed. For a module that is tried only
+        # in part, this is unknown.
         whole = tuple(f"{name.removeprefix('hlotool.')}: " for name in chosen if self._is_chosen(name))
         self.stale = [key for key in self.equivalents if key.startswith(whole) and key not in keys]
         result = [entry for entry in result if entry[0].key not in self.equivalents]
@@ -202,12 +213,19 @@ class Mutator:
         return result
 
     def _is_chosen(self, name: str, *, parts: bool = False) -> bool:
-        """Whether a function, a constant or a module is asked for; with `parts`, whether something in it is."""
+        """Returns whether a function, a constant or a module is chosen.
+
+        With `parts`, returns whether any part of it is chosen.
+        """
         wanted = [f"hlotool.{word}" for word in self.options.only]
         return not wanted or any(f"{name}.".startswith(f"{word}.") or (parts and word.startswith(f"{name}.")) for word in wanted)
 
     def _mentions(self) -> Callable[[str], set[str]]:
-        """The tests that reach a function in which a constant is mentioned, or one that is made of it, and those in files that import it."""
+        """Returns a function from the name of a constant to the tests that depend on it.
+
+        These are the tests that reach a function that mentions the constant, or another constant
+        derived from it, and those in files that import it.
+        """
         lines: dict[str, set[int]] = defaultdict(set)
         derived: dict[str, set[str]] = defaultdict(set)
         for module in [name for name in sys.modules if name.startswith("hlotool.")]:
@@ -240,7 +258,10 @@ class Mutator:
         return tests
 
     def _fact_mutations(self) -> Iterator[Candidate]:
-        """Each trait, relation and element of algebra of each opcode; a trait that follows from others goes alone."""
+        """Yields mutations without one trait, relation or element of the algebra of an opcode.
+
+        A trait that follows from others is removed alone.
+        """
         from hlotool.opdefs.table import OPS
         from hlotool.record import replace
 
@@ -259,10 +280,10 @@ class Mutator:
             for what, slot, value in facts:
                 yield Mutation("traits", opcode, 0, 0, what, []), WithoutFact(opcode, slot, value), cases + others
 
-    # ---- who notices ---------------------------------------------------------------------------------------------------
+    # ---- running the tests --------------------------------------------------------------------------------------------
 
     def _judge(self, mutations: list[Candidate], start: float) -> int:
-        """Tries mutations until all are done or the time is up, and gives their number."""
+        """Tries mutations until all are done or the time is up, and returns their number."""
         shared = mmap.mmap(-1, 4 * self.options.jobs)
         running: dict[int, tuple[int, Candidate, list[str]]] = {}
         free = list(range(self.options.jobs))
@@ -287,7 +308,8 @@ class Mutator:
             mutation, _, reaching = candidate
             free.append(slot)
             if status == 0 and mutation.place not in patient and len(tests) < len(reaching):
-                # How many tests are run depends on how busy the machine is.
+                # The number of tests that fit into the time depends on the load of the machine,
+                # so the mutation gets more time.
                 patient.add(mutation.place)
                 waiting.append(candidate)
                 continue
@@ -310,7 +332,10 @@ class Mutator:
         return judged + len(self.unreached)
 
     def _in_order(self, mutation: Mutation, reaching: list[str], most: float) -> list[str]:
-        """Tests that noticed something about the same function come first, then quick ones, up to so many seconds."""
+        """Returns tests that take at most `most` seconds in total.
+
+        Tests that noticed a mutation of the same function come first, then the fastest ones.
+        """
         recent = {test: -k for k, test in enumerate(self.killers[mutation.owner])}
         usable = [test for test in reaching if self.baseline.usable(test)] or reaching
         usable.sort(key=lambda test: (recent.get(test, 1), self.baseline.seconds(test)))
@@ -323,7 +348,10 @@ class Mutator:
         return usable[:count]
 
     def _try(self, change: Callable[[], None], tests: list[str], shared: mmap.mmap, slot: int) -> int:
-        """The end of a process: _NOTICED when a test fails under the mutation. A test that does not end is killed with its process."""
+        """Runs tests under a mutation in a forked process, and returns its exit code.
+
+        The code is _NOTICED if a test fails. A test that does not end is killed with its process.
+        """
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         struct.pack_into("I", shared, 4 * slot, 0)
@@ -348,36 +376,36 @@ class Mutator:
         if self.unreached:
             print("\nno test reaches:", *self.unreached, sep="\n  ", file=sys.__stdout__)
         if self.unnoticed:
-            print("\nnobody notices:", *self.unnoticed, sep="\n  ", file=sys.__stdout__)
+            print("\nno test notices:", *self.unnoticed, sep="\n  ", file=sys.__stdout__)
         if self.stale:
-            print(f"\nnamed in {EQUIVALENTS.name}, but there is no such mutation:", *sorted(self.stale), sep="\n  ", file=sys.__stdout__)
+            print(f"\nnamed in {EQUIVALENTS.name}, but not found:", *sorted(self.stale), sep="\n  ", file=sys.__stdout__)
         say(f"{tried} mutations, {len(self.unreached)} reached by no test, {len(self.unnoticed)} unnoticed, {time.monotonic() - start:.0f} s")
         self.exit_code = 1 if self.unreached or self.unnoticed or self.stale else 0
 
 
 Candidate = tuple[Mutation, Callable[[], None], list[str]]
-"""A mutation, what makes it, and the tests that might notice."""
+"""A mutation, a function that applies it, and the tests that might notice."""
 
 _NOTICED, _CANNOT = 1, 3
 _MEMORY = 6 << 30
-# What few tests do not notice is tried with as many times the seconds.
+# A mutation that a part of the tests does not notice gets this many times the seconds.
 _PATIENCE = 20
 
 
 def read_equivalents() -> set[str]:
-    """The mutations that change nothing that anybody could notice; lines of comment give the reasons."""
+    """Returns the mutations that change nothing observable; comment lines give the reasons."""
     lines = EQUIVALENTS.read_text(encoding="utf-8").splitlines() if EQUIVALENTS.exists() else []
     return {line for line in lines if line and not line.startswith("#")}
 
 
 def digest(folder: Path, pattern: str) -> str:
-    """A number for the contents of a file, or of files below a folder."""
+    """Returns a hash of the contents of a file, or of the files below a folder."""
     paths = sorted(folder.rglob(pattern)) if folder.is_dir() else [folder]
     return hashlib.sha256(b"".join(path.read_bytes() for path in paths)).hexdigest()
 
 
 def warm_up() -> None:
-    """Has the parse tables read and the kernels imported once, not in every process."""
+    """Loads the parse tables and the kernels once, instead of in every process."""
     import hlotool
 
     module = hlotool.parse("HloModule m ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }")
@@ -389,7 +417,7 @@ def warm_up() -> None:
 
 
 def say(message: str) -> None:
-    """Pytest captures what is printed."""
+    """Prints a message past pytest's capture."""
     print(message, file=sys.__stdout__, flush=True)
 
 
@@ -404,13 +432,13 @@ def import_everything() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", help="modules, packages or functions without `hlotool.`; `traits` for those of the op table")
-    parser.add_argument("--sample", type=int, default=0, help="how many mutations, drawn at random; all of them in order without it")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample")
-    parser.add_argument("--minutes", type=float, default=0, help="stop after so long")
-    parser.add_argument("--seconds", type=float, default=20, help="of tests for each mutation, twenty times as many before nobody notices")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--cache", type=Path, help="a file that keeps what the first run found out")
-    parser.add_argument("--tests", nargs="+", default=list(TESTS), help="where tests are collected")
+    parser.add_argument("--sample", type=int, default=0, help="number of mutations, drawn at random; default: all of them, in order")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
+    parser.add_argument("--minutes", type=float, default=0, help="stop after this many minutes")
+    parser.add_argument("--seconds", type=float, default=20, help="seconds of tests per mutation; 20 times as many before it counts as unnoticed")
+    parser.add_argument("--jobs", type=int, default=2, help="number of parallel processes")
+    parser.add_argument("--cache", type=Path, help="file for the results of the first run")
+    parser.add_argument("--tests", nargs="+", default=list(TESTS), help="files and folders with tests")
     options = parser.parse_args(arguments)
     sys.meta_path.insert(0, Finder(kind_of))
     sys.path.insert(0, str(HERE.parent))
@@ -430,7 +458,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "not test_time and not test_guides and not test_mutations",
     ]
     if any(Path(path).is_relative_to(HERE) for path in paths):
-        # The profile is in the conftest of the tests, which is not read for doctests alone.
+        # The tests' conftest defines the profile; it is not read for doctests alone.
         plain.append("--hypothesis-profile=without-shrinking")
     with tempfile.TemporaryDirectory() as folder:
         status = pytest.main([*plain, "--basetemp", f"{folder}/tests", "--rootdir", str(HERE.parent), *paths], plugins=[mutator])

@@ -1,6 +1,7 @@
 """Random edits of real text, and small modules around single lines of large ones.
 
-An edited line is judged by both paths of the parser, which must agree; running them over whole dumps would take days.
+Both paths of the parser judge an edited line, and must agree; running them on whole dumps would
+take days.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|[A-Za-z0-9_.%\-]+|\s+|.', re.DOTALL)
 
 @dataclass(frozen=True)
 class Seed:
-    """A text of which the part between `prefix` and `suffix` is to be edited."""
+    """A text whose part between `prefix` and `suffix` is edited."""
 
     prefix: str
     line: str
@@ -52,7 +53,7 @@ class Seed:
 
 
 def texts_of_cases(folder: Path) -> list[str]:
-    """The accepted texts among the case files."""
+    """Returns the accepted texts among the case files."""
     paths = [*sorted((folder / "text" / "syntax").glob("*.hlo")), *sorted((folder / "text" / "accept").glob("*.hlo"))]
     paths += sorted((folder.parent / "samples").glob("*.hlo"))
     texts = (path.read_text(encoding="utf-8", errors="surrogateescape") for path in paths)
@@ -60,13 +61,16 @@ def texts_of_cases(folder: Path) -> list[str]:
 
 
 def seeds_of_text(text: str, longest: int = 600) -> list[Seed]:
-    """Every line of a small text, in its place."""
+    """Returns every line of a small text, in place."""
     lines = text.splitlines(keepends=True)
     return [Seed("".join(lines[:k]), line, "".join(lines[k + 1 :])) for k, line in enumerate(lines) if line.strip() and len(line) <= longest]
 
 
 def seeds_of_module(module: Module, known: set[str], longest: int = 600) -> list[Seed]:
-    """The instructions of a module, each in a small module of its own; those that look like one in `known` are left out."""
+    """Returns the instructions of a module, each in a small module of its own.
+
+    Leaves out instructions that look like one in `known`.
+    """
     source = module.source
     assert source is not None, "only parsed modules have lines"
     text, seeds = source.text, []
@@ -83,7 +87,7 @@ def seeds_of_module(module: Module, known: set[str], longest: int = 600) -> list
 
 
 def instructions_of_text(text: str, known: set[str]) -> list[Seed]:
-    """The same for a text; none when it does not parse."""
+    """Returns the instructions of a text like `seeds_of_module`; none if it does not parse."""
     try:
         return seeds_of_module(parse_source(Source(text)), known)
     except ParseError:
@@ -91,7 +95,7 @@ def instructions_of_text(text: str, known: set[str]) -> list[Seed]:
 
 
 def _small_module(x: Instruction, line: str) -> Seed:
-    """The instruction with parameters for operands and stubs for what it calls."""
+    """Returns the instruction with parameters as operands and stubs as called computations."""
     needed = list(dict.fromkeys([*x.operands, *x.control_predecessors]))
     percent = "%" if re.match(r"\s*(?:ROOT )?%", line) else ""
     parts = ["HloModule m\n\n"]
@@ -113,7 +117,7 @@ def _stub(called: Computation, percent: str) -> str:
 
 
 def edited(line: str, random: Random, edits: int = 0) -> str:
-    """The line after one or two edits: of characters mostly, of tokens else."""
+    """Returns the line after one or two edits, mostly of characters, otherwise of tokens."""
     for _ in range(edits or random.choice((1, 1, 2))):
         line = _edit_characters(line, random) if random.random() < 0.7 else _edit_tokens(line, random)
     return line
@@ -154,18 +158,21 @@ def _edit_tokens(line: str, random: Random) -> str:
 
 
 def random_bytes(random: Random) -> bytes:
-    """Bytes of any kind, or pieces of HLO in any order."""
+    """Returns random bytes, or pieces of HLO in random order."""
     if random.random() < 0.3:
         return random.randbytes(random.choice((1, 10, 100, 1000)))
     pieces = random.choices((*PIECES, *CHARACTERS, "HloModule m\n", "ENTRY e {\n", "x = ", "add(", "x"), k=random.choice((3, 20, 100)))
     return random.choice(("", "HloModule m\n", "HloModule m\nENTRY e {\n  x = f32[] ")).encode() + "".join(pieces).encode("utf-8", "surrogatepass")
 
 
-# ---- the judgement ----------------------------------------------------------------------------------------------------
+# ---- comparison of the paths ------------------------------------------------------------------------------------------
 
 
 def disagreement(text: str) -> str | None:
-    """What the two paths of the parser say differently about a text; exceptions other than ParseError go through."""
+    """Returns the difference of the results of the two paths of the parser on a text, or None.
+
+    Exceptions other than ParseError propagate.
+    """
     found: list[Module | HlotoolError] = []
     for fast_path in (True, False):
         try:
@@ -180,7 +187,8 @@ def disagreement(text: str) -> str | None:
         refused = slow if isinstance(fast, Module) else fast
         return f"only the {'grammar' if isinstance(fast, Module) else 'fast'} path refuses: {refused}"
     lines = sorted((fast.diagnostics[0].line, slow.diagnostics[0].line))
-    # In a constant of several lines, the grammar blames the end of a line, and the scanner of literals the next token or the whole.
+    # In a constant of several lines, the grammar reports the end of a line, and the scanner of
+    # literals the next token or the whole constant.
     if lines[0] != lines[1] and not _OPEN_CONSTANT.search(text.split("\n")[lines[0] - 1]):
         return f"first diagnostics on different lines: fast {fast.diagnostics[0]}, grammar {slow.diagnostics[0]}"
     return None

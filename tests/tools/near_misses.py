@@ -1,4 +1,4 @@
-"""Near misses of a program: edited in one or two respects, and still valid."""
+"""Near misses of a program: valid programs that differ from it in one or two respects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIZE = re.compile(r"\b[0-9]+\b")
 
 
 def _another_size(text: str, random: Random) -> str:
-    """One size replaced everywhere: by 0, 1, another number, or a dynamic one."""
+    """Replaces a size everywhere by 0, 1, another number, or a dynamic size."""
     sizes = sorted({size for sizes in _SIZES.findall(text) for size in _SIZE.findall(sizes)})
     if not sizes:
         return text
@@ -45,7 +45,7 @@ def _another_type(text: str, random: Random) -> str:
 
 
 def _special_layout(text: str, random: Random) -> str:
-    """A layout with tiles or in another memory for one array."""
+    """Gives one array a layout with tiles or in another memory space."""
     arrays = list(_WITHOUT_LAYOUT.finditer(text))
     if not arrays:
         return text
@@ -55,7 +55,7 @@ def _special_layout(text: str, random: Random) -> str:
 
 
 def _elided(text: str, random: Random) -> str:
-    """One constant whose elements are left out."""
+    """Elides the elements of one constant."""
     constants = list(_ELEMENTS.finditer(text))
     if not constants:
         return text
@@ -75,7 +75,7 @@ def _with_more_users(module: Module, random: Random) -> None:
 
 
 def near_misses(text: str, random: Random, tries: int, kinds: tuple[str, ...] = FEW_EDITS) -> Iterator[Module]:
-    """Valid modules that differ from a text in one or two respects, at most as many as `tries`."""
+    """Yields up to `tries` valid modules that differ from a text in one or two respects."""
     for _ in range(tries):
         changed = text
         for _ in range(random.choice((0, 1, 1, 2))):

@@ -1,4 +1,4 @@
-"""Whether two arrays are the same result of one operation."""
+"""Checks whether two arrays are the same result of one operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ __all__ = ["first_disagreement"]
 
 @np.errstate(all="ignore")
 def first_disagreement(ours: Array, theirs: Array, tolerance: Tolerance) -> str:
-    """The first element that differs by more than the tolerance, in words; empty when there is none. NaN equals NaN."""
+    """Returns a description of the first element that differs by more than the tolerance.
+
+    Returns an empty string if there is none. NaN equals NaN.
+    """
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
         return f"ours is {ours.dtype}{list(ours.shape)}, XLA's {theirs.dtype}{list(theirs.shape)}"
     kind = number_type(ours).kind
@@ -20,7 +23,8 @@ def first_disagreement(ours: Array, theirs: Array, tolerance: Tolerance) -> str:
         wrong = ~_complex_agree(ours, theirs, tolerance)
     elif kind == "float":
         tiny = float(np.finfo(ours.dtype).tiny) if ours.dtype.kind == "f" and ours.dtype.itemsize > 2 else 0.0
-        # bf16 has the exponents of f32; the subnormals of f16 and of narrower types are ordinary numbers where they are computed in f32.
+        # bf16 has the exponents of f32. The subnormals of f16 and of narrower types are normal
+        # numbers when they are computed in f32.
         tiny = float(np.finfo(np.float32).tiny) if ours.dtype.name == "bfloat16" else tiny
         wrong = ~_agree(ours.astype(np.float64), theirs.astype(np.float64), tolerance, tiny)
     else:
@@ -45,12 +49,16 @@ def _agree(ours: Array, theirs: Array, tolerance: Tolerance, tiny: float) -> Arr
 
 
 def _flushed(values: Array, tiny: float) -> Array:
-    # What is rounded up to the smallest normal number has been a subnormal before.
+    # A value rounded up to the smallest normal number was subnormal before.
     return np.where(np.abs(values) <= tiny, np.copysign(0.0, values), values)
 
 
 def _complex_agree(ours: Array, theirs: Array, tolerance: Tolerance) -> Array:
-    """Both parts within the tolerance of the whole number; what is not finite may be so in either part, and exact operations in both."""
+    """Compares complex numbers.
+
+    Both parts must be within the tolerance of the whole number. Either part of a value that is not
+    finite may be so. For exact operations, both parts must agree.
+    """
     if not tolerance.relative:
         tiny = float(np.finfo(ours.real.dtype).tiny)
         parts = [(np.asarray(x.real, np.float64), np.asarray(x.imag, np.float64)) for x in (ours, theirs)]

@@ -1,4 +1,8 @@
-"""Checks of patches: one that is made of two modules gives the second from the first, whatever the names, and the first from the second."""
+"""Checks of patches made from two modules.
+
+A patch turns the first module into the second, whatever the names, and the reversed patch turns the
+second into the first.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ _PIECES = ("-", "+", " ", "%", "@@", "\\", "\n", '"', "{", "}", "(", "ROOT ", "E
 
 
 def patch_faults(delta: Delta, random: Random) -> Iterator[str]:
-    """What is wrong with the patch of a difference that ignores nothing."""
+    """Yields the faults of the patch of a difference that ignores nothing."""
     left, right = delta.left, delta.right
     patch = delta.to_patch()
     if bool(patch) != bool(delta):
@@ -28,9 +32,9 @@ def patch_faults(delta: Delta, random: Random) -> Iterator[str]:
     yield from _applied("the patch", left, patch, right, [])
     yield from _applied("the reversed patch", right, patch, left, [], reverse=True)
     if before != (hlotool.to_text(left), hlotool.to_text(right)):
-        yield "applying the patch changes the module itself"
+        yield "applying the patch changes the original module"
     for what, module in (("renamed", renamed(left, random)), ("renamed and reordered", renamed(shuffled(left, random), random))):
-        # A module with an invalid alias loses it when it is edited.
+        # An invalid alias of a module is lost when the module is edited.
         if not hlotool.diff(left, module, ignore=["names"]):
             yield from _applied(f"the patch of the {what} module", module, patch, right, ["names"])
 
@@ -43,17 +47,21 @@ def _applied(what: str, module: Module, patch: str, wanted: Module, ignore: list
         return
     rest = hlotool.diff(result, wanted, ignore=ignore)
     is_same = hashes(result).module == hashes(wanted).module
-    # Of instructions that are computed in the same way, the differ may take one for the other, also as control predecessors, which hashes include.
+    # The differ may confuse instructions that are computed in the same way. They also occur as
+    # control predecessors, which hashes include.
     if rest and not (is_same and {*rest.categories} <= {"operands", "commuted", "control"}):
         yield f"{what} leaves a difference: {rest.categories}"
     if not ignore and hlotool.to_text(hlotool.parse(hlotool.to_text(result))) != hlotool.to_text(result):
         yield f"the result of {what} is not printed as it is"
     if patch and not is_same:
-        yield f"the result of {what} has another hash"
+        yield f"the result of {what} has a different hash"
 
 
 def damaged(patch: str, random: Random) -> str:
-    """The patch with a random change: a line less, twice, elsewhere, cut off; characters less, or others."""
+    """Returns the patch with a random change.
+
+    A line is removed, repeated, moved or cut off, or characters are removed or replaced.
+    """
     lines = patch.split("\n")
     kind = random.randrange(7)
     k = random.randrange(len(lines))

@@ -1,7 +1,9 @@
-"""Finds programs that show that each guard of a rule or pass is needed, and records them: `python tests/tools/prove_guards.py [MODULE ...]`.
+"""Finds and records programs that show that each guard of a rule or pass is needed.
 
-A module is the name of a file in `hlotool/optimizer/rules` or `passes`, such as `reshape`; without names, all are gone through. Programs that are
-recorded already are tried first, so that a second run only looks for what is missing. Guards that no program needs are printed.
+Usage: `python tests/tools/prove_guards.py [MODULE ...]`. A module is the name of a file in
+`hlotool/optimizer/rules` or `passes`, such as `reshape`; the default is all of them. Recorded
+programs are tried first, so a second run only looks for the missing ones. Guards that no program
+needs are printed.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from proofs.search import Search
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="names of files with rules or passes, by default all")
-    parser.add_argument("--stages", type=int, default=3, help="how far to look: each stage has many more candidates")
+    parser.add_argument("--stages", type=int, default=3, help="number of stages of the search; each stage has many more candidates")
     options = parser.parse_args()
     missing = 0
     for module in subjects_of():
@@ -29,7 +31,7 @@ def main() -> int:
 
 
 def prove(module: str, stages: int) -> int:
-    """Records the programs of a module, and returns how many guards no program needs."""
+    """Records the programs of a module, and returns the number of guards that no program needs."""
     search = Search(module)
     missing = [key for key in search.guards if key not in equivalents(module)]
     for stage in range(stages):

@@ -1,8 +1,10 @@
-"""Proves the rewrite rules about elements, and writes down how: `python tests/tools/prove_rules.py [RULE ...]`.
+"""Proves the rewrite rules about elements, and records the proofs.
 
-Without names, all of these rules are proved, and `tests/optimizer/proofs.json` is written, which the pages of the documentation and the tests read.
-With names, it only prints what it finds. The environment variable HLOTOOL_PROOFS multiplies what is tried. Without Z3 (`pip install z3-solver`),
-what it proves stays as it is written down. Guards are the business of `prove_guards.py`.
+Usage: `python tests/tools/prove_rules.py [RULE ...]`. Without names, it proves all of these rules
+and writes `tests/optimizer/proofs.json`, which the pages of the documentation and the tests read.
+With names, it only prints the results. The environment variable HLOTOOL_PROOFS multiplies the
+number of attempts. Without Z3 (`pip install z3-solver`), the recorded results of Z3 stay. Guards
+are proved by `prove_guards.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from hlotool.optimizer.registry import Rule, all_rules
 
 
 def row_of(rule: Rule, proofs: dict[str, Proof]) -> dict[str, Any]:
-    """What is written down about a rule."""
+    """Returns the record of a rule."""
     old = recorded().get(rule.name, {})
     if is_about_reals(rule):
         return {"reals": proofs["reals"].instances > 0 and not proofs["reals"].refutations if HAS_SOLVER else old.get("reals", False)}
@@ -39,7 +41,7 @@ def row_of(rule: Rule, proofs: dict[str, Proof]) -> dict[str, Any]:
 
 
 def proofs_of(rule: Rule) -> dict[str, Proof]:
-    """The proofs of a rule by their kind."""
+    """Returns the proofs of a rule by their kind."""
     if is_about_reals(rule):
         return {"reals": over_the_reals(rule)} if HAS_SOLVER else {}
     return {"exhaustive": on_all_numbers(rule)} | ({"solver": with_solver(rule)} if HAS_SOLVER else {})

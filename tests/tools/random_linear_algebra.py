@@ -1,4 +1,4 @@
-"""Random instances of products, factorisations, transforms, normalisation and random bits."""
+"""Random instances of products, factorizations, transforms, normalization and random bits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _list(numbers: Sequence[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-# XLA:CPU has no products of these, or in some shapes only.
+# XLA:CPU has no products of these types, or only in some shapes.
 _WITHOUT_PRODUCT = ("s2", "u2", "s4", "u4")
 _OF_ONE_TYPE = tuple(element_type for element_type in NUMERIC if element_type not in _WITHOUT_PRODUCT)
 _MIXED = (
@@ -37,12 +37,15 @@ _MIXED = (
     ("f8e4m3fn", "f8e4m3fn", "f32"), ("f8e4m3fn", "f8e4m3fn", "bf16"), ("f32", "f32", "f64"), ("s8", "s8", "f32"), ("bf16", "f32", "f32"),
     ("s32", "s32", "f32"), ("bf16", "bf16", "f64"), ("f32", "f32", "s32"),
 )  # fmt: skip
-# XLA's convolution wants operands of one type, unless both are floats of 16 bits or more.
+# XLA's convolution requires operands of one type, unless both are floats of 16 bits or more.
 _MIXED_IN_DOT = (*_MIXED, ("u8", "s8", "s32"), ("f8e5m2", "f8e4m3fn", "f32"))
 
 
 def _product_types(d: Draw, mixed: Sequence[tuple[str, str, str]]) -> tuple[str, str, str]:
-    """The types of two factors and of their product: mostly one type, else narrow factors of a wide product."""
+    """Draws the types of two factors and of their product.
+
+    Usually all are the same; otherwise, a wide product has narrow factors.
+    """
     if d.chance(0.7):
         element_type = d.type(_OF_ONE_TYPE)
         return element_type, element_type, element_type
@@ -50,7 +53,10 @@ def _product_types(d: Draw, mixed: Sequence[tuple[str, str, str]]) -> tuple[str,
 
 
 def _product_style(element_type: str, result: str) -> str:
-    """Integers wrap and are exact; floats are small whole numbers, of which every order of adding gives the same."""
+    """Returns a style of numbers whose sums are the same in any order.
+
+    Integers wrap and are exact; floats are small whole numbers.
+    """
     return "wild" if element_type in INTEGERS and result in INTEGERS else "whole"
 
 
@@ -67,10 +73,10 @@ def dot(d: Draw) -> Instance:
         raise Undrawable
 
     def side(free: list[int]) -> tuple[list[int], list[int], list[int]]:
-        """Sizes, and where batch and contracted dimensions are among them."""
+        """Returns sizes, and the positions of batch and contracted dimensions."""
         total = [*batch, *contracted, *free]
         order = d.shuffled(range(len(total)))
-        # Free dimensions keep their order: it is that of the result.
+        # The free dimensions keep their order, which is that of the result.
         places = sorted(order.index(k) for k in range(len(batch) + len(contracted), len(total)))
         for k, place in zip(range(len(batch) + len(contracted), len(total)), places, strict=True):
             order[place] = k
@@ -89,7 +95,7 @@ def dot(d: Draw) -> Instance:
 
 
 class _Kernel:
-    """One spatial dimension of a convolution."""
+    """A spatial dimension of a convolution."""
 
     def __init__(self, d: Draw) -> None:
         self.base, self.size, self.stride = d.between(1, 5), d.between(1, 3), d.pick((1, 1, 2, 3))
@@ -164,7 +170,8 @@ def cholesky(d: Draw) -> Instance:
     matrix = root @ np.conjugate(np.swapaxes(root, -1, -2)) + 4 * np.eye(n, dtype=root.dtype)
     if d.chance(0.2):
         matrix = matrix - 8 * np.eye(n, dtype=root.dtype)
-    # The other triangle is not read: it may hold anything. Imaginary parts of the diagonal are 0 in what factors.
+    # The other triangle is not read, so it may hold anything. The diagonal of a matrix that can be
+    # factored is real.
     lower = d.chance(0.5)
     unread = np.triu(np.ones((n, n), bool), 1) if lower else np.tril(np.ones((n, n), bool), -1)
     operand = x.argument(element_type, np.where(unread, d.numbers(element_type, matrix.shape, "mild"), matrix).astype(root.dtype))
@@ -177,7 +184,7 @@ def triangular_solve(d: Draw) -> Instance:
     element_type, x, n, k = d.pick(("f32", "f64", "c64", "c128")), Instance(), d.between(1, 5), d.between(1, 3)
     batch, left = d.sizes(d.between(0, 2)), d.chance(0.5)
     unit = d.chance(0.4)
-    # Well conditioned, so that rounding stays small.
+    # The matrix is well conditioned, so that rounding errors stay small.
     matrix = d.numbers(element_type, (*batch, n, n), "mild") / 4
     matrix = matrix if unit else matrix + 3 * np.eye(n, dtype=matrix.dtype)
     sizes = (*batch, n, k) if left else (*batch, k, n)
@@ -194,7 +201,8 @@ def batch_norm(d: Draw) -> Instance:
     feature = d.between(0, len(sizes) - 1)
     whole, features = shape_text(element_type, sizes), shape_text(element_type, (sizes[feature],))
     kind = d.pick(("training", "inference", "grad"))
-    # Differences of means lose all digits where a feature has one element, and sums of narrow floats are rounded at every step.
+    # Differences from the mean lose all digits if a feature has one element, and sums of narrow
+    # floats are rounded at every step.
     tolerance = rounding(element_type, 4096 if element_type in ("f32", "f64") else 64, 4096 if element_type in ("f32", "f64") else 64)
 
     def some(shape: Sequence[int]) -> str:

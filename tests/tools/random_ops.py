@@ -1,4 +1,7 @@
-"""Random instances of elementwise operations, conversions, data movement and control flow; importing it registers all families."""
+"""Random instances of elementwise operations, conversions, data movement and control flow.
+
+Importing this module registers all families.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _OTHER_FILES = (random_linear_algebra, random_reductions)
 
 @np.errstate(all="ignore")
 def random_instance(random: Random, only: Sequence[str] = (), most: int = 40) -> Instance:
-    """An instance of any family, or of those named."""
+    """Returns an instance of any family, or of one of the named ones."""
     names = list(only) or list(FAMILIES)
     name = random.choices(names, [FAMILIES[n][1] for n in names])[0]
     while True:
@@ -63,7 +66,8 @@ EXACT_UNARY = {
     "round-nearest-even": FLOATS,
     "is-finite": FLOATS,
     "not": ("pred", *INTEGERS),
-    # Of negative s4 XLA counts the bits after extending them to eight, but not of s2, and its evaluator is wrong for s8 too.
+    # For negative s4, XLA counts the bits after extending them to 8; it does not for s2. Its
+    # evaluator is wrong for s8, too.
     "popcnt": tuple(element_type for element_type in INTEGERS if element_type != "s4"),
     "count-leading-zeros": INTEGERS,
     "real": (*MAIN_FLOATS, *COMPLEX),
@@ -98,9 +102,11 @@ def unary_approximate(d: Draw) -> Instance:
 
 
 def of_function(opcode: str, element_type: str) -> Tolerance:
-    """XLA:CPU's polynomials against the C library: 7 steps of f32 and f64 at most over 60,000 numbers each, and 1 of narrower results.
+    """Returns the tolerance of XLA:CPU's polynomials relative to the C library.
 
-    But for log-plus-one of f64, which is 127 steps off at -0.414. Complex functions are made of several real ones.
+    Over 60,000 numbers each, they differ by at most 7 steps of f32 and f64, and by 1 step of
+    narrower results. The exception is log-plus-one of f64, which is 127 steps off at -0.414.
+    Complex functions consist of several real ones.
     """
     if element_type in COMPLEX:
         return rounding(element_type, 64, 16)
@@ -181,12 +187,15 @@ _OF_ONE_OPERAND = ("negate", "abs", "floor")
 
 @family("expression", 3)
 def expression(d: Draw) -> Instance:
-    """Several operations after each other, alone or within a fusion, a call or a map; each is rounded on its own."""
+    """Draws a chain of operations, alone or within a fusion, a call or a map.
+
+    Each operation is rounded on its own.
+    """
     element_type, sizes, x = d.type((*INTEGERS, *FLOATS)), d.sizes(), Instance()
     kind = NUMBERS[element_type].kind
     place = d.pick(("alone", "fusion", "call", "map"))
     shape = shape_text(element_type, () if place == "map" else sizes)
-    # Nothing here makes a subnormal, which XLA:CPU would take for zero half way.
+    # No intermediate result is subnormal; XLA:CPU would treat it as zero.
     style = "whole" if kind == "float" else "wild"
     operands = [x.argument(element_type, d.numbers(element_type, sizes, style)) for _ in range(3)]
     known = operands if place == "alone" else ["a", "b", "c"]
@@ -195,9 +204,10 @@ def expression(d: Draw) -> Instance:
     for k in range(d.between(2, 7)):
         opcode = d.pick(_EXPRESSIONS[kind])
         if opcode == "abs" and lines and " multiply(" in lines[-1]:
-            # XLA takes a square for positive and drops the abs, also of integers, whose squares wrap.
+            # XLA assumes that squares are positive and drops the abs, even of integers, whose
+            # squares wrap.
             opcode = "negate"
-        # Every value is used by the next: what is not would be an error within a fusion.
+        # The next operation uses each value; unused values would be errors within a fusion.
         a, b = known[-1], d.pick(known)
         if opcode == "select":
             pred = "pred" + shape[len(element_type) :]
@@ -208,7 +218,7 @@ def expression(d: Draw) -> Instance:
         lines.append(f"{prefix}v{k} = {shape} {made}")
         known = [*known, f"{prefix}v{k}"]
     if place == "fusion" and not all(re.search(rf"[( ]{name}[,)]", "\n".join(lines)) for name in known[:3]):
-        # Parameters that nobody uses are errors there, too.
+        # Unused parameters are errors there, too.
         place = "call"
     if place == "alone":
         x.lines += lines
@@ -222,7 +232,7 @@ def expression(d: Draw) -> Instance:
 # ---- conversions ------------------------------------------------------------------------------------------------------
 
 
-# XLA:CPU takes f4e2m1fn's 6, its largest number, for one that is too large for any integer type.
+# XLA:CPU considers 6, the largest number of f4e2m1fn, too large for any integer type.
 FROM_ANY = (*NUMERIC, "f8e8m0fnu")
 TO_ANY = (*NUMERIC, "f4e2m1fn")
 
@@ -235,7 +245,8 @@ def convert(d: Draw) -> Instance:
         raise Undrawable
     operand = d.numbers(source, sizes)
     if (source, target) == ("f64", "f16"):
-        # Where the processor converts by one instruction XLA:CPU rounds once, elsewhere twice, by way of f32, as hlotool does.
+        # Processors with an instruction for this conversion make XLA:CPU round once. On others, it
+        # rounds twice, via f32, as hlotool does.
         operand = operand.astype(np.float32).astype(np.float64)
     if source == "f8e8m0fnu":
         # The smallest number is a subnormal of f32.
@@ -326,7 +337,7 @@ def slice_(d: Draw) -> Instance:
 
 @family("pad", 1.5)
 def pad(d: Draw) -> Instance:
-    # XLA reads no text of a scalar's pad: there is no way to write an empty padding.
+    # XLA cannot read the pad of a scalar: empty padding has no text form.
     element_type, sizes, x, made, config = d.type(_MOVABLE), d.sizes(d.between(1, 5)), Instance(), [], []
     for size in sizes:
         low, high, interior = d.pick((0, 0, 1, 2, -1, -2)), d.pick((0, 0, 1, 3, -1, -3)), d.pick((0, 0, 0, 1, 2))
@@ -340,7 +351,7 @@ def pad(d: Draw) -> Instance:
 
 @family("concatenate")
 def concatenate(d: Draw) -> Instance:
-    # Elements of 2 bits make XLA:CPU abort.
+    # XLA:CPU aborts on 2-bit elements.
     element_type, sizes, x = d.type([t for t in _MOVABLE if t not in ("s2", "u2")]), list(d.sizes(d.between(1, 4))), Instance()
     dimension, names, total = d.between(0, len(sizes) - 1), [], 0
     for _ in range(d.between(1, 4)):

@@ -1,4 +1,7 @@
-"""Random instances of operations that apply scalar functions or look elements up: reductions, windows, sorting, gather and scatter."""
+"""Random instances of operations that apply scalar functions or look up elements.
+
+These are reductions, windows, sorting, gather and scatter.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,8 @@ from hlotool.interp.dtypes import NUMBERS, Array
 
 __all__ = ["folding", "window_attribute"]
 
-# What may be folded over which types; sums of complex numbers too, but they have no order.
+# The types over which each function may be folded. Sums of complex numbers are possible, too, but
+# they have no order.
 _FOLDS = {
     "add": NUMERIC,
     "multiply": ("pred", *INTEGERS, *MAIN_FLOATS),
@@ -44,7 +48,7 @@ _IN_ANY_ORDER = ("add", "multiply", "maximum", "minimum", "and", "or", "xor")
 
 
 def folding(x: Instance, name: str, opcode: str, element_type: str) -> str:
-    """The name of a new computation f(a, x)."""
+    """Returns the name of a new computation f(a, x)."""
     scalar = shape_text(element_type, ())
     body = {
         "2a+x": f"  d = {scalar} add(a, a)\n  ROOT r = {scalar} add(d, x)\n",
@@ -55,7 +59,10 @@ def folding(x: Instance, name: str, opcode: str, element_type: str) -> str:
 
 
 def _fold(d: Draw, among: Sequence[str] = tuple(_FOLDS)) -> tuple[str, str, str]:
-    """An opcode, a type, and a style of numbers for which the order of folding does not show, where XLA may choose it."""
+    """Returns an opcode, a type, and a style of numbers.
+
+    If XLA may choose the order of folding, the result is the same in any order.
+    """
     opcode = d.pick(among)
     element_type = d.type(_FOLDS[opcode])
     is_compared = opcode in ("maximum", "minimum", "second")
@@ -73,7 +80,8 @@ def reduce(d: Draw) -> Instance:
     dimensions = d.shuffled(d.subset(range(len(sizes))))
     if dimensions and d.chance(0.1):
         sizes = [d.pick((33, 65, 100)) if k == dimensions[0] else min(size, 2) for k, size in enumerate(sizes)]
-    # Products soon leave what the type holds exactly; powers of two would not, but signs are enough.
+    # Products soon exceed the range that the type holds exactly. Powers of two would not, but signs
+    # are enough.
     if opcode == "multiply" and element_type not in INTEGERS:
         style = "mild" if element_type in ("f32", "f64") else "whole"
     if opcode in ("2a+x", "subtract") and element_type not in INTEGERS:
@@ -91,7 +99,7 @@ def reduce(d: Draw) -> Instance:
 
 @family("reduce of sums", 1)
 def reduce_sums(d: Draw) -> Instance:
-    """Ordinary numbers, whose sums are rounded differently in each order."""
+    """Draws ordinary numbers, whose sums are rounded differently in each order."""
     element_type, sizes, x = d.pick(("f32", "f64", "c64")), d.sizes(), Instance()
     dimensions = d.subset(range(len(sizes)))
     operand, init = x.argument(element_type, d.numbers(element_type, sizes, "mild")), x.argument(element_type, d.numbers(element_type, (), "mild"))
@@ -102,7 +110,10 @@ def reduce_sums(d: Draw) -> Instance:
 
 @family("variadic reduce", 1)
 def variadic_reduce(d: Draw) -> Instance:
-    """The greatest element with its place: the smallest of the places where several are equal."""
+    """Draws a reduction to the greatest element and its index.
+
+    Of equal elements, the one with the smallest index wins.
+    """
     element_type, index = d.type([t for t in (*INTEGERS, *MAIN_FLOATS) if t not in ("s2", "u2")]), d.pick(("s32", "u32", "s64"))
     sizes, x = list(d.sizes()), Instance()
     dimensions = d.shuffled(d.subset(range(len(sizes))))
@@ -128,8 +139,8 @@ def variadic_reduce(d: Draw) -> Instance:
 
 @family("variadic reduce in order", 1)
 def variadic_reduce_in_order(d: Draw) -> Instance:
-    """Reducers for which it matters what comes first."""
-    # Of 2 bits XLA:CPU's own passes make what its checks refuse.
+    """Draws reducers whose results depend on the order."""
+    # For 2-bit types, XLA:CPU's own passes produce modules that its checks reject.
     first, second, sizes, x = d.type([t for t in INTEGERS if t not in ("s2", "u2")]), d.pick(("s32", "u8", "s64")), list(d.sizes()), Instance()
     dimensions = d.shuffled(d.subset(range(len(sizes))))
     if dimensions and d.chance(0.1):
@@ -149,7 +160,7 @@ def variadic_reduce_in_order(d: Draw) -> Instance:
 
 
 class _Window:
-    """One dimension of a window over `base` elements, and how many positions it has."""
+    """A dimension of a window over `base` elements, with its number of positions."""
 
     def __init__(self, d: Draw, base: int, *, plain: bool = False, padded: bool = True) -> None:
         self.size = d.between(1, 4)
@@ -161,14 +172,14 @@ class _Window:
             self.low, self.high = (max(self.low, 0), max(self.high, 0)) if padded else (0, 0)
         dilated = (base - 1) * self.base_dilation + 1 if base else 0
         padded, reach = self.low + dilated + self.high, (self.size - 1) * self.dilation + 1
-        # Shape inference of XLA wants what is left of a dimension by negative padding to be no less than nothing.
+        # XLA's shape inference requires that negative padding leaves no negative size.
         if padded < 0:
             raise Undrawable
         self.positions = 0 if padded == 0 or reach > padded else (padded - reach) // self.stride + 1
 
 
 def window_attribute(window: Sequence[_Window]) -> str:
-    """The text of a window; without what is the same as leaving it out."""
+    """Returns the text of a window, without fields that have their default."""
     if not window:
         return ""
     parts = ["size=" + "x".join(str(w.size) for w in window)]
@@ -188,7 +199,8 @@ def reduce_window(d: Draw) -> Instance:
     (opcode, element_type, style), x = _fold(d), Instance()
     sizes = d.sizes(d.between(1, 4))
     window = [_Window(d, size) for size in sizes]
-    # In windows that reach into padding or holes XLA:CPU meets the elements in an order of its own, column by column for one.
+    # In windows that reach into padding or holes, XLA:CPU visits the elements in an order of its
+    # own, for example column by column.
     if opcode in ("2a+x", "second") and sum(w.size > 1 for w in window) > 1:
         window = [_Window(d, size, plain=True, padded=False) for size in sizes]
     count = d.pick((1, 1, 1, 2))
@@ -220,7 +232,8 @@ def select_and_scatter(d: Draw) -> Instance:
     element_type, x = d.type((*INTEGERS, *MAIN_FLOATS)), Instance()
     sizes = d.sizes(d.between(1, 4), least=1)
     window = [_Window(d, size, plain=True) for size in sizes]
-    # A window that sees nothing but padding selects nothing, and what XLA:CPU then writes to is arbitrary.
+    # A window that covers only padding selects nothing, and XLA:CPU then writes to an arbitrary
+    # element.
     if any(w.low >= w.size or w.high >= w.size for w in window):
         raise Undrawable
     source = [w.positions for w in window]
@@ -230,7 +243,7 @@ def select_and_scatter(d: Draw) -> Instance:
     )
     values = d.numbers(element_type, sizes, "whole")
     if any(w.low or w.high for w in window):
-        # Which of equal elements is met first is known without padding only: see reduce-window.
+        # The order of equal elements is known only without padding: see reduce-window.
         values = (
             d.numpy.permutation(np.arange(-5, values.size - 5) % 127)
             .reshape(sizes)
@@ -250,7 +263,8 @@ def select_and_scatter(d: Draw) -> Instance:
 @family("sort", 2)
 def sort(d: Draw) -> Instance:
     x, sizes = Instance(), d.sizes(d.between(1, 4))
-    # Of 2 bits XLA:CPU cannot sort: it gives numbers that were not there, or complains of shapes.
+    # XLA:CPU cannot sort 2-bit elements: it returns numbers that did not occur, or reports errors
+    # about shapes.
     types = [d.type((*(t for t in INTEGERS if t not in ("s2", "u2")), *FLOATS, "pred")) for _ in range(d.between(1, 3))]
     lines = ["$f {"]
     for k, element_type in enumerate(types):
@@ -259,7 +273,8 @@ def sort(d: Draw) -> Instance:
     styles = ["wild"] * len(types)
 
     def compared(name: str, k: int, direction: str) -> str:
-        # NaN is neither before nor after anything in the order of floats, which is then none: results are arbitrary.
+        # In the order of floats, NaN is neither before nor after anything, so this is not an order,
+        # and results are arbitrary.
         total = NUMBERS[types[k]].kind == "float" and d.chance(0.7)
         if not total and NUMBERS[types[k]].kind == "float":
             styles[k] = "whole"
@@ -272,22 +287,24 @@ def sort(d: Draw) -> Instance:
         first, second = keys
         lines += ["  " + compared("lt", first, direction), f"  eq = pred[] compare(a{first}, b{first}), direction=EQ"]
         lines += ["  " + compared("then", second, d.pick(("LT", "GT"))), "  tie = pred[] and(eq, then)", "  ROOT r = pred[] or(lt, tie)"]
-        # In total order a NaN equals itself and -0 differs from +0, which EQ of floats denies.
+        # In total order, a NaN equals itself and -0 differs from +0; for floats, EQ says the
+        # opposite of both.
         styles[first] = "whole"
     x.computations.append("\n".join(lines) + "\n}\n")
-    # XLA:CPU sorts narrow floats as f32 and forgets the payloads of NaNs on the way, which the order of all bits knows.
+    # XLA:CPU sorts narrow floats as f32 and loses the payloads of NaNs, which the total order
+    # compares.
     operands = [
         x.argument(element_type, _with_one_nan(d.numbers(element_type, sizes, style), element_type))
         for element_type, style in zip(types, styles, strict=True)
     ]
     shapes = [shape_text(element_type, sizes) for element_type in types]
-    # Which of two equal elements comes first is defined for stable sorts only.
+    # The order of equal elements is defined only for stable sorts.
     attributes = f"dimensions={{{d.between(0, len(sizes) - 1)}}}, is_stable=true, to_apply=$f"
     return x.gives(shapes[0] if len(shapes) == 1 else f"({', '.join(shapes)})", f"sort({', '.join(operands)}), {attributes}", MOVED)
 
 
 def _with_one_nan(array: Array, element_type: str) -> Array:
-    """The array with all NaNs of a sign alike."""
+    """Returns the array with the same bits for all NaNs of a sign."""
     if NUMBERS[element_type].kind != "float":
         return array
     values = array.astype(np.float64)
@@ -311,7 +328,10 @@ def topk(d: Draw) -> Instance:
 
 
 class _Places:
-    """Dimension numbers that gather and scatter share: slices of an operand at places that an array of indices tells."""
+    """The dimension numbers that gather and scatter share.
+
+    They describe slices of an operand at positions in an array of indices.
+    """
 
     def __init__(self, d: Draw, *, scalars: bool) -> None:
         self.sizes = d.sizes(d.pick((*((0,) if scalars else ()), 1, 1, 2, 2, 3, 4)))
@@ -323,7 +343,8 @@ class _Places:
         for dimension, place in zip(self.operand_batching, batching_places, strict=True):
             batch[place] = self.sizes[dimension]
         others = [k for k in range(rank) if k not in self.operand_batching]
-        # Only where there is an element to take a slice of one can be left out of the result.
+        # Dimensions with slices of size 1 can be dropped from the result, which requires an
+        # element in the operand.
         self.dropped = d.subset([k for k in others if self.sizes[k] > 0], 0.4)
         self.window = [k for k in others if k not in self.dropped]
         self.slice_sizes = [1 if k in self.dropped else d.between(0 if d.chance(0.1) else 1, size) for k, size in enumerate(self.sizes)]
@@ -343,7 +364,7 @@ class _Places:
         self.offset_dims = sorted(d.random.sample(range(rank_of_slices), len(self.window)))
 
     def slices(self) -> list[int]:
-        """The dimensions of all slices together."""
+        """Returns the dimensions of all slices together."""
         window, batch = [self.slice_sizes[k] for k in self.window], list(self.batch)
         return [window.pop(0) if k in self.offset_dims else batch.pop(0) for k in range(len(self.window) + len(self.batch))]
 
@@ -356,7 +377,7 @@ class _Places:
 @family("gather", 3)
 def gather(d: Draw) -> Instance:
     element_type, x, p = d.type(NUMERIC), Instance(), _Places(d, scalars=True)
-    # From scalars XLA:CPU gathers by arithmetic, which takes subnormals for zeros.
+    # XLA:CPU gathers from scalars by arithmetic, which treats subnormals as zeros.
     operand = x.argument(element_type, d.numbers(element_type, p.sizes, "raw" if p.sizes else "wild"))
     attributes = (
         f"offset_dims={_list(p.offset_dims)}, collapsed_slice_dims={_list(p.dropped)}, start_index_map={_list(p.index_map)}, "
@@ -369,9 +390,11 @@ def gather(d: Draw) -> Instance:
 
 @family("scatter", 3)
 def scatter(d: Draw) -> Instance:
-    # Into scalars XLA:CPU cannot scatter: a pass of its own makes a module that its verifier refuses.
+    # XLA:CPU cannot scatter into scalars: one of its passes makes a module that its verifier
+    # refuses.
     (opcode, element_type, style), x, p = _fold(d), Instance(), _Places(d, scalars=False)
-    # Of several updates to one place that no index tells, XLA:CPU applies the last to what was there before all of them.
+    # If no index distinguishes several updates of an element, XLA:CPU applies the last one to the
+    # value before all of them.
     if not p.index_map and prod(p.batch) > prod(p.sizes[k] for k in p.operand_batching):
         raise Undrawable
     if element_type in COMPLEX or (opcode in ("2a+x", "multiply") and element_type not in INTEGERS):
@@ -409,11 +432,12 @@ def _sums(element_type: str) -> Tolerance:
 
 @family("set-dimension-size", 0.7)
 def set_dimension_size(d: Draw) -> Instance:
-    """What lies beyond the size is not counted."""
+    """Draws reductions of dynamic dimensions, which leave out the elements beyond the size."""
     element_type, sizes, x = d.type((*INTEGERS, "f32")), d.sizes(d.between(1, 3), least=1), Instance()
     dimension = d.between(0, len(sizes) - 1)
     size = d.between(0, sizes[dimension])
-    # XLA fills what lies beyond with the init value, so that only one that changes nothing is counted as often as HLO says.
+    # XLA fills the elements beyond the size with the init value. Only with a neutral init
+    # value, this gives HLO's result.
     operand, init = (
         x.argument(element_type, d.numbers(element_type, sizes, "whole")),
         x.argument(element_type, np.zeros((), NUMBERS[element_type].held)),

@@ -1,4 +1,4 @@
-"""Random modules whose arrays have sizes that are only known when they run, some of which are out of range."""
+"""Random modules whose arrays have sizes that are known only at run time, some out of range."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ _STATE = "(s32[], f32[5], f32[5], s32[], s32[])"
 
 
 class _Body:
-    """Lines of a computation of x, y, n and m: arrays with five elements, those with five at most, and numbers."""
+    """The lines of a computation of x, y, n and m.
+
+    The values are arrays with five elements, arrays with at most five elements, and numbers.
+    """
 
     def __init__(self, random: Random) -> None:
         self.random = random
@@ -47,9 +50,10 @@ class _Body:
 
 
 def random_sizes_text(random: Random) -> str:
-    """A module with the parameters x and y, f32[5], and n and m, s32[], in which much is computed that nothing needs.
+    """Returns a module with many unused values.
 
-    All of it is in the entry, in a computation that is called, or in the body of a loop.
+    The parameters are x and y, f32[5], and n and m, s32[]. The values are in the entry, in a called
+    computation, or in the body of a loop.
     """
     body = _Body(random)
     lines = "".join(f"  {line}\n" for line in body.lines)

@@ -1,6 +1,7 @@
-"""Random values of the text format: shapes, literals and one text for each kind of attribute value.
+"""Random values of the text format: shapes, literals and a text for each kind of attribute value.
 
-Every function takes the random generator and gives text that hlotool and XLA accept; what goes into which opcode is `generator`'s business.
+Each function takes the random generator and returns a text that hlotool and XLA accept;
+`random_texts` decides which values an opcode gets.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def element_type(r: Random) -> str:
 
 
 def array(r: Random, rank: int | None = None, kind: str | None = None, *, odd: bool = True) -> Shape:
-    """A static array; with `odd` it may have tiles, a memory space or another dimension order."""
+    """Returns a static array; with `odd`, it may have tiles, a memory space or any layout order."""
     rank = r.choice((0, 1, 1, 2, 2, 3, 4)) if rank is None else rank
     order = list(range(rank - 1, -1, -1))
     if odd and r.random() < 0.2:
@@ -45,7 +46,7 @@ def array(r: Random, rank: int | None = None, kind: str | None = None, *, odd: b
 
 
 def shape(r: Random, depth: int = 0) -> Shape:
-    """An array, seldom with dynamic dimensions, a token or a tuple."""
+    """Returns an array, or rarely a dynamic array, a token or a tuple."""
     if depth < 2 and r.random() < 0.15:
         return tuple_shape(shape(r, depth + 1) for _ in range(r.choice((0, 1, 2, 3, 7))))
     if r.random() < 0.05:
@@ -60,10 +61,10 @@ def shape(r: Random, depth: int = 0) -> Shape:
 
 
 def literal(r: Random, of: Shape) -> str:
-    """A literal as XLA spells it."""
+    """Returns a literal in XLA's spelling."""
     if of.is_tuple:
         return "( " + ", ".join(literal(r, element) for element in of.elements) + " )" if of.elements else "()"
-    # XLA makes up the values of an elided constant and shows them when there are few.
+    # XLA invents the values of an elided constant and prints them if there are few.
     if prod(of.dimensions) > 10 and r.random() < 0.2:
         return "{...}"
     return _dense(r, of.element_type, of.dimensions)
@@ -165,7 +166,10 @@ def _padding(r: Random) -> str:
 
 
 def metadata(r: Random, frames: int = 0) -> str:
-    """Fields in XLA's order; `frames` is the number of rows of the module's StackFrames table."""
+    """Returns metadata with fields in XLA's order.
+
+    `frames` is the number of rows of the module's StackFrames table.
+    """
     fields = []
     for name in ("op_type", "op_name", "source_file"):
         if r.random() < 0.5:
@@ -187,7 +191,7 @@ def metadata(r: Random, frames: int = 0) -> str:
 
 
 def sharding(r: Random, of: Shape) -> str:
-    """A sharding that fits the shape."""
+    """Returns a sharding that fits the shape."""
     if of.is_tuple and of.elements and r.random() < 0.5:
         return "{" + ", ".join(_single_sharding(r, leaf) for leaf in of.leaves()) + "}" if any(True for _ in of.leaves()) else "{{replicated}}"
     return _single_sharding(r, of) if not of.is_tuple else r.choice(("{replicated}", "{manual}", "{maximal device=1}"))
@@ -252,4 +256,7 @@ VALUES: dict[str, Callable[[Random], str]] = {
     "Origin": lambda r: r.choice(('{{"p"}}', '{{"p" {1,0}}}', '{({"p"}, {"q"})}', "{[synthetic_call]}")),
     "BackendConfig": lambda r: _dictionary(r) if r.random() < 0.6 else _string(r),
 }
-"""By kind of attribute value; kinds that refer to the module around them are made by `generator`."""
+"""Functions by kind of attribute value.
+
+`random_texts` makes the kinds that refer to the module around them.
+"""

@@ -1,7 +1,8 @@
-"""Random texts over the whole op table, from a seed, for tests of the text layer; `hlotool.testing.random_module` makes modules that can be run.
+"""Random texts over the whole op table, from a seed, for tests of the text layer.
 
-Driven by the signatures in OPS: operands by number, attributes by kind. What XLA's parser demands beyond a signature is in RECIPES;
-shapes need not make sense otherwise, as neither parser checks them.
+`hlotool.testing.random_module` makes modules that can be run. The signatures in OPS drive this
+generator: operands by number, attributes by kind. RECIPES contains the additional requirements of
+XLA's parser. Apart from them, shapes need not be consistent, as neither parser checks them.
 
 >>> random_text(1).startswith("HloModule")
 True
@@ -33,7 +34,10 @@ _CALLING = frozenset({"conditional", "async-update", "async-done"}) | {
 
 @dataclass(frozen=True)
 class Style:
-    """How a module is spelled: the default is XLA's own spelling. `newer` adds what only newer builds of XLA read."""
+    """The spelling of a module; the default is XLA's own.
+
+    `newer` adds forms that only newer builds of XLA can read.
+    """
 
     percent: bool = True
     signatures: bool = True
@@ -44,7 +48,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Called:
-    """A computation that later ones may call; `is_plain` when it calls none itself."""
+    """A computation that later ones may call; `is_plain` if it calls none itself."""
 
     name: str
     parameters: tuple[Shape, ...]
@@ -60,7 +64,7 @@ class Value:
 
 @dataclass
 class Body:
-    """A computation in the making."""
+    """A computation under construction."""
 
     values: list[Value] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -72,14 +76,15 @@ def random_text(seed: int, instructions: int = 12, style: Style = Style()) -> st
 
 
 class Generator:
-    """Makes one module at a time."""
+    """Generates one module at a time."""
 
     def __init__(self, random: Random, style: Style = Style()) -> None:
         self.r = random
         self.style = style
         self.percent = "%" if style.percent else ""
         self.called: list[Called] = []
-        # Computations of fusions and of async operations, which nobody else may run asynchronously.
+        # Computations of fusions and of async operations, which no other instruction may run
+        # asynchronously.
         self.bound: set[str] = set()
         self.frames = 0
         left_out = _STRUCTURAL if style.newer else _STRUCTURAL | _NEWER_OPCODES
@@ -134,7 +139,7 @@ class Generator:
             body.parameters.append(self.add(body, "parameter", of, f"parameter({number})"))
         for _ in range(instructions):
             self.instruction(body, r.choice(self.opcodes))
-        # XLA reads the last instruction of a body as its root when none is marked.
+        # XLA takes the last instruction of a body as its root if none is marked.
         root = body.values[-1]
         for k in range(len(body.lines) - 1, -1, -1):
             if body.lines[k].startswith(f"  {self.percent}{root.name} = "):
@@ -150,7 +155,7 @@ class Generator:
     # ---- instructions -------------------------------------------------------------------------------------------------
 
     def add(self, body: Body, stem: str, of: Shape, call: str, attributes: str = "", *, annotate: bool = True) -> Value:
-        """Writes one line; `call` is the opcode with its parentheses."""
+        """Writes one line; `call` is the opcode with its operands in parentheses."""
         number = len(body.values)
         value = Value(f"{stem.replace('-', '_')}.{number}" if number else stem.replace("-", "_") + "_", of)
         extra = self._common(body, of, is_parameter=stem == "parameter") if annotate else ""
@@ -182,24 +187,24 @@ class Generator:
         return "".join(f", {part}" for part in parts)
 
     def operands(self, values: list[Value]) -> str:
-        """The operands in parentheses, with XLA's index marks."""
+        """Returns the operands in parentheses, with XLA's index comments."""
         texts = [(v.shape.text + " " if self.style.operand_shapes else "") + self.percent + v.name for v in values]
         return "(" + "".join(("" if k == 0 else ", " if k % 5 else f", /*index={k}*/") + text for k, text in enumerate(texts)) + ")"
 
     def some(self, body: Body, count: int, where: Callable[[Shape], bool] | None = None) -> list[Value]:
-        """Values of the body of which `where` holds; a constant or a tuple is added when there is none."""
+        """Returns values of the body that satisfy `where`, or any values if none does."""
         fitting = [v for v in body.values if where is None or where(v.shape)]
         return [self.r.choice(fitting or body.values) for _ in range(count)]
 
     def of_shape(self, body: Body, of: Shape) -> Value:
-        """A value of exactly this shape."""
+        """Returns a value of exactly this shape, adding one if necessary."""
         found = [v for v in body.values if v.shape == of]
         if found:
             return self.r.choice(found)
         return self.add(body, "made", of, "custom-call()", ', custom_call_target="make"', annotate=False)
 
     def attributes(self, op: OpDef, skip: frozenset[str] = frozenset()) -> str:
-        """The required attributes and some of the others, in printed order or not."""
+        """Returns the required attributes and some of the others, in printed order or not."""
         parts = []
         for spec in op.attributes.values():
             if spec.name in skip or not (spec.default is REQUIRED or self.r.random() < 0.4):
@@ -232,7 +237,7 @@ class Generator:
         return array(self.r)
 
 
-# ---- what XLA's parser demands beyond a signature ---------------------------------------------------------------------
+# ---- requirements of XLA's parser beyond a signature ------------------------------------------------------------------
 
 Recipe = Callable[[Generator, Body, OpDef], None]
 RECIPES: dict[str, Recipe] = {}
@@ -438,7 +443,7 @@ def _on_anything(g: Generator, body: Body, op: OpDef) -> None:
 
 @_recipe("iota")
 def _iota(g: Generator, body: Body, op: OpDef) -> None:
-    # Constants are no opcode of their own here: they come with iotas.
+    # Constants have no opcode of their own here; iotas introduce them.
     g.add(body, op.name, array(g.r), "iota()", g.attributes(op))
     small = array(g.r, g.r.choice((0, 1, 2)), odd=False)
     if prod(small.dimensions) > 64:

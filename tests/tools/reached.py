@@ -1,6 +1,7 @@
-"""Which tests reach which lines: modules of hlotool compiled with a note at each statement.
+"""Records the lines that tests reach, by compiling hlotool with a note at each statement.
 
-`sys.settrace` would make everything ten times slower, and `sys.monitoring` is not in Python 3.11.
+`sys.settrace` would make everything ten times slower, and Python 3.11 does not have
+`sys.monitoring`.
 """
 
 from __future__ import annotations
@@ -19,21 +20,25 @@ from code_mutations import is_check
 __all__ = ["LINES", "REACHED", "Finder", "tree_of"]
 
 REACHED: set[int] = set()
-"""The numbers of the places that have been reached since somebody cleared the set."""
+"""The numbers of the lines that have been reached since the set was last cleared."""
 
 LINES: dict[tuple[str, int], int] = {}
 """The number of each noted line, by module and line."""
 
 
 def tree_of(module: str) -> ast.Module:
-    """The syntax tree of an imported module."""
+    """Returns the syntax tree of an imported module."""
     path = sys.modules[module].__file__
     assert path is not None
     return ast.parse(Path(path).read_text(encoding="utf-8"))
 
 
 class _Noting(ast.NodeTransformer):
-    """Puts a note before each statement of functions ("lines"), where a check has something to say ("checks"), or at their beginning ("entry")."""
+    """Inserts notes into a syntax tree.
+
+    They come before each statement of functions ("lines"), where a check reports something
+    ("checks"), or at the beginning of functions ("entry").
+    """
 
     def __init__(self, module: str, detail: str) -> None:
         self.module = module
@@ -57,7 +62,7 @@ class _Noting(ast.NodeTransformer):
         if self.detail == "checks":
             super().generic_visit(node)
         else:
-            # No notes in expressions, which are most of the tree.
+            # Expressions, which are most of the tree, get no notes.
             for block in ("body", "orelse", "finalbody", "handlers", "cases"):
                 for statement in getattr(node, block, ()):
                     self.visit(statement)
@@ -88,12 +93,15 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def _located(new: _Node, old: ast.AST) -> _Node:
-    """A new node at the place of an old one, which may be inside it. Going through whole trees for this would take as long as compiling them."""
+    """Returns a new node at the location of an old one, which may be inside it.
+
+    Fixing whole trees instead would take as long as compiling them.
+    """
     return ast.fix_missing_locations(ast.copy_location(new, old))
 
 
 def _checked(number: int, function: Callable[..., Any], *args: Any) -> Any:
-    """Calls a function that checks its first argument, and notes the place when it refuses it."""
+    """Calls a function that checks its first argument, and notes the line if it refuses it."""
     from hlotool.errors import Violation
 
     try:

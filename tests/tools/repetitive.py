@@ -1,4 +1,4 @@
-"""Random modules with many parts that are the same, or nearly the same, of which differences must tell one from another."""
+"""Random modules with many equal or nearly equal parts, which differences must tell apart."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _chain(random: Random, first: str, stem: str, length: int) -> tuple[list[str
 
 
 def _uncalled(random: Random, size: int) -> str:
-    """Computations that nothing calls, some of which call others."""
+    """Returns computations without callers, some of which call others."""
     kinds = [_chain(random, "n", "t", random.randint(2, 6)) for _ in range(2)]
     computations = []
     for k in range(size):
@@ -53,7 +53,7 @@ def _uncalled(random: Random, size: int) -> str:
 
 
 def _layers(random: Random, size: int) -> str:
-    """Layers one after the other, each with a computation of its own."""
+    """Returns a chain of layers, each with a computation of its own."""
     opcode, attribute = random.choice((("call", "to_apply"), ("fusion", "kind=kLoop, calls")))
     chain, last = _chain(random, "n", "t", random.randint(2, 6))
     body = ["p = f32[6,6] parameter(0)", "q = f32[6,6] parameter(1)", "n = f32[6,6] add(p, q)", *chain, f"r = f32[6,6] multiply({last}, p)"]
@@ -65,7 +65,7 @@ def _layers(random: Random, size: int) -> str:
 
 
 def _steps(random: Random, size: int) -> str:
-    """An unrolled loop over the rows of an array."""
+    """Returns an unrolled loop over the rows of an array."""
     gates, state = [random.choice(_UNARY) for _ in range(3)], "h"
     lines = [f"x = f32[{size},6] parameter(0)", "h = f32[1,6] parameter(1)"]
     for k in range(size):
@@ -77,7 +77,7 @@ def _steps(random: Random, size: int) -> str:
 
 
 def _reducers(random: Random, size: int) -> str:
-    """Reductions, most of them with a computation of their own, of which there are few different ones."""
+    """Returns reductions, most of them with their own copy of one of a few computations."""
     count = random.randint(2, size + 1)
     body = "x = f32[] parameter(0)", "y = f32[] parameter(1)"
     computations = [_computation(f"f.{k}", [*body, f"r = f32[] {random.choice(_REDUCERS)}(x, y)"]) for k in range(count)]

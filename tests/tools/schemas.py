@@ -14,7 +14,7 @@ _WORDS = {
 
 
 def check_schema(value: Any, schema: dict[str, Any], root: dict[str, Any] | None = None, path: str = "$") -> None:
-    """Raises AssertionError, with the path of the value that does not fit."""
+    """Raises AssertionError with the path of a value that does not match the schema."""
     root = schema if root is None else root
     assert schema.keys() <= _WORDS, f"{path}: the check does not know {sorted(schema.keys() - _WORDS)}"
     if "$ref" in schema:

@@ -1,4 +1,4 @@
-"""Counts what a call costs, for tests of cost that must not depend on the machine."""
+"""Counts the steps of a call, for tests of cost that must not depend on the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["steps"]
 
 
 def steps(function: Callable[[], object]) -> int:
-    """How many bytecode instructions a call takes: what it costs, whatever else the machine does."""
+    """Returns the number of bytecode instructions of a call: its cost, independent of the load."""
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Callable[..., Any]:

@@ -1,7 +1,8 @@
-"""Hypothesis strategies: random inputs of property tests, which hypothesis shrinks when a test fails.
+"""Hypothesis strategies: random inputs of property tests, which Hypothesis shrinks if a test fails.
 
-Generators that need thousands of random numbers take a seed, since hypothesis would need a second to draw them one by one. What shrinks then is
-the number of instructions: from one seed, a shorter module is the beginning of a longer one.
+Generators that need thousands of random numbers take a seed, since Hypothesis would need a second
+to draw them one by one. Then the number of instructions shrinks: with the same seed, a shorter
+module is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from random_texts import Style, random_text
 __all__ = ["RANDOM", "SEEDS", "instances", "modules", "shortest_first"]
 
 RANDOM: st.SearchStrategy[Random] = st.randoms(use_true_random=False)
-"""A generator whose numbers hypothesis draws and shrinks."""
+"""A generator whose numbers Hypothesis draws and shrinks."""
 SEEDS = st.integers(0, 2**32 - 1)
 
 
 def modules(instructions: int, styles: Sequence[Style] = (Style(),)) -> st.SearchStrategy[str]:
-    """Texts of random modules with up to so many instructions in the entry computation."""
+    """Draws texts of random modules with up to this many instructions in the entry."""
     return st.builds(random_text, SEEDS, st.integers(1, instructions), st.sampled_from(styles))
 
 
 def instances(*families: str) -> st.SearchStrategy[Instance]:
-    """Random instances of operations, of these families or of any."""
+    """Draws random instances of operations, of the named families or of any family."""
     return RANDOM.map(lambda random: random_instance(random, families))
 
 
 def shortest_first(texts: Sequence[str]) -> st.SearchStrategy[str]:
-    """One of the texts, which shrinks to the shortest one."""
+    """Draws one of the texts; shrinks to the shortest one."""
     return st.sampled_from(sorted(set(texts), key=lambda text: (len(text), text)))

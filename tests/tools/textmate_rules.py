@@ -1,6 +1,7 @@
-"""An interpreter of the TextMate rules that hlotool's grammar uses: patterns with captures, and regions with a begin and an end.
+"""An interpreter for the TextMate rules of hlotool's grammar: patterns with captures, and regions.
 
-It reads line by line, as editors do. Python's regular expressions know all that the grammar needs of Oniguruma's.
+Regions have a begin and an end. The interpreter reads line by line, as editors do. Python's regular
+expressions have all features of Oniguruma that the grammar needs.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ __all__ = ["Grammar"]
 
 
 class _Region(NamedTuple):
-    """A region that is open: its rule, and the scope of the text in it."""
+    """An open region: its rule, and the scope of the text inside it."""
 
     rule: dict[str, Any]
     content: str
 
 
 class Grammar:
-    """A grammar as the text of its JSON file."""
+    """A grammar in the JSON format of TextMate."""
 
     def __init__(self, text: str) -> None:
         self.data = json.loads(text)
@@ -34,7 +35,7 @@ class Grammar:
         return _Region(self.data, "")
 
     def scopes(self, text: str) -> Iterator[tuple[int, int, str]]:
-        """Start, end and innermost scope of each piece of text that has one."""
+        """Yields start, end and innermost scope of each piece of text that has one."""
         regions, offset = [self.top], 0
         for line in text.splitlines(keepends=True):
             for start, end, scope in self._line(line, regions):
@@ -60,7 +61,10 @@ class Grammar:
         yield min(at, len(line)), len(line), regions[-1].content
 
     def _next(self, line: str, at: int, region: _Region) -> tuple[re.Match[str], dict[str, Any], bool] | None:
-        """The first match; of several at the same place, the end of the region and then the first rule."""
+        """Returns the first match.
+
+        At the same position, the end of the region comes first, and then the rules in order.
+        """
         best: tuple[re.Match[str], dict[str, Any], bool] | None = None
         if "end" in region.rule:
             match = self._pattern(region.rule["end"]).search(line, at)
@@ -89,7 +93,7 @@ class Grammar:
 
 
 def _captured(match: re.Match[str], rule: dict[str, Any], outer: str, *, is_end: bool) -> Iterator[tuple[int, int, str]]:
-    """The pieces of a match with their scopes; the end of a region has captures of its own."""
+    """Yields the pieces of a match with their scopes; the end of a region has its own captures."""
     captures = rule.get("endCaptures" if is_end else "beginCaptures" if "begin" in rule else "captures", {})
     yield *match.span(), rule.get("name", outer)
     for number, capture in captures.items():

@@ -1,4 +1,4 @@
-"""Texts that several tests format, optimize, or open in an editor."""
+"""Texts that several tests format, optimize or open in an editor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ __all__ = ["MESSY", "NEAT", "ROW_SUMS", "SEVERAL_ROUNDS"]
 MESSY = "HloModule m\nENTRY e {\n  a = f32[2]   parameter( 0 ) // in\n\n\n  ROOT b = f32[2] negate( a )\n}\n"
 NEAT = "HloModule m\n\nENTRY e {\n  a = f32[2] parameter(0) // in\n\n  ROOT b = f32[2] negate(a)\n}\n"
 
-# One round of folding and merging leaves something for the next one.
+# After one round of folding and merging, another round finds more.
 SEVERAL_ROUNDS = """HloModule m
 
 double {
@@ -30,7 +30,7 @@ ENTRY e {
 }
 """
 
-# With an instruction that nothing uses.
+# One instruction is unused.
 ROW_SUMS = """HloModule m
 
 add {

@@ -1,7 +1,8 @@
-"""Measures the language server on files: `python tests/tools/time_server.py FILE...`.
+"""Measures the language server on files.
 
-Opening is the time until symbols and findings have come. After it, an operand list is broken, or an instruction is renamed, and the time is taken
-from the edit to the answer of a request. Memory is the largest resident set of the server.
+Usage: `python tests/tools/time_server.py FILE...`. The opening time ends when symbols and findings
+have arrived. Then an operand list is broken or an instruction renamed, and the time is measured
+from the edit to the response to a request. Memory is the largest resident set of the server.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _PAUSE = 0.05
 
 
 def peak_memory(process: int) -> float:
-    """The largest resident set of a process, in megabytes."""
+    """Returns the largest resident set of a process, in megabytes."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
@@ -58,7 +59,8 @@ def measure(file: str) -> None:
             here = {"line": line, "character": column}
             name_end = {"line": line, "character": lines[line].index(" = ")}
             for name, method, params in requests(line, column - 1, len(lines) - 1):
-                # A break, which does not parse, then a change that does, each of which the text has not had before.
+                # First an edit that breaks the text, then one that keeps it valid. The server has
+                # not seen either text before.
                 for kind, typed, place in (("broken", f"({version}", here), ("sound", f".{version}", name_end)):
                     version += 1
                     start = time.perf_counter()
@@ -68,7 +70,7 @@ def measure(file: str) -> None:
                     times.setdefault(f"{name}, {kind}", []).append(time.perf_counter() - start)
                     version += 1
                     client.change("file:///m.hlo", version, {"range": {"start": place, "end": end}, "text": ""})
-                    # Somebody who types makes pauses, in which the text is read.
+                    # Typing has pauses, in which the server reads the text.
                     time.sleep(_PAUSE)
         for name, taken in times.items():
             print(f"  {name}: median {1000 * statistics.median(taken):.0f} ms, most {1000 * max(taken):.0f} ms")

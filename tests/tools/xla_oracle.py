@@ -1,15 +1,19 @@
-"""Real XLA, asked from a process of its own: XLA aborts the process on some inputs and takes forever for others, and neither may reach a test run.
+"""Runs XLA in a process of its own.
 
-The interpreter named by the environment variable HLOTOOL_XLA_PYTHON has jax and jaxlib; hlotool itself never needs them.
+XLA aborts the process on some inputs and takes forever on others; a test run must survive both. The
+environment variable HLOTOOL_XLA_PYTHON names an interpreter with jax and jaxlib; hlotool itself
+never needs them.
 
     with Xla() as xla:
-        xla.parse(text)          # XLA's print of the text: its parser and its shape inference have accepted it
-        xla.compiled(text)       # the module after the passes of XLA:CPU: its verifier and its compiler have accepted it
-        xla.verified(text)       # what XLA's verifier says about the module as it is written; nothing when it is valid
-        xla.run(text, arrays)    # the leaves of the result; an array for each leaf of the entry parameters
+        xla.parse(text)          # XLA's print of the text, after its parser and shape inference
+        xla.compiled(text)       # the module after the verifier and the passes of XLA:CPU
+        xla.verified(text)       # the complaint of XLA's verifier about the text; empty if valid
+        xla.run(text, arrays)    # the leaves of the result; an array per leaf of the parameters
 
-Runs go from HLO text to StableHLO, which the client compiles. StableHLO has no fusions, bitcasts, layouts of parameters and schedules: fusions are
-run as the calls that they mean, bitcasts between row-major shapes as what they mean, and values are logical arrays. XLA:CPU flushes subnormals.
+Runs go from HLO text via StableHLO to the client, which compiles it. StableHLO has no fusions,
+bitcasts, layouts of parameters or schedules: fusions run as equivalent calls, bitcasts between
+row-major shapes as the equivalent operation, and values are logical arrays. XLA:CPU flushes
+subnormals.
 """
 
 from __future__ import annotations
@@ -27,19 +31,24 @@ from typing import Any, Self
 __all__ = ["Xla", "XlaError", "available"]
 
 VARIABLE = "HLOTOOL_XLA_PYTHON"
-# Level 0 keeps instructions as they are written, as far as the backend can compile them.
+# Level 0 keeps the written instructions, if the backend can compile them.
 _FLAGS = "--xla_allow_excess_precision=false --xla_cpu_multi_thread_eigen=false"
 _UNOPTIMIZED = " --xla_backend_optimization_level=0"
 _LINE = re.compile(r"^(?P<head> *(?:ROOT )?%?(?P<name>[\w.\-]+) = (?P<shape>\(.*?\)|\S+)) (?P<opcode>[\w\-]+)\((?P<rest>.*)$")
 _ARRAY = re.compile(r"(?P<type>\w+)\[(?P<sizes>[^\]]*)\](?:\{(?P<order>[\d,]*)\})?")
 _NESTED = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
-# What has no meaning for a call: how to fuse, what may share memory, what the backend has noted down.
+# These attributes have no meaning for a call: the kind of fusion, shared memory, notes of the
+# backend.
 _OF_FUSIONS = re.compile(rf", kind=k\w+|, output_to_operand_aliasing={_NESTED}|, backend_config=.*$")
 _SHARDING = re.compile(rf", sharding={_NESTED}")
 
 
 class XlaError(Exception):
-    """XLA gave no answer. `kind` is "refused" for XLA's own errors, "died" when the process ended, "slow" when it had to be ended."""
+    """Raised if XLA gives no answer.
+
+    `kind` is "refused" for XLA's own errors, "died" if the process ended, and "slow" if it had to
+    be stopped.
+    """
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -47,17 +56,20 @@ class XlaError(Exception):
 
 
 def available() -> str | None:
-    """The interpreter that has XLA, if the environment names one."""
+    """Returns the interpreter that has XLA, if the environment names one."""
     return os.environ.get(VARIABLE)
 
 
 class Xla:
-    """XLA in a worker process, which is started at the first question and anew after each that it did not survive."""
+    """XLA in a worker process.
+
+    The process starts at the first request, and again after each request that killed it.
+    """
 
     def __init__(self, python: str | None = None, *, timeout: float = 60, optimize: bool = False) -> None:
         python = python or available()
         if not python:
-            raise XlaError("refused", f"{VARIABLE} names no Python interpreter with jaxlib")
+            raise XlaError("refused", f"{VARIABLE} does not name a Python interpreter with jaxlib")
         self.python = python
         self.timeout = timeout
         self.optimize = optimize
@@ -76,15 +88,18 @@ class Xla:
         return self._ask("compiled", text)
 
     def verified(self, text: str, *switches: str) -> str:
-        """The complaint of XLA's verifier under some of `xla_verifier.SWITCHES`; refused texts do not reach it."""
+        """Returns the complaint of XLA's verifier under some of `xla_verifier.SWITCHES`.
+
+        Texts that XLA's parser refuses do not reach the verifier.
+        """
         return str(self._ask("verified", text, switches))
 
     def run(self, text: str, arrays: Sequence[Any]) -> list[Any]:
-        """The leaves of the result; integers, pred and floats come in the exact type."""
+        """Returns the leaves of the result; integers, pred and floats have their exact types."""
         return [_unpacked(x) for x in self._ask("run", text, [_packed(x) for x in arrays])]
 
     def close(self) -> str:
-        """Ends the worker; returns the end of what it wrote on standard error."""
+        """Stops the worker, and returns the end of its standard error."""
         if self._worker is None:
             return ""
         process, connection, log = self._worker
@@ -113,7 +128,7 @@ class Xla:
 
     def _connection(self) -> Connection:
         if self._worker is not None and self._worker[0].poll() is not None:
-            # It ended between two questions, which is not the fault of the next.
+            # The worker died between two requests; the next one is not the cause.
             self.close()
         if self._worker is None:
             ours, theirs = Pipe()
@@ -128,7 +143,7 @@ class Xla:
         return self._worker[1]
 
 
-# ---- arrays between processes, whose NumPy may differ -----------------------------------------------------------------
+# ---- arrays between processes, whose versions of NumPy may differ -----------------------------------------------------
 
 
 def _packed(array: Any) -> tuple[str, tuple[int, ...], bytes]:
@@ -147,9 +162,9 @@ def _unpacked(packed: tuple[str, tuple[int, ...], bytes]) -> Any:
 
 
 def _importable(printed: str) -> str:
-    """XLA's print of a module as one that StableHLO can say, with the same values."""
+    """Rewrites XLA's print of a module for StableHLO, with the same values."""
     lines = printed.split("\n")
-    # What else the first line says is about layouts, aliases and devices.
+    # The rest of the first line is about layouts, aliases and devices.
     lines[0] = lines[0].partition(",")[0]
     shapes = {match["name"]: match["shape"] for match in map(_LINE.match, lines) if match}
     for k, line in enumerate(lines):

@@ -1,8 +1,10 @@
-"""XLA's own verifier, called where jaxlib keeps it: no function of jaxlib's runs it on a module as it is written.
+"""Calls XLA's own verifier in jaxlib's library.
 
-A compile would, but what reaches a compile went through StableHLO and came back with shapes of its own. So this module looks the verifier up in the
-symbol table of jaxlib's library and calls it with ctypes. Works in a process that has imported jaxlib, on Linux and x86-64, for the releases
-whose library has these symbols; others are told by name. Used by `xla_oracle` only.
+No function of jaxlib runs it on a module as written. Compiling a module would, but only after a
+conversion through StableHLO, which changes shapes. So this module looks up the verifier in the
+symbol table of the library and calls it with ctypes. It works in a process that has imported
+jaxlib, on Linux and x86-64, for the releases whose library has these symbols; for others, the error
+names the missing symbols. Only `xla_oracle` uses it.
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ _RUN = (
     "10StringHashENSA_8StringEqESaIS9_EEE"
 )
 _STATUS_TEXT = "_ZN4absl12lts_202601076Status12ToStringSlowB5cxx11EmNS0_18StatusToStringModeE"
-# The default of the option shape_size is a std::function around a lambda: these two functions after 16 bytes of nothing.
+# The default of the option shape_size is a std::function around a lambda: 16 empty bytes followed
+# by these two functions.
 _SIZE_MANAGER = (
     "_ZNSt14_Function_base13_Base_managerIN3xla15HloVerifierOpts10shape_sizeMUlRKNS1_5ShapeEE_EE10_M_managerERSt9_Any_dataRKS9_St18_Manager_operation"
 )
 _SIZE_INVOKER = "_ZNSt17_Function_handlerIFlRKN3xla5ShapeEENS0_15HloVerifierOpts10shape_sizeMUlS3_E_EE9_M_invokeERKSt9_Any_dataS3_"
-# The option instruction_can_change_layout_func is empty unless asked for: a std::function around a pointer to this function.
+# The option instruction_can_change_layout_func is empty by default; otherwise, it is a
+# std::function around a pointer to this function.
 _CHANGES_LAYOUT = "_ZN3xla16LayoutAssignment26InstructionCanChangeLayoutEPKNS_14HloInstructionE"
 _PREDICATE_MANAGER = "_ZNSt14_Function_base13_Base_managerIPFbPKN3xla14HloInstructionEEE10_M_managerERSt9_Any_dataRKS8_St18_Manager_operation"
 _PREDICATE_INVOKER = "_ZNSt17_Function_handlerIFbPKN3xla14HloInstructionEEPS4_E9_M_invokeERKSt9_Any_dataOS3_"
@@ -36,14 +40,18 @@ _NAMES = (_CONSTRUCTOR, _RUN, _STATUS_TEXT, _SIZE_MANAGER, _SIZE_INVOKER, _CHANG
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOLS = 2
 _OK = 1
-# Large enough for whatever these functions write: a verifier has 48 bytes, a std::string 32, a StatusOr<bool> 16.
+# Large enough for the results of these functions: a verifier has 48 bytes, a std::string 32, a
+# StatusOr<bool> 16.
 _ROOM = 64
 
 SWITCHES = {
     "layout_sensitive": 0, "allow_mixed_precision": 1, "broadcast_dimensions_sorted": 2, "reshape_is_bitcast": 3, "nested_thread_names": 4,
     "bitcast_may_differ_in_size": 6, "unbounded_dynamic": 7, "no_host_memory": 9, "collective_deadlocks": 10,
 }  # fmt: skip
-"""The switches of `hlotool.VerifyModes` that this verifier knows by a byte of its options; `layouts_kept` is known by a function."""
+"""The switches of `hlotool.VerifyModes` that are a byte of the verifier's options.
+
+`layouts_kept` is a function instead.
+"""
 _FUNCTION_AT = 16
 
 
@@ -65,7 +73,7 @@ class XlaVerifier:
         self._verifiers: dict[tuple[str, ...], Any] = {}
 
     def complaint(self, module: Any, switches: Iterable[str] = ()) -> str:
-        """What the verifier says about a `jaxlib._hlo.HloModule`; nothing when the module is valid."""
+        """Returns the verifier's complaint about a `jaxlib._hlo.HloModule`; empty if valid."""
         verifier = self._verifier(tuple(sorted(switches)))
         status, no_threads = ctypes.create_string_buffer(_ROOM), ctypes.create_string_buffer(_ROOM)
         self._run(status, verifier, _held_by(module), no_threads)
@@ -83,7 +91,7 @@ class XlaVerifier:
             found = ctypes.create_string_buffer(_ROOM)
             no_function, shape_size = ctypes.create_string_buffer(32), ctypes.create_string_buffer(self._shape_size, 32)
             self._construct(found, False, False, no_function, shape_size, False)
-            # The second word points to an object that has the options after its virtual table.
+            # The second word points to an object with the options after its virtual table.
             options = struct.unpack_from("<Q", found, 8)[0] + 8
             for switch in switches:
                 if switch == "layouts_kept":
@@ -95,20 +103,23 @@ class XlaVerifier:
 
 
 def _held_by(wrapper: Any) -> int:
-    """The address of the C++ object that a nanobind object keeps: where the word after its header says."""
+    """Returns the address of the C++ object in a nanobind object.
+
+    The word after the header of the Python object is the offset.
+    """
     at = id(wrapper)
     offset = struct.unpack("<i", ctypes.string_at(at + object.__basicsize__, 4))[0]
     return int(struct.unpack("<Q", ctypes.string_at(at + offset, 8))[0])
 
 
 def _base_of(library: str) -> int:
-    """Where this process has loaded a library."""
+    """Returns the address at which this process has loaded a library."""
     lines = Path("/proc/self/maps").read_text(encoding="utf-8").splitlines()
     return min(int(line.partition("-")[0], 16) for line in lines if line.endswith(library))
 
 
 def _symbols(library: Path, names: Iterable[str]) -> dict[str, int]:
-    """The values of symbols, local ones too, which no loader would find."""
+    """Returns the values of symbols, including local ones, which no loader finds."""
     import numpy as np
 
     layout = np.dtype([("name", "<u4"), ("info", "<u4"), ("value", "<u8"), ("size", "<u8")])

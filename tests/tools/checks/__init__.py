@@ -1,1 +1,1 @@
-"""What a case of each kind must do: functions of a path and a case that raise Mismatch."""
+"""Checks of each kind of case: functions of a path and a case that raise Mismatch."""

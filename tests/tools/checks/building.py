@@ -1,4 +1,7 @@
-"""Cases of modules as code of builders: what the code makes is printed like the module, and the code does nothing else."""
+"""Checks cases of modules as code of builders.
+
+The result of the code prints like the module, and the code does nothing else.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hlotool.ir.model import Module
 
 __all__ = ["check_rebuilt", "only_builds", "rebuilt", "run_code"]
 
-# All that a module holds, in its own order and in XLA's.
+# The whole contents of a module, in its own order and in XLA's.
 _PRINTS = (
     hlotool.PrintOptions(),
     hlotool.PrintOptions(print_operand_shape=True, print_name_after_closing_brace=True, syntax_sugar_async_ops=False),
@@ -28,7 +31,7 @@ _FUNCTIONS = {"float", "complex"}
 
 
 def run_code(code: str) -> Module:
-    """The module that the code makes."""
+    """Runs code of builders, and returns the module that it builds."""
     namespace: dict[str, Any] = {}
     exec(compile(code, "<code>", "exec"), namespace)
     made: Module = namespace["module"]
@@ -36,7 +39,7 @@ def run_code(code: str) -> Module:
 
 
 def only_builds(code: str) -> str | None:
-    """What code does that is not to call methods of builders; None if there is nothing."""
+    """Returns the first part of the code that is not a call of a builder's method, or None."""
     tree = ast.parse(code)
     known = set(_FUNCTIONS)
     for node in ast.walk(tree):
@@ -58,19 +61,19 @@ def only_builds(code: str) -> str | None:
 
 
 def check_rebuilt(module: Module) -> None:
-    """Demands that the code of a module makes it again, and leaves the module as it is."""
+    """Checks that a module's code builds the same module and leaves the original unchanged."""
     before = [hlotool.to_text(module, options) for options in _PRINTS]
     code = hlotool.to_python(module)
     other = only_builds(code)
     if other is not None:
-        raise Mismatch(f"the code does more than build: {other}")
+        raise Mismatch(f"the code does more than build a module: {other}")
     made = run_code(code)
     for options, text in zip(_PRINTS, before, strict=True):
         for what, other_module in (("the module that the code makes", made), ("the module after it was written as code", module)):
             found = hlotool.to_text(other_module, options)
             same(text, found, what)
             if text != found:
-                raise Mismatch(f"{what} has other blanks at its end")
+                raise Mismatch(f"{what} has different whitespace at the end")
 
 
 def rebuilt(path: Path, case: Case) -> None:

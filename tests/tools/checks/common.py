@@ -1,4 +1,4 @@
-"""What the checks of cases share: how a mismatch is told, and texts compared line by line."""
+"""Helpers shared by the checks of cases: mismatches, and comparison of texts line by line."""
 
 from __future__ import annotations
 
@@ -17,33 +17,39 @@ __all__ = ["Mismatch", "compare_findings", "parsed", "same"]
 
 
 class Mismatch(Exception):
-    """What a case says and what hlotool does differ; shown without a traceback."""
+    """Raised if hlotool does not do what a case expects; shown without a traceback."""
 
 
 def compare_findings(found: Iterable[Diagnostic], wanted: list[Expected]) -> None:
-    """Demands exactly the announced findings, with their columns and words where these are announced."""
+    """Checks that the findings are exactly the announced ones.
+
+    Columns and words are compared if they are announced.
+    """
     found = sorted(found, key=lambda d: (d.line, d.code))
     shown = "\n  ".join(f"{d} [{d.hint}]" for d in found)
     if [(d.line, d.code) for d in found] != [(e.line, e.code) for e in wanted]:
         raise Mismatch(f"wanted {[f'{e.code} on line {e.line}' for e in wanted]}, found\n  {shown}")
     for expected, d in zip(wanted, found, strict=True):
         if expected.words not in f"{d.message} [{d.hint}] {d.notes}":
-            raise Mismatch(f"'{expected.words}' is neither in message, hint nor notes of\n  {d} [{d.hint}]")
+            raise Mismatch(f"'{expected.words}' is in neither the message, the hint nor the notes of\n  {d} [{d.hint}]")
         if expected.column and expected.column != d.column:
-            raise Mismatch(f"points to column {d.column}, wanted {expected.column}:\n  {d}")
+            raise Mismatch(f"is in column {d.column}, wanted {expected.column}:\n  {d}")
         if (expected.is_warning and d.severity == "error") or (d.severity != "error" == severity_of(d.code) and not expected.is_warning):
-            raise Mismatch(f"is of severity {d.severity}:\n  {d}")
+            raise Mismatch(f"has the severity {d.severity}:\n  {d}")
 
 
 def parsed(text: str, filename: str = "<string>") -> Module:
-    """The module, by both paths of the parser, which must agree; its constants are held as the test asks for."""
+    """Parses a text with both paths of the parser, which must agree.
+
+    Constants are held as text or as bytes, as the test requires.
+    """
     try:
         fast = parse_source(Source(text, filename))
     except ParseError as error:
         raise Mismatch(f"does not parse: {'; '.join(map(str, error.diagnostics))}") from None
     found = differences(fast, parse_source(Source(text), fast_path=False))
     if found:
-        raise Mismatch(f"fast and grammar path differ: {found[:3]}")
+        raise Mismatch(f"the fast path and the grammar path differ: {found[:3]}")
     return as_held(fast)
 
 

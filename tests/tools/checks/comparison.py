@@ -1,4 +1,4 @@
-"""Cases of the differ: two modules, separated by `// to`, and the difference as `hlotool diff` shows it.
+"""Checks cases of the differ: two modules separated by `// to`, and the output of `hlotool diff`.
 
 A comment such as `// layout: width=60 context=1 side_by_side=1` sets fields of the layout.
 """
@@ -40,12 +40,12 @@ def compared(path: Path, case: Case) -> None:
     check_schema(json.loads(json.dumps(document)), _SCHEMA)
     mirrored = sorted(_MIRRORED.get(name, name) for name in delta.categories)
     if [*_delta(case, swapped=True).categories] != mirrored:
-        raise Mismatch(f"the other way round, the categories are {_delta(case, swapped=True).categories}")
+        raise Mismatch(f"in the reverse direction, the categories are {_delta(case, swapped=True).categories}")
     if not _IGNORE.search(case.text):
         faults = [*patch_faults(delta, Random(1))]
         if faults:
             raise Mismatch("\n".join(faults))
-    # Whatever the difference is, the other formats have an instruction of it.
+    # The other formats mention an instruction of any difference.
     report = report_of(delta)
     names = [place[1] for row in document["changed"] for place in (row["left"], row["right"])]
     for text in (markdown(report, "a.hlo", "b.hlo"), page(report, "a.hlo", "b.hlo")):
@@ -54,14 +54,14 @@ def compared(path: Path, case: Case) -> None:
 
 
 def difference_text(path: Path, case: Case) -> str | None:
-    """The difference, for `--update`."""
+    """Returns the difference, for `--update`."""
     return _text(case, _delta(case))
 
 
 def _delta(case: Case, *, swapped: bool = False) -> Delta:
     first, separator, second = case.text.partition(_TO)
     if not separator:
-        raise Mismatch("there is no line `// to` between two modules")
+        raise Mismatch("the line `// to` between two modules is missing")
     ignored = _IGNORE.search(case.text)
     left, right = (parsed(text) for text in ((second, first) if swapped else (first, second)))
     return diff(left, right, ignore=[name.strip() for name in ignored[1].split(",")] if ignored else ())

@@ -1,4 +1,4 @@
-"""Cases of the interpreter: modules that compute what they say."""
+"""Checks cases of the interpreter: modules with their expected results."""
 
 from __future__ import annotations
 
@@ -50,11 +50,14 @@ def _evaluated_on_devices(case: Case, module: Module, arguments: list[list[Any]]
         _same_leaves(module.entry.root.shape, values[k], [ExpectedValue(text, exact=True) for text in device_values(case.text, "expect", k)])
         found = [x.tolist() for x in queues[k].outfeed]
         if found != [_array(text, "outfeed", module).tolist() for text in device_values(case.text, "outfeed", k)]:
-            raise Mismatch(f"device {k} has put out {found}")
+            raise Mismatch(f"the outfeed of device {k} has {found}")
 
 
 def _values_unless_refused(case: Case, module: Module, run: Callable[[], list[Any]]) -> list[Any] | None:
-    """What the run gives; None when it is refused as the case expects, at the right places and with the right words."""
+    """Returns the values of a run, or None if it fails as the case expects.
+
+    Checks the positions and the words of the errors.
+    """
     wanted = expected_errors(case.text)
     try:
         values = run()
@@ -65,7 +68,7 @@ def _values_unless_refused(case: Case, module: Module, run: Callable[[], list[An
             raise Mismatch(f"cannot be evaluated: {'; '.join(map(str, error.diagnostics))}") from None
         return None
     if wanted:
-        raise Mismatch("was evaluated, an error was expected")
+        raise Mismatch("was evaluated, but an error was expected")
     return values
 
 
@@ -77,7 +80,7 @@ def _arguments(module: Module, literals: list[str]) -> list[Any]:
 
 
 def _array(literal: str, opcode: str, module: Module) -> Any:
-    """A literal of the shape that the first instruction of an opcode takes or puts out."""
+    """Returns a literal with the shape that the first instruction of an opcode reads or writes."""
     x = next(x for x in module.entry.instructions if x.opcode == opcode)
     return literal_array(parse_literal(x.shape.elements[0] if opcode == "infeed" else x.operands[0].shape, literal))
 
@@ -91,7 +94,7 @@ def _same_leaves(shape: Shape, value: Any, expected: list[ExpectedValue]) -> Non
 
 
 def _same_values(shape: Shape, found: Any, line: ExpectedValue) -> None:
-    # A dynamic result is the array of its actual size.
+    # The array of a dynamic result has the actual size.
     wanted = literal_array(parse_literal(shape.with_dimensions(found.shape), line.literal))
     if found.dtype != wanted.dtype or found.shape != wanted.shape:
         raise Mismatch(f"the value is {found.dtype}{list(found.shape)}, not {shape}")

@@ -1,4 +1,4 @@
-"""Cases of the formatter: what becomes of a text, and that it is the same module with the same comments."""
+"""Checks cases of the formatter: the formatted text is the same module with the same comments."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def formatted_well(path: Path, case: Case) -> None:
     wanted = case.text if case.output is None else case.output
     same(wanted, found, "the formatted text differs")
     if wanted != found:
-        raise Mismatch("only whitespace at the end differ")
+        raise Mismatch("only whitespace at the end differs")
     before, after = (parse_all(text, strict=False) for text in (case.text, found))
     for a, b in zip(before, after, strict=True):
         for difference in differences(a, b):
             raise Mismatch(f"another module: {difference}")
-    # A range names other lines in the new text.
+    # A range means other lines in the new text.
     if style_of(case.text)[1] is None:
-        same(found, _formatted(Case(found, 1, None)), "it is no fixed point")
-    same(found, _formatted_by_the_grammar_alone(case), "line by line and by the grammar it is formatted differently")
+        same(found, _formatted(Case(found, 1, None)), "formatting it again changes it")
+    same(found, _formatted_by_the_grammar_alone(case), "the line formatter and the grammar disagree")

@@ -1,4 +1,8 @@
-"""Cases of the optimizer: the module after the passes that the file is named after, and the same results before and after."""
+"""Checks cases of the optimizer.
+
+The file name selects the passes. The case has the module after them; the results before and after
+must be the same.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ _PASSES = re.compile(r"^// passes: ([^\n]+)$", re.MULTILINE)
 _FAST_MATH = re.compile(r"^// fast-math: ([a-z, ]+)$", re.MULTILINE)
 _PLAIN = PrintOptions(print_percent=False, include_layout_in_shapes=False, print_metadata=False)
 _INPUTS = 6
-# A loop that does not end takes little time.
+# Limits the time of endless loops.
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=10_000)
 
 
@@ -34,21 +38,21 @@ def optimized(path: Path, case: Case) -> None:
         raise Mismatch("; ".join(result.report.remarks))
     wanted = case.output if case.output is not None else case.text
     if is_held_as_bytes():
-        # Bytes have no spelling.
+        # Bytes do not keep the spelling of numbers.
         wanted = to_text(parsed(wanted), _PLAIN)
     same(wanted.strip(), to_text(result, _PLAIN).strip(), "after the passes")
     known = {d.code for d in verify(module)}
     if errors := [d for d in verify(result) if d.severity == "error" and d.code not in known]:
-        raise Mismatch(f"is not valid after the passes: {errors[0]}")
+        raise Mismatch(f"is invalid after the passes: {errors[0]}")
     if to_text(_result(path, case, result)) != to_text(result):
         raise Mismatch("a second run changes the module again")
-    # Flags permit other results, which the text of the case shows.
+    # Flags allow different results; the text of the case shows them.
     if not flags and (found := difference(module, result, _INPUTS, options=_OPTIONS)):
-        raise Mismatch(f"computes something else: {found}")
+        raise Mismatch(f"the results differ: {found}")
 
 
 def optimized_text(path: Path, case: Case) -> str | None:
-    """The module after the passes, for `--update`."""
+    """Returns the module after the passes, for `--update`."""
     return to_text(_result(path, case, parsed(case.text)), _PLAIN)
 
 

@@ -1,5 +1,9 @@
-"""Cases of patches: two modules, separated by `// to`, and the patch. After `// on`, a third module to which it is applied, and after `// gives` the
-result, as `hlotool.to_text` prints it with short names, or the message after `// refused: `."""
+"""Checks cases of patches: two modules separated by `// to`, and the patch.
+
+After `// on`, a case may have a third module to which the patch is applied. After `// gives`, it
+has the result, as `hlotool.to_text` prints it with short names; or it has the error message after
+`// refused: `.
+"""
 
 from __future__ import annotations
 
@@ -42,12 +46,12 @@ def patched(path: Path, case: Case) -> None:
         same(refused[1] if refused else "no error", str(error), "the message")
         return
     if refused:
-        raise Mismatch("the patch is not refused")
+        raise Mismatch("the patch was not refused")
     same(wanted.strip(), hlotool.to_text(result, _PRINT).strip(), "the result")
 
 
 def patch_text(path: Path, case: Case) -> str:
-    """The patch, for `--update`."""
+    """Returns the patch, for `--update`."""
     first, _, rest = case.text.partition(_TO)
     ignored = _IGNORE.search(case.text)
     ignore = [name.strip() for name in ignored[1].split(",")] if ignored else []

@@ -1,7 +1,8 @@
-"""Cases of pictures: a module, and its picture as a Mermaid flowchart.
+"""Checks cases of pictures: a module, and its picture as a Mermaid flowchart.
 
-A comment such as `// graph: around=dot.1 depth=1` sets options; `path=a,b` is a pair of names. The output may be `error: ` and a message. Whatever
-the case is about, the other formats must show the same, and no boxes may overlap.
+A comment such as `// graph: around=dot.1 depth=1` sets options; `path=a,b` is a pair of names. The
+output may be `error: ` and a message. In all cases, the other formats must show the same, and boxes
+must not overlap.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def pictured(path: Path, case: Case) -> None:
 
 
 def picture_text(path: Path, case: Case) -> str | None:
-    """The picture, for `--update`."""
+    """Returns the picture, for `--update`."""
     return _mermaid(parsed(case.text), _options(case))
 
 
@@ -69,20 +70,20 @@ def _options(case: Case) -> GraphOptions:
 
 
 def _check_same_graph(mermaid: Any, dot: Any) -> None:
-    """Both have the same boxes, with the same words, in the same groups, and the same edges."""
+    """Checks that two graphs have equal boxes, words, groups and edges."""
     for name, a, b in zip(("boxes", "groups", "edges"), mermaid, dot, strict=True):
         if a != b:
             raise Mismatch(f"the {name} of Mermaid and DOT differ:\n  {a}\n  {b}")
 
 
 def _check_places(picture: Picture, drawing: Drawing) -> None:
-    """Boxes are inside of the box that contains them, and siblings do not overlap."""
+    """Checks that boxes are inside the box that contains them, and that siblings do not overlap."""
     for box in picture.boxes:
         place = drawing.rectangles[box.number]
         inside = [drawing.rectangles[child.number] for child in box.children]
         for k, other in enumerate(inside):
             if not _contains(place, other):
-                raise Mismatch(f"{other} is not inside of {place}")
+                raise Mismatch(f"{other} is not inside {place}")
             if any(_overlap(other, sibling) for sibling in inside[:k]):
                 raise Mismatch(f"{other} overlaps another box")
 
@@ -107,16 +108,19 @@ def _check_svg(text: str, picture: Picture) -> None:
 
 
 def _check_page(data: dict[str, Any]) -> None:
-    """Each instruction and each group but the roots is in one group, and has a place there."""
+    """Checks that each instruction and each group except the roots is in one group.
+
+    Each of them has a position there.
+    """
     groups, count = data["groups"], len(data["instructions"]["name"])
     seen = Counter(item for items in groups["items"] for item in items)
     computations = {-1 - group for group in data["computations"]}
     missing = {*range(count), *(-1 - k for k in range(len(groups["title"])))} - seen.keys() - computations
     if missing or max(seen.values(), default=1) > 1:
-        raise Mismatch(f"items without a place {missing}, or with several")
+        raise Mismatch(f"items without a group {missing}, or in several groups")
     for items, rows, columns in zip(groups["items"], groups["rows"], groups["columns"], strict=True):
         if not len(items) == len(rows) == len(columns) or len({*zip(rows, columns, strict=True)}) != len(items):
-            raise Mismatch(f"places of {len(items)} items: {rows}, {columns}")
+            raise Mismatch(f"positions of {len(items)} items: {rows}, {columns}")
     lengths = {name: len(column) for name, column in data["instructions"].items() if isinstance(column, list)}
     if {*lengths.values()} != {count}:
         raise Mismatch(f"columns of different lengths: {lengths}")

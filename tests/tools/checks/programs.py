@@ -1,4 +1,7 @@
-"""Cases of whole programs: texts that JAX and XLA made, which must give what JAX gave, and pass everything else that is done with texts."""
+"""Checks cases of whole programs: texts from JAX and XLA, with JAX's results.
+
+They must also pass every other operation on texts.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +27,21 @@ _ON_SCALARS = {"map", "reduce", "reduce-window", "scatter", "select-and-scatter"
 
 
 def equal_to_jax(path: Path, case: Case) -> None:
-    """The results with each executor, and of the optimized program, within the tolerances of `--compare`.
+    """Checks the results of each executor, and of the optimized program, against JAX's.
 
-    Those of f32 are what sums in another order and other polynomials make. NAME.npz belongs to NAME.hlo and NAME.optimized.hlo; its arrays
-    have the devices as first dimension when there are several.
+    The tolerances are those of `--compare`; those of f32 cover sums in another order and other
+    polynomials. NAME.npz belongs to NAME.hlo and NAME.optimized.hlo. If there are several devices,
+    they are the first dimension of its arrays.
     """
     module = hlotool.parse(case.text)
     errors = [d for d in hlotool.verify(module) if d.severity == "error"]
     if errors:
-        raise Mismatch(f"the verifier says\n  {errors[0]}")
+        raise Mismatch(f"the verifier reports\n  {errors[0]}")
     for difference in differences(module, hlotool.parse(format_text(case.text))):
-        raise Mismatch(f"formatted it is another module: {difference}")
+        raise Mismatch(f"formatting changes the module: {difference}")
     for x in (x for computation in module.computations for x in computation.instructions if x.opcode in _ON_SCALARS):
         if not all(can_batch(called) for called in x.called):
-            raise Mismatch(f"what '{x.name}' calls would be run for each element on its own, and so slowly")
+            raise Mismatch(f"the computation of '{x.name}' cannot be batched, so it would run slowly, element by element")
     archive = path.with_name(f"{path.name.partition('.')[0]}.npz")
     _require_results(module, archive, "reference")
     _require_results(module, archive, "plan")
@@ -54,7 +58,7 @@ def _require_results(module: Module, archive: Path, executor: str) -> None:
 
 
 def _run(module: Module, stored: dict[str, Array], source: str, executor: str) -> list[tuple[Value, dict[str, Array]]]:
-    """What each device computes, and what is stored for it."""
+    """Returns the value of each device, with the stored arrays for it."""
     count = int(module.num_partitions)
     parts = [{name: array[k] for name, array in stored.items()} for k in range(count)] if count > 1 else [stored]
     given = []

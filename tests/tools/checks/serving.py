@@ -1,7 +1,8 @@
-"""Cases of the language server: what it answers about a place in a text.
+"""Checks cases of the language server: its response about a position in a text.
 
-The name of a file is that of a request. `^` in a text is the cursor, and two of them are a selection; they are not part of the text. What a request
-asks in addition, such as a new name, is in the comment `// ask: ...`. The output is the answer in words, or the text after an edit.
+The name of a file is that of a request. `^` in a text is the cursor, and two of them are a
+selection; they are not part of the text. Further parameters of a request, such as a new name, are
+in the comment `// ask: ...`. The output is the response in words, or the text after an edit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _CHECKS = RuleChoice(extend_select=("W",)).checks_for("m.hlo", Settings({}, None
 
 
 class Question(NamedTuple):
-    """A text with the place that is asked about."""
+    """A text with the position of a request."""
 
     document: Document
     area: types.Range
@@ -58,7 +59,7 @@ def answer_text(path: Path, case: Case) -> str | None:
     return "".join(f"{line}\n" for line in lines)
 
 
-# ---- answers as text --------------------------------------------------------------------------------------------------
+# ---- responses as text ------------------------------------------------------------------------------------------------
 
 
 def _place(document: Document, area: types.Range) -> str:
@@ -149,7 +150,10 @@ def _selection(q: Question) -> list[str]:
 
 
 def _completion(q: Question) -> list[str]:
-    """The items before those that any place of this kind has; with `// ask: WORDS`, those that begin with one of these words."""
+    """Returns the items that come before those offered at every position of this kind.
+
+    With `// ask: WORDS`, returns those that begin with one of these words.
+    """
     words = tuple(q.ask.split())
     items = completion.complete(q.document, q.position, with_snippets=True).items
     chosen = sorted((item for item in items if not words or item.label.startswith(words)), key=lambda item: item.sort_text or item.label)
@@ -191,7 +195,7 @@ def _lenses(q: Question) -> list[str]:
 
 
 def _actions(q: Question) -> list[str]:
-    """The titles of all actions; with `// ask: TITLE`, the text after that one."""
+    """Returns the titles of all actions; with `// ask: TITLE`, the text after that action."""
     request = actions.ActionRequest(diagnostics.findings_in(q.document, _CHECKS), _CHECKS, can_resolve=bool(q.ask))
     found = actions.actions(q.document, q.area, types.CodeActionContext([]), request)
     if not q.ask:
@@ -231,4 +235,4 @@ _ANSWERS: dict[str, Callable[[Question], list[str]]] = {
     "symbols": _symbols,
     "tokens": _tokens,
 }
-"""The answer to each request, by the name of the case file."""
+"""The functions that describe the response to each request, by the name of the case file."""

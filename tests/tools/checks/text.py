@@ -1,4 +1,4 @@
-"""Cases of the text layer: what is accepted and how it is printed, what is refused and where."""
+"""Checks cases of the text layer: accepted texts with their print, and refused texts."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ def printed(case: Case) -> str | None:
 
 
 def _lossless(module: Module) -> None:
-    """The lossless print reads back as a module that prints the same, losslessly and as XLA prints."""
+    """Checks that the lossless print reads back as a module with the same prints.
+
+    Both the lossless print and XLA's print are compared.
+    """
     text = to_text(module)
     again = parsed(text)
-    same(text, to_text(again), "the lossless print is no fixed point")
+    same(text, to_text(again), "printing the lossless print again changes it")
     same(to_text(module, XLA), to_text(again, XLA), "the lossless print lost what XLA's print shows")
 
 
@@ -49,11 +52,11 @@ def printed_like_xla(path: Path, case: Case) -> None:
     same(wanted, to_text(module, XLA_WITH_CONSTANTS), "the print differs from XLA's")
     _lossless(module)
     if parsed(wanted).notes.fast_count == 0:
-        raise Mismatch("the fast path read nothing of XLA's print")
+        raise Mismatch("the fast path read no part of XLA's print")
 
 
 def _faults(text: str) -> list[Diagnostic]:
-    """What is wrong with a text, which both paths of the parser must refuse on the same line."""
+    """Returns the errors of a text; both paths of the parser must report the same ones."""
     found = []
     for fast_path in (False, True):
         try:
@@ -64,25 +67,26 @@ def _faults(text: str) -> list[Diagnostic]:
             raise Mismatch(f"was accepted by the {'fast' if fast_path else 'grammar'} path")
     slow, fast = found
     if [(d.line, d.code) for d in slow] != [(d.line, d.code) for d in fast]:
-        raise Mismatch(f"the paths report different things:\n  grammar {list(map(str, slow))}\n  fast    {list(map(str, fast))}")
+        raise Mismatch(f"the paths report different errors:\n  grammar {list(map(str, slow))}\n  fast    {list(map(str, fast))}")
     return fast
 
 
 def rejected(path: Path, case: Case) -> None:
     wanted = expected_errors(case.text)
     if not wanted:
-        raise Mismatch("a case that is refused announces it with `// error: CODE`")
+        raise Mismatch("a refused case needs a comment `// error: CODE`")
     compare_findings(_faults(case.text), wanted)
 
 
 def modernized(path: Path, case: Case) -> None:
-    """A text of earlier years: refused with a hint, read with `legacy=True`, and its warnings' fixes write it as today.
+    """Checks a text in an older format.
 
-    The warnings are on the lines that end with `// old`.
+    It is refused with a hint, `legacy=True` reads it, and the fixes of its warnings rewrite it in
+    the current format. The warnings are on the lines that end with `// old`.
     """
     faults = _faults(case.text)
     if "--legacy" not in (faults[0].hint or ""):
-        raise Mismatch(f"no hint names --legacy: {faults[0]} ({faults[0].hint})")
+        raise Mismatch(f"no hint mentions --legacy: {faults[0]} ({faults[0].hint})")
     module = parse(case.text, legacy=True)
     wanted = [number for number, line in enumerate(case.text.split("\n"), 1) if line.endswith("// old")]
     found = sorted({d.line for d in module.diagnostics})
@@ -91,7 +95,7 @@ def modernized(path: Path, case: Case) -> None:
     same(case.output or "", to_text(module, XLA), "the print differs")
     _lossless(module)
     edits = sorted(edit for d in module.diagnostics if d.fix is not None for edit in d.fix.edits)
-    same(case.output or "", to_text(parsed(apply_edits(case.text, edits)), XLA), "the fixed text is another module")
+    same(case.output or "", to_text(parsed(apply_edits(case.text, edits)), XLA), "the fixed text is a different module")
 
 
 def modern_print(case: Case) -> str | None:

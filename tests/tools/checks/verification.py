@@ -1,4 +1,7 @@
-"""Cases of the verifier: exactly the announced findings, at their places. Texts may have errors of the parser, too."""
+"""Checks cases of the verifier: exactly the announced findings, at their positions.
+
+Texts may have errors of the parser, too.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ __all__ = ["verified"]
 
 def verified(path: Path, case: Case) -> None:
     wanted = expected_errors(case.text)
-    # Some rules are about the file's name.
+    # Some rules check the name of the file.
     source = Source(case.text, path.name)
     errors: list[Diagnostic] = []
     try:
@@ -27,6 +30,7 @@ def verified(path: Path, case: Case) -> None:
     except ParseError as error:
         errors = error.diagnostics
     module = parse_source(source, strict=False) if errors else parsed(case.text, path.name)
-    # Lints have opinions about every module: only those count that the file is about.
+    # Most modules have findings of some lint, so only the lints that the file announces are
+    # selected.
     selected = {e.code for other in read_cases(path) for e in expected_errors(other.text)} | {c for c in CODE_NAMES if severity_of(c) == "error"}
     compare_findings(check(module, VerifyModes(**case_modes(case.text)), Selection(sorted(selected)), errors), wanted)

@@ -1,4 +1,4 @@
-"""Texts for the tests of the command line, and two ways to run a command."""
+"""Fixtures for the tests of the command line: texts, and two ways to run a command."""
 
 from __future__ import annotations
 

@@ -144,8 +144,7 @@ def test_a_missing_config(cli, tmp_path, module):
     assert "No such file" in result.stderr
 
 
-# ---- untrusted settings
-# -----------------------------------------------------------------------------------------------
+# ---- untrusted settings -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -520,8 +520,7 @@ def test_a_bad_width(cli, messy, value):
     assert messy.read_text() == MESSY
 
 
-# ---- the check of the result
-# ------------------------------------------------------------------------------------------
+# ---- the check of the result ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("right", "wrong"), [(" // in", ""), ("f32[2] parameter", "f32[3] parameter"), ("negate(a)", "negate(a), x=1")])

@@ -35,8 +35,7 @@ def test_texts_with_errors_of_the_verifier_are_formatted(cli, line, formatted):
     assert cli("verify", "-", stdin=text).exit_code == 1
 
 
-# ---- files that are rewritten only if nothing is lost
-# -----------------------------------------------------------------
+# ---- files that are rewritten only if nothing is lost -----------------------------------------------------------------
 
 
 def test_a_file_that_changed_while_formatting_is_not_written(cli, messy, monkeypatch):

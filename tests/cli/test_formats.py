@@ -195,8 +195,7 @@ def test_sarif_describes_rules_as_the_pages_do():
         assert rule["helpUri"].removeprefix("https://openxla.org/xla/") in {"aliasing", "async_ops", "hlo_dumps", "operation_semantics", "shapes"}
 
 
-# ---- destinations and summaries
-# ---------------------------------------------------------------------------------------
+# ---- destinations and summaries ---------------------------------------------------------------------------------------
 
 
 def test_output_is_written_to_a_file(cli, bad, tmp_path):

@@ -204,8 +204,7 @@ def test_links_have_targets(page):
         assert not anchor or anchor in anchors(other), target
 
 
-# ---- other files that the guides show
-# ---------------------------------------------------------------------------------
+# ---- other files that the guides show ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -292,8 +292,7 @@ def test_inputs_are_limited_after_decompression(tmp_path: Path, cli: Callable[..
     assert "bytes of text" not in cli(command, path).stderr  # type: ignore[attr-defined]
 
 
-# ---- the environment
-# --------------------------------------------------------------------------------------------------
+# ---- the environment --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not Path("/usr/bin/git").exists(), reason="git is not installed")

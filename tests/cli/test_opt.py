@@ -437,8 +437,7 @@ def test_intermediate_modules(cli, module):
     assert result.stdout == optimized(TEXT, "algsimp,dce,inline")
 
 
-# ---- checks
-# -----------------------------------------------------------------------------------------------------------
+# ---- checks -----------------------------------------------------------------------------------------------------------
 
 
 def test_checks_of_correct_rewrites(cli, module):
@@ -507,8 +506,7 @@ def test_time_limit(tmp_path):
     assert "Traceback" not in result.stderr
 
 
-# ---- rules from users
-# -------------------------------------------------------------------------------------------------
+# ---- rules from users -------------------------------------------------------------------------------------------------
 
 
 def test_rules_from_a_file(process, rules, tmp_path):

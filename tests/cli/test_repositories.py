@@ -181,8 +181,7 @@ def test_line_endings_and_hashes(tmp_path: Path, cli: Callable[..., Result], set
     assert cli("fmt", "-l", "--changed-since", "HEAD", tmp_path).stdout == f"{tmp_path / 'changed.hlo'}\n"
 
 
-# ---- ignored files
-# ----------------------------------------------------------------------------------------------------
+# ---- ignored files ----------------------------------------------------------------------------------------------------
 
 # Two inconsistencies of git are left out: stars after a literal beginning of a pattern, such as
 # `a**/b`, and escaped slashes after stars.

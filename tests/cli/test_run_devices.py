@@ -71,8 +71,7 @@ def test_invalid_functions_for_custom_calls(cli, tmp_path, monkeypatch, custom_c
     assert message in result.stderr
 
 
-# ---- the number of devices in the header
-# --------------------------------------------------------------------------------
+# ---- the number of devices in the header --------------------------------------------------------------------------------
 
 RING = """HloModule m, num_partitions=2
 

@@ -129,8 +129,7 @@ def test_an_empty_folder_is_reported(cli, tmp_path):
     assert result.stderr == f"hlotool: no HLO files in '{tmp_path}'\n"
 
 
-# ---- rendering
-# --------------------------------------------------------------------------------------------------------
+# ---- rendering --------------------------------------------------------------------------------------------------------
 
 
 def rendered(line: str, column: int, end_column: int, width: int = 60, **changes: object) -> list[str]:

@@ -1,4 +1,8 @@
-"""The public functions where a process is not as usual: several threads, after a fork, optimized, strict about warnings, without streams."""
+"""The public functions in unusual processes.
+
+These have several threads, run after a fork, with optimization, with warnings as errors, or without
+streams.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from hlotool.collection import no_garbage_collection
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Every public name does what it is for; a name without a use here is an error.
+# Each public name is used for its purpose; a name without a use here is an error.
 USES = r'''
 import os, sys, tempfile
 import hlotool
@@ -292,8 +296,8 @@ def test_after_fork() -> None:
     run(FORKED)
 
 
-def test_pauses_of_the_collector_overlap() -> None:
-    """The first thread that is done does not turn the collector on under the other, and the last one does."""
+def test_overlapping_pauses_of_the_garbage_collector() -> None:
+    """The garbage collector is only turned on again when the last thread ends its pause."""
     assert gc.isenabled()
     inner = no_garbage_collection()
     with ThreadPoolExecutor(1) as pool:
@@ -304,7 +308,7 @@ def test_pauses_of_the_collector_overlap() -> None:
     assert gc.isenabled()
 
 
-def test_pauses_of_the_collector_in_many_threads() -> None:
+def test_pauses_of_the_garbage_collector_in_many_threads() -> None:
     def work() -> bool:
         for _ in range(300):
             with no_garbage_collection():

@@ -24,7 +24,7 @@ USES = r'''
 import os, sys, tempfile
 import hlotool
 
-# So large that it is computed with several threads.
+# Large enough to be computed with several threads.
 LARGE = """ENTRY e { p = f32[] parameter(0) x = f32[2048,2048] broadcast(p), dimensions={} s = f32[2048,2048] sqrt(x)
   y = f32[2048,2048] multiply(s, s) z = f32[2048,2048] subtract(y, x) o = f32[] constant(1) n = f32[2048,2048] broadcast(o), dimensions={}
   u = f32[2048,2048] add(x, n) ROOT r = f32[2048,2048] add(u, z) }"""
@@ -112,7 +112,7 @@ def replicas():
 
 
 class Staged:
-    """What jax.jit returns, as far as it is used."""
+    """The part of the result of jax.jit that is used."""
 
     def lower(self, *arguments):
         return self
@@ -179,7 +179,7 @@ USES = {
 
 
 def check():
-    """The names that do not do what they are for."""
+    """Returns the public names that fail."""
     return [name for name in hlotool.__all__ if not USES[name]()]
 '''
 
@@ -190,7 +190,7 @@ THREADS = (
 
 import threading
 
-# Often enough for threads to meet where they should not.
+# Often enough that race conditions would show.
 sys.setswitchinterval(1e-5)
 names = sorted(hlotool.__all__) * 2
 failed = []
@@ -199,7 +199,7 @@ start = threading.Barrier(8)
 
 def work(k):
     start.wait()
-    # Each begins elsewhere, so that modules are imported, and tables made, by several threads at once.
+    # Each thread begins with another name, so that imports and tables are made at the same time.
     for name in names[k * 5 :] + names[: k * 5]:
         try:
             if not USES[name]():
@@ -224,7 +224,7 @@ FORKED = (
     + r"""
 import gc, threading, warnings
 
-# What a fork beside threads is warned of, this is a test of.
+# Python warns of a fork with other threads, which is exactly what this tests.
 warnings.simplefilter("ignore", DeprecationWarning)
 failed = []
 children = []
@@ -233,7 +233,7 @@ children = []
 def fork():
     child = os.fork()
     if child == 0:
-        # A child that hangs fails as one that ends badly.
+        # A child that hangs counts as one that fails.
         import signal
 
         signal.alarm(100)
@@ -241,7 +241,8 @@ def fork():
     children.append(child)
 
 
-# Before anything is loaded, and then beside threads. Python itself hangs where a thread is importing while another forks, so by then all is loaded.
+# Before anything is loaded, and then with other threads. Python itself hangs if a thread imports
+# while another forks, so everything is loaded by then.
 fork()
 failed += check()
 stop = threading.Event()

@@ -57,8 +57,7 @@ def test_standard_input_goes_to_standard_output(cli):
     assert (result.exit_code, result.stdout) == (0, MENDED)
     result = cli("verify", "--fix", stdin=BROKEN + "// -----\n" + UNNEEDED + "// -----\n" + DOUBTFUL)
     assert result.exit_code == 1
-    # If there is an error, the suppression stays: the finding that it hides may return once the
-    # error is gone.
+    # An error keeps suppressions, since the hidden finding may return when the error is gone.
     assert result.stdout == MENDED + "// -----\n" + UNNEEDED.replace(" // hlotool: ignore[T003]", "") + "// -----\n" + DOUBTFUL
     assert "error[T003]" in result.stderr
 
@@ -84,10 +83,7 @@ def test_fixes_are_shown(cli, tmp_path):
 
 
 def fixed(text: str, code: str, **place: str) -> str:
-    """Returns the text after fixing one finding.
-
-    The finding is a parameter, so that no rule needs to report it.
-    """
+    """Returns the text after fixing one finding, which need not be the finding of a rule."""
 
     def check(module):
         # Only the finding in the first text is fixed.
@@ -257,10 +253,7 @@ BODY = "HloModule m\n\n// Two parameters.\nENTRY e {{\n  p = f32[2,3] parameter(
 
 
 def rewritten_lines(lines: str, *codes: str) -> str:
-    """Returns the lines of an entry computation after fixing findings of these codes.
-
-    Checks that nothing else changes.
-    """
+    """Returns the fixed lines of an entry computation; checks that nothing else changes."""
     text = BODY.format(lines)
     result = fix_text(text, "m.hlo", lambda module: verify(module, select=codes), rewrite=rewrite_edits).text
     first, _, rest = BODY.format("|").partition("|")
@@ -367,10 +360,7 @@ def test_lines_that_are_not_rewritten(lines):
 
 
 def offered_lines(lines: str, code: str) -> list[str]:
-    """Returns the lines after each fix that is offered for findings of a code.
-
-    Each fix is applied alone; its result need not be valid.
-    """
+    """Returns the lines after each offered fix, applied alone; they need not be valid."""
     module = parse(BODY.format(lines))
     findings = with_fixes(module, verify(module, select=[code]), rewrite=rewrite_edits)
     assert findings
@@ -388,8 +378,7 @@ NUMBERS = ", ".join(map(str, range(101)))
         # A result that is too long, a tuple, and a number that cannot be written as text.
         ("W021", f"  c = s32[101] constant({{{NUMBERS}}})\n  ROOT n = s32[101] negate(c)\n"),
         ("W021", "  a = f32[] constant(nan)\n  b = f32[] constant(1)\n  ROOT c = c64[] complex(a, b)\n"),
-        # The result has another sharding, or the value is computed by an instruction without its
-        # own line.
+        # The result has another sharding, or the value is computed within another line.
         ("W019", "  a = f32[2,3] negate(p)\n  ROOT b = f32[2,3] negate(a), sharding={replicated}\n"),
         ("W019", "  a = f32[2,3] abs(f32[2,3] sine(p))\n  ROOT b = f32[2,3] abs(f32[2,3] abs(f32[2,3] cosine(p)))\n"),
         # If an operand is not removed, its instruction stays.
@@ -403,8 +392,7 @@ def test_fixes_that_are_not_offered(code, lines):
 @pytest.mark.parametrize(
     ("code", "lines", "after"),
     [
-        # Only rewrites that the lint names are applied: equal values are not merged, nothing is
-        # folded, and no other rule runs.
+        # Only rewrites that the lint names: no merging of equal values, folding or other rules.
         (
             "W019",
             "  y = s32[4] subtract(q, q)\n  z = s32[4] subtract(q, q)\n  ROOT r = (s32[4], s32[4]) tuple(y, z)\n",
@@ -435,8 +423,7 @@ def test_fixes_that_are_not_offered(code, lines):
             "  ROOT z = s32[4] subtract(q, q), sharding={devices=[2]<=[2]}\n",
             ["  constant = s32[] constant(0)\n  ROOT z = s32[4] broadcast(constant), dimensions={}, sharding={devices=[2]<=[2]}\n"],
         ),
-        # Instructions with an effect, a control dependency or a suppression stay, and so does the
-        # root.
+        # The root, and instructions with an effect, a control dependency or a suppression, stay.
         (
             "W019",
             (
@@ -487,10 +474,7 @@ def test_fixes_that_are_offered(code, lines, after):
 
 
 def test_texts_with_errors_are_not_rewritten():
-    """Lines that do not parse may use an instruction that a fix would remove.
-
-    Warnings, such as one about an unknown opcode, do not prevent fixes.
-    """
+    """Unparsed lines may use what a fix removes; warnings, as about opcodes, do not matter."""
     lines = "  a = f32[2,3] negate(p)\n  b = f32[2,3] negate(a)\n  c = f32[2,3] {}\n  ROOT r = f32[2,3] sine(b)\n"
     for end, is_fixed in (("ceil(a) =", False), ("nogate(a)", True)):
         module = parse(BODY.format(lines.format(end)), strict=False)
@@ -508,8 +492,7 @@ def test_another_instruction_becomes_the_root(cli):
 
 
 def test_every_lint_with_rewrites_has_an_example_that_is_fixed():
-    # The converts in the example of W009 round, and the constant in the example of W022 is short
-    # enough for the optimizer.
+    # The converts of W009's example round, and the optimizer keeps W022's short constant.
     for code in rewrite_fixes().keys() - {"W009", "W022"}:
         text = example_of(code).bad.replace("  // " + code, "")
         result = fix_text(text, "m.hlo", lambda module, code=code: verify(module, select=[code]), rewrite=rewrite_edits)

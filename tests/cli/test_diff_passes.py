@@ -54,7 +54,7 @@ after all pipelines
 
 @pytest.fixture
 def dumps(tmp_path, monkeypatch):
-    """Writes texts by file name into a folder `dumps`, and enters its parent."""
+    """Returns a function that fills a folder `dumps` with texts, and enters its parent."""
     monkeypatch.chdir(tmp_path)
 
     def make(texts: dict[str, str]) -> str:

@@ -523,7 +523,7 @@ def test_many_lints_at_once(cli, tmp_path):
 
 
 @pytest.mark.parametrize(("codes", "is_needed"), [("W010", False), ("W001,W005,W010", True)])
-def test_the_optimizer_is_loaded_for_few_findings(tmp_path, codes, is_needed):
+def test_the_optimizer_is_only_loaded_if_findings_need_it(tmp_path, codes, is_needed):
     path = tmp_path / "m.hlo"
     path.write_text(BODY.format("  a = f32[2,3] sine(p)\n  b = f32[2,3] sine(p)\n  ROOT r = f32[2,3] divide(b, a)\n"))
     code = f"import sys; from hlotool.cli.main import run; run(['verify', '--select', '{codes}', {str(path)!r}]); print('numpy' in sys.modules)"

@@ -34,7 +34,7 @@ def entry(lines: list[str], results: str) -> str:
     return "".join(["HloModule m\nENTRY e {\n", *(f"  {line}\n" for line in lines), f"  ROOT t = tuple({results})\n}}\n"])
 
 
-def test_parts_that_a_finding_depends_on() -> None:
+def test_independent_fixes_need_one_attempt() -> None:
     numbers = range(40)
     kinds = ("a{0} = f32[{0}]{{0}} parameter({0})", "b{0} = f32[{0}]{{0}} copy(a{0})", "c{0} = f32[{0}]{{0}} copy(b{0})")
     text = entry([kind.format(k) for k in numbers for kind in kinds], ", ".join(f"c{k}" for k in numbers))

@@ -23,7 +23,7 @@ NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
 
 @pytest.fixture
 def refused(cli) -> Callable[..., str]:
-    """Returns a function that runs a text with arguments to be rejected, and returns the message."""
+    """Returns a function that runs a text with wrong arguments, and returns the message."""
 
     def run(text: str, *arguments: str) -> str:
         result = cli("run", "-", *arguments, stdin=text)

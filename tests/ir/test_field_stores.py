@@ -1,4 +1,4 @@
-"""Only the parser and the packages of the IR assign to fields of modules, computations and instructions."""
+"""Only the parser and the IR assign to fields of modules, computations and instructions."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_names_as_xla_prints_them(written, expected):
     assert printed(" ".join(f"{name} = f32[] parameter({k})" for k, name in enumerate(written))) == expected
 
 
-def test_names_of_computations_are_assigned_in_order_except_the_first():
+def test_computations_have_separate_names_and_one_of_them_is_named_first():
     module = parse("f { ROOT a = f32[] parameter(0) } g { ROOT a.1 = f32[] parameter(0) } ENTRY e { ROOT a = f32[] parameter(0) }")
     instructions, computations = unique_names(module)
     assert list(computations.values()) == ["f", "g", "e"]

@@ -203,7 +203,7 @@ def test_messages_about_the_header_of_a_copy_point_to_it(way: str) -> None:
     assert any(":2:" in text for text in before)
 
 
-def test_parts_are_copied_separately() -> None:
+def test_parts_are_copied_on_their_own() -> None:
     entry = hlotool.parse(PROGRAM).entry
     for twin in (copy.copy(entry), copy.deepcopy(entry)):
         assert twin is not entry

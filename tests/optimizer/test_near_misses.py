@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 TOPICS = sorted({entry.topic for entry in all_rules().values() if entry.is_built_in})
 TRIES = 16
 OPTIONS = RunOptions(max_iterations=100)
-# Each of these replaces several operations, and counts as many.
+# Additional costs of operations that may replace several others.
 _MORE = {"gather": 1, "map": 10}
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
 CASES = [

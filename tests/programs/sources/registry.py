@@ -40,7 +40,7 @@ class Draw:
 
 @dataclass(frozen=True)
 class Program:
-    """A function, the function that draws its arguments, its devices, and its use of 64-bit types."""
+    """A function with a generator of its arguments, its devices, and its use of 64-bit types."""
 
     function: Callable[..., Any]
     arguments: Callable[[Draw], tuple[Any, ...]]

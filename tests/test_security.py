@@ -40,8 +40,7 @@ PATHS = {
 SETTINGS = {
     "environ", "environb", "getenv", "expandvars", "putenv", "tomllib", "configparser", "load_dotenv", "auto_envvar_prefix", "envvar",
 }  # fmt: skip
-# The reviewed uses of the modules of the first two lists, so that a listed module does not come to
-# do more.
+# The reviewed uses of the modules of the first two lists, so that additions to them are noticed.
 PINNED = {
     "Processes": {
         "cli/pager.py": {"subprocess", "Popen"}, "server/commands.py": {"subprocess", "create_subprocess_exec"},

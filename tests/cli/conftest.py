@@ -23,7 +23,7 @@ BAD = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] 
 
 @pytest.fixture
 def file_of(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a text to a new file of this name."""
+    """Returns a function that writes a text to a new file with this name."""
 
     def write(name: str, text: str) -> Path:
         path = tmp_path / name

@@ -174,7 +174,7 @@ UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logist
 def rewritten(count: int) -> tuple[str, str]:
     """Returns two modules.
 
-    Their `count` instructions differ, each in another way, and a computation is fused in one of them.
+    Their `count` instructions differ, each in another way, and one module has a fusion.
     """
     kinds = [(a, b) for a in UNARY for b in UNARY if a != b][:count]
     result = f"  ROOT r = ({', '.join(f'f32[{k + 8}]' for k in range(count))}) tuple(d, {', '.join(f'x{k}' for k in range(1, count))})\n"
@@ -274,7 +274,7 @@ def test_pager(pair, cli, tmp_path):
     assert on_terminal("diff", *pair, env={"HLOTOOL_PAGER": mark, "PAGER": "false"}) == (1, paged)
     assert on_terminal("diff", *pair, env={"PAGER": f"MARK=1 {mark} | cat"}) == (1, paged)
     # No pager is used with the option, if the program does not exist, or with the values that git
-    # takes for no pager.
+    # treats as no pager.
     assert on_terminal("diff", *pair, "--no-pager", env={"PAGER": mark}) == (1, plain)
     for pager in ("", "cat", "there-is-no-such-pager", "'"):
         assert on_terminal("diff", *pair, env={"PAGER": pager}) == (1, plain)

@@ -35,7 +35,7 @@ OTHER = chain("floor", "ceil", name="other")
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """Writes texts by file name into the folders `before` and `after`, and enters their parent."""
+    """Returns a function that fills the folders `before` and `after`, and enters their parent."""
     monkeypatch.chdir(tmp_path)
 
     def make(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:

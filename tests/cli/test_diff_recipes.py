@@ -35,7 +35,7 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """Runs a command in a git repository with a file `golden/m.hlo`."""
+    """Returns a function that runs a command in a git repository with a file `golden/m.hlo`."""
     commands = tmp_path / "bin"
     commands.mkdir()
     for name, text in (("hlotool", f'exec {shlex.quote(sys.executable)} -m hlotool "$@"'), ("gh", 'printf "%s\\n" "$@"')):

@@ -93,7 +93,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_user(cli: Cli, folder: Path) -> Cli:
-    """Runs a command without special privileges, after a run that has imported everything."""
+    """Returns a function that runs a command without privileges, after importing everything."""
 
     def run(*arguments: str | Path) -> Result:
         cli(*arguments[:1], folder / "no such file")

@@ -31,7 +31,7 @@ from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 
 FOLDER = Path(__file__).parent.parent
-# Kernels that are only called on several devices; their opcodes are taken from these cases.
+# Kernels that are only called on several devices: the opcodes in the cases of tests/devices.
 OF_DEVICES = {
     x.opcode
     for path in (FOLDER / "devices").glob("*.hlo")

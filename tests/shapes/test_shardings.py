@@ -82,7 +82,7 @@ SHARDINGS = [
      (2, 2, 2), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, replicated=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], replicated={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
     (lambda: named(replicated=(Y,)), "{mesh['x'=2,'y'=4], [], replicated={'y'}}", (), (), (), 8),
-    # No axis that could be divided is left.
+    # Nothing is tiled if all axes larger than 1 are in the same list.
     (lambda: named(replicated=(X,), mesh=Mesh(("x",), (1,))), "{mesh['x'=1], [], replicated={'x'}}", (), (), (), 1),
     (lambda: named(manual=(X, Y)), "{mesh['x'=2,'y'=4], manual}", (), (), (), 8),
     (lambda: named(manual=(Y,)), "{mesh['x'=2,'y'=4], [], manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),

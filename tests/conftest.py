@@ -1,6 +1,7 @@
-"""Turns every case file into a test: who adds a case adds a file, not test code.
+"""Turns every case file into tests: to add a case, add a file, not test code.
 
-What the folders mean is the table at the end, what their cases must do is in `checks`; the notation inside the files is in `case_files`.
+The table of folders is at the end. `checks` has the checks of each folder, and `case_files` the
+notation inside the files.
 """
 
 from __future__ import annotations
@@ -33,24 +34,26 @@ from hypothesis import HealthCheck, Phase, settings
 HERE = Path(__file__).parent
 
 # A test imports the made-up opcodes in a process of its own.
-# The corpus is large and lies outside the project: its tests exist only for those who have it.
+# The corpus is large and outside of the repository: its tests exist only for those who have it.
 collect_ignore = ["tools/made_up_ops.py", *([] if os.environ.get("HLOTOOL_CORPUS") else ["corpus"])]
-# So are proofs by the solver, which not every system has.
+# Proofs by the solver are skipped as well, since not every system has it.
 if find_spec("z3") is None:
     collect_ignore += ["optimizer/test_solver.py", "tools/proofs/smt.py", "tools/proofs/symbolic.py", "tools/proofs/reals.py"]
-# Makers of case files, which need JAX.
+# The scripts that generate case files need JAX.
 collect_ignore_glob = ["programs/*.py"]
 
 
-# A shell starts its background jobs with Ctrl-C ignored, which the processes of tests would inherit.
+# A shell starts its background jobs with Ctrl-C ignored, and the processes of tests would inherit
+# that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Tests set these where they matter. A shell may export them, and workers of pytest-xdist do, which would give commands a width without a terminal.
+# Tests set these if they matter. A shell may export them, and so do workers of pytest-xdist, which
+# would give commands a width without a terminal.
 for name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "HLOTOOL_DEBUG", "PAGER"):
     os.environ.pop(name, None)
 
-# The same examples in every run, whatever the speed of the machine, and no files of earlier failures.
+# The same examples in every run, at any speed of the machine, and no files of earlier failures.
 # A strategy that rejects most of its examples fails, since the test would see few of them.
 settings.register_profile(
     "repeatable",
@@ -61,14 +64,14 @@ settings.register_profile(
         HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.function_scoped_fixture,
     ],
 )  # fmt: skip
-# For mutation tests, which only ask whether a test fails.
+# For mutation tests, which only need to know whether a test fails.
 settings.register_profile("without-shrinking", settings.get_profile("repeatable"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("repeatable")
 
 
 @pytest.fixture(scope="module")
 def frozen() -> Iterator[None]:
-    """Keeps the collector, which measurements call, from what other tests have left."""
+    """Hides the objects of earlier tests from the garbage collector, which measurements call."""
     gc.collect()
     gc.freeze()
     yield
@@ -92,7 +95,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 
 
 class CaseFile(pytest.File):
-    """One `.hlo` file: a test for each of its cases."""
+    """One `.hlo` file, with a test for each of its cases."""
 
     def collect(self) -> Iterable[pytest.Item]:
         folder = self.path.parent.relative_to(HERE).as_posix()
@@ -152,10 +155,13 @@ CHECKS: dict[str, Callable[[Path, Case], None]] = {
     "server": answered,
     "graph": pictured,
 }
-"""What the cases of each folder must do."""
+"""The checks for the cases of each folder."""
 
 RUN_TWICE = {"optimizer", "builder", "differ", "patches", "ops", "graph", "verify"}
-"""The folders whose cases run again with constants held as bytes, as NumPy's values and those that are folded are: nothing may depend on it."""
+"""The folders whose cases run again with constants held as bytes.
+
+NumPy's values and folded constants are held like this; nothing may depend on it.
+"""
 
 OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "text/accept": lambda path, case: printed(case),
@@ -167,4 +173,4 @@ OUTPUTS: dict[str, Callable[[Path, Case], str | None]] = {
     "server": answer_text,
     "graph": picture_text,
 }
-"""What `--update` writes below `// output`."""
+"""The functions that make the output that `--update` writes below `// output`."""

@@ -1,4 +1,4 @@
-"""Everything that the tables declare occurs in a case, and every code that the parser uses is shown by one."""
+"""Every entry of the tables, and every code that the parser uses, occurs in a case."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ HERE = Path(__file__).parent
 PACKAGE = Path(hlotool.__file__).parent
 _CODE = re.compile(r"\"([A-Z][0-9]{3})\"")
 _ANNOUNCED = re.compile(r"// error(?:@[+-][0-9]+)?: ([A-Z][0-9]{3}(?:, [A-Z][0-9]{3})*)")
-# What XLA reads and drops, or keeps under another name, is looked for in the text alone.
+# Attributes that XLA drops, or keeps under another name, are searched in the text only.
 _IN_TEXT = {("custom-call", "to_apply"), ("async-update", "calls"), ("async-done", "calls")}
 _IN_TEXT |= {("async-update", "async_execution_thread"), ("async-done", "async_execution_thread")}
-# What shardings and replica groups answer when they are asked to be written out; the parser takes them as they are.
+# These codes are raised when shardings and replica groups are expanded; the parser accepts them.
 _LATER = {"P024", "P026", "P030"}
-# No text can spell a schedule that its lines are not; modules that programs build can have one.
+# In a text, the order of the lines is the schedule; only modules that programs build can have
+# another one.
 _NOT_IN_TEXT = {"A028", "A029"}
 # All cases of text/legacy are about this code; they mark its lines with `// old`.
 _OLD_SPELLINGS = {LEGACY_CODE}
-# These choose and fix what others find.
+# These select and fix the findings of others.
 _NAMED_ONLY = {"verifier/fixing.py"}
 
 
@@ -42,7 +43,7 @@ def accepted() -> list[Module]:
     for folder in ("text/syntax", "text/accept", "ops"):
         for path in sorted((HERE / folder).glob("*.hlo")):
             for part in path.read_bytes().decode("utf-8", "surrogateescape").split("// -----\n"):
-                # A case that is refused has a test that says so.
+                # The rejection of a case is tested elsewhere.
                 with suppress(ParseError):
                     modules.append(parse(part.partition("// output\n")[0]))
     return modules
@@ -100,14 +101,14 @@ def test_every_code_has_a_case() -> None:
     assert not missing, f"no case for {sorted(missing)}"
 
 
-def test_every_rule_has_a_case_of_its_own() -> None:
+def test_every_rule_has_its_own_case() -> None:
     load_rules()
     codes = {code for rule in (*SHAPE_RULES, *MODULE_RULES) for code in rule.codes}
     missing = codes - announced("verify") - _NOT_IN_TEXT
     assert not missing, f"no case for {sorted(missing)}"
 
 
-def test_every_rule_explains_itself() -> None:
+def test_every_rule_is_documented() -> None:
     load_rules()
     for rule in (*SHAPE_RULES, *MODULE_RULES):
         assert "\n    Checks: " in (rule.check.__doc__ or ""), f"{rule.check.__name__} does not say what it checks"
@@ -117,8 +118,8 @@ def test_every_code_has_a_name() -> None:
     assert used_codes("text", "literals", "opdefs", "shapes", "verifier", "cli") <= set(CODE_NAMES)
 
 
-def test_every_refused_case_is_refused_for_what_it_says() -> None:
-    # XLA's messages and ours need not agree, but each of XLA's error files must be an error for us as well.
+def test_every_error_case_is_rejected() -> None:
+    # The messages need not be XLA's, but each of XLA's error files must be an error here as well.
     for path in sorted((HERE / "text" / "errors").glob("*.hlo")):
         with pytest.raises(ParseError):
             parse(path.read_bytes())
@@ -126,14 +127,14 @@ def test_every_refused_case_is_refused_for_what_it_says() -> None:
 
 # ---- kernels ----------------------------------------------------------------------------------------------------------
 
-# Values before the first step of a run.
+# Their values exist before the first step of a run.
 _NO_STEP = {"parameter", "constant"}
-# Families of which every member can be computed, by their modules in opdefs.
+# Families with kernels for all members, by their modules in opdefs.
 _COMPUTED = {"elementwise", "structure"}
 
 
-def test_kernels_and_opcodes_know_each_other() -> None:
-    """That no kernel is without an opcode is seen when it is registered."""
+def test_kernels_and_opcodes_match() -> None:
+    """The registration of a kernel checks that its opcode exists."""
     for name, op in OPS.items():
         family = op.infer.__module__.rpartition(".")[2]
         if family in _COMPUTED and name not in _NO_STEP:

@@ -1,4 +1,4 @@
-"""The daily fuzzers exercise every package that reads what users feed it."""
+"""The daily fuzzers exercise every package that reads input from users."""
 
 from pathlib import Path
 

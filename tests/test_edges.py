@@ -1,4 +1,8 @@
-"""The public functions where a process is not as usual: several threads, after a fork, optimized, strict about warnings, without streams."""
+"""The public functions in unusual processes.
+
+These have several threads, run after a fork, with optimization, with warnings as errors, or without
+streams.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ from hlotool.collection import no_garbage_collection
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Every public name does what it is for; a name without a use here is an error.
+# Each public name is used for its purpose; a name without a use here is an error.
 USES = r'''
 import os, sys, tempfile
 import hlotool
 
-# So large that it is computed with several threads.
+# Large enough to be computed with several threads.
 LARGE = """ENTRY e { p = f32[] parameter(0) x = f32[2048,2048] broadcast(p), dimensions={} s = f32[2048,2048] sqrt(x)
   y = f32[2048,2048] multiply(s, s) z = f32[2048,2048] subtract(y, x) o = f32[] constant(1) n = f32[2048,2048] broadcast(o), dimensions={}
   u = f32[2048,2048] add(x, n) ROOT r = f32[2048,2048] add(u, z) }"""
@@ -108,7 +112,7 @@ def replicas():
 
 
 class Staged:
-    """What jax.jit returns, as far as it is used."""
+    """The part of the result of jax.jit that is used."""
 
     def lower(self, *arguments):
         return self
@@ -201,7 +205,7 @@ USES = {
 
 
 def check():
-    """The names that do not do what they are for."""
+    """Returns the public names that fail."""
     return [name for name in hlotool.__all__ if not USES[name]()]
 '''
 
@@ -212,7 +216,7 @@ THREADS = (
 
 import threading
 
-# Often enough for threads to meet where they should not.
+# Often enough that race conditions would show.
 sys.setswitchinterval(1e-5)
 names = sorted(hlotool.__all__) * 2
 failed = []
@@ -221,7 +225,7 @@ start = threading.Barrier(8)
 
 def work(k):
     start.wait()
-    # Each begins elsewhere, so that modules are imported, and tables made, by several threads at once.
+    # Each thread begins with another name, so that imports and tables are made at the same time.
     for name in names[k * 5 :] + names[: k * 5]:
         try:
             if not USES[name]():
@@ -246,7 +250,7 @@ FORKED = (
     + r"""
 import gc, threading, warnings
 
-# What a fork beside threads is warned of, this is a test of.
+# Python warns of a fork with other threads, which is exactly what this tests.
 warnings.simplefilter("ignore", DeprecationWarning)
 failed = []
 children = []
@@ -255,7 +259,7 @@ children = []
 def fork():
     child = os.fork()
     if child == 0:
-        # A child that hangs fails as one that ends badly.
+        # A child that hangs counts as one that fails.
         import signal
 
         signal.alarm(100)
@@ -263,7 +267,8 @@ def fork():
     children.append(child)
 
 
-# Before anything is loaded, and then beside threads. Python itself hangs where a thread is importing while another forks, so by then all is loaded.
+# Before anything is loaded, and then with other threads. Python itself hangs if a thread imports
+# while another forks, so everything is loaded by then.
 fork()
 failed += check()
 stop = threading.Event()
@@ -318,8 +323,8 @@ def test_after_fork() -> None:
     run(FORKED)
 
 
-def test_pauses_of_the_collector_overlap() -> None:
-    """The first thread that is done does not turn the collector on under the other, and the last one does."""
+def test_overlapping_pauses_of_the_garbage_collector() -> None:
+    """The garbage collector is only turned on again when the last thread ends its pause."""
     assert gc.isenabled()
     inner = no_garbage_collection()
     with ThreadPoolExecutor(1) as pool:
@@ -330,7 +335,7 @@ def test_pauses_of_the_collector_overlap() -> None:
     assert gc.isenabled()
 
 
-def test_pauses_of_the_collector_in_many_threads() -> None:
+def test_pauses_of_the_garbage_collector_in_many_threads() -> None:
     def work() -> bool:
         for _ in range(300):
             with no_garbage_collection():

@@ -1,7 +1,8 @@
-"""The facts of the op table, held against what the kernels compute and against lists of opcodes.
+"""Facts of the op table, compared with the results of kernels and with lists of opcodes.
 
-Algebra is tried on values with which it could go wrong. Other facts are compared with lists by trait, which name the function of XLA that
-decides the same where there is one. Opcodes that are in none of the lists are not judged, so that a new opcode needs no change here.
+Algebraic laws are tried on values for which they could fail. Other facts are compared with lists by
+trait, which name XLA's function for the same decision if there is one. Opcodes in none of the lists
+are not checked, so that a new opcode needs no change here.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ VALUES: dict[str, list[float]] = {
 }
 EXACT_TYPES = ("s8", "u8", "pred")
 
-# Their result is of another type than their operands.
+# The type of their results differs from that of their operands.
 CHANGE_TYPES = {"bitcast-convert", "compare", "complex", "convert", "imag", "is-finite", "real", "stochastic-convert"}
 UNARY, BINARY = (
     sorted(name for name, op in OPS.items() if ELEMENTWISE in op.traits and op.arity == arity and name not in CHANGE_TYPES | {"reduce-precision"})
     for arity in (1, 2)
 )
 
-# Laws that hold of the values above, but which the table does not state: what division by zero and wide shifts give is left to the
-# implementation, and XLA's own simplifier has no use for 1 ** x.
+# Laws that hold for the values above, but that the table does not state: the results of division by
+# zero and wide shifts are implementation-defined, and XLA's own simplifier does not use 1 ** x.
 UNSTATED = {"power absorbing", "remainder identity", "remainder of_itself", "shift-right-logical of_itself"}
 
 
 def evaluated(opcode: str, element_type: str, *arguments: Any) -> Any:
-    """What an opcode gives for arrays of one type, None where it does not take the type."""
+    """Returns the result of an opcode for arrays of one type, or None for other types."""
     shape = f"{element_type}[{','.join(map(str, arguments[0].shape))}]"
     parameters = " ".join(f"p{k} = {shape} parameter({k})" for k in range(len(arguments)))
     operands = ", ".join(f"p{k}" for k in range(len(arguments)))
@@ -60,14 +61,14 @@ def values(element_type: str) -> Any:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether all values are equal, with the signs of zeros; a NaN is a NaN."""
+    """Returns whether all values are equal, including the signs of zeros; NaNs are equal."""
     a, b = np.broadcast_arrays(first.astype(np.float64), second.astype(np.float64))
     return bool(np.all((np.isnan(a) & np.isnan(b)) | ((a == b) & (np.signbit(a) == np.signbit(b)))))
 
 
 @cache
 def table(opcode: str, element_type: str) -> Any:
-    """The results of a binary opcode, by the values of its operands; None where it does not take the type."""
+    """Returns the results of a binary opcode by operand values, or None for other types."""
     x, y = np.meshgrid(values(element_type), values(element_type), indexing="ij")
     return evaluated(opcode, element_type, x, y)
 
@@ -104,14 +105,14 @@ LAWS: dict[str, tuple[Callable[[str, str], bool], list[str], tuple[str, ...]]] =
 
 
 @pytest.mark.parametrize(("law", "opcode"), [(law, opcode) for law, (_, opcodes, _) in LAWS.items() for opcode in opcodes])
-def test_laws_are_stated_where_they_hold(law: str, opcode: str) -> None:
+def test_laws_that_hold_are_stated(law: str, opcode: str) -> None:
     holds, _, element_types = LAWS[law]
     types = [t for t in element_types if evaluated(opcode, t, *[values(t)] * OPS[opcode].arity) is not None]
     assert (law in OPS[opcode].traits) == (bool(types) and all(holds(opcode, t) for t in types))
 
 
 def elements_that(opcode: str, element_type: str, fact: str) -> list[float]:
-    """The values that are an identity, are absorbing, or are the result for any two equal operands."""
+    """Returns the values that are an identity, absorbing, or the result for equal operands."""
     results, x = table(opcode, element_type), values(element_type)
     if fact == "identity":
         return [element for k, element in enumerate(VALUES[element_type]) if same(results[:, k], x)]
@@ -122,7 +123,7 @@ def elements_that(opcode: str, element_type: str, fact: str) -> list[float]:
 
 
 @pytest.mark.parametrize("opcode", BINARY)
-def test_elements_are_stated_where_they_exist(opcode: str) -> None:
+def test_elements_that_exist_are_stated(opcode: str) -> None:
     for element_type in [t for t in VALUES if table(opcode, t) is not None]:
         on_pred = OPS[opcode].algebra.on_pred if element_type == "pred" else None
         for fact in ("identity", "absorbing", "of_itself"):
@@ -152,7 +153,8 @@ def test_arithmetic_on_pred_is_logic() -> None:
 
 # ---- opcodes by trait ------------------------------------------------------------------------------------------------
 
-# HloInstruction::IsOpElementwise, where copy is elementwise too: it may change the layout, so here it is not.
+# HloInstruction::IsOpElementwise, where copy is elementwise too: it may change the layout, so it is
+# not elementwise here.
 ELEMENTWISE_OPCODES = set(
     "abs acos acosh add and asin asinh atan2 atanh bitcast-convert cbrt ceil clamp compare complex convert cosh cosine count-leading-zeros divide "
     "erf exponential exponential-minus-one floor imag is-finite log log-plus-one logistic maximum minimum mulhi multiply negate not or popcnt power "
@@ -199,7 +201,7 @@ COLUMNS: dict[str, set[str]] = {
     # HloDataflowAnalysis::GetInPlaceInputOutputPairs.
     traits.OVERWRITES: {"dynamic-update-slice", "scatter"},
     traits.STRUCTURAL: set("after-all constant get-tuple-element parameter tuple".split()),
-    # HloInstruction::HasSideEffectNoRecurse, without what an attribute decides.
+    # HloInstruction::HasSideEffectNoRecurse, without the effects that an attribute decides.
     traits.EFFECT: set(
         "all-gather-done all-gather-start all-reduce-done all-reduce-start collective-broadcast collective-permute-done collective-permute-start "
         "infeed outfeed recv recv-done rng rng-get-and-update-state send send-done".split()
@@ -267,7 +269,10 @@ RELATIONS: dict[str, dict[str, str | int]] = {
     "send": {"operands_at": 0},
     "send-done": {"done_of": "send"},
 }
-"""Which opcode begins, continues or ends what, and which element of the tuple in flight is the operand or the result."""
+"""The relations between opcodes that begin, continue or end an operation.
+
+Also has the elements of the tuple in flight that hold the operand and the result.
+"""
 
 SLOTS = ("effect_if", "start_of", "done_of", "update_of", "gives", "operands_at")
 JUDGED = set(RELATIONS).union(*COLUMNS.values())
@@ -278,7 +283,7 @@ def test_traits_are_those_listed(trait: str) -> None:
     assert {name for name in JUDGED if trait in OPS[name].traits} == COLUMNS[trait]
 
 
-def test_every_trait_is_judged() -> None:
+def test_every_trait_is_checked() -> None:
     assert {getattr(traits, name) for name in traits.__all__ if name.isupper()} == COLUMNS.keys() | LAWS.keys()
 
 

@@ -1,4 +1,4 @@
-"""Modules from JAX, as far as that needs no JAX: what its objects answer."""
+"""Modules from JAX, as far as this needs no JAX: stand-ins for its objects."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HloModule:
 
 
 class Staged:
-    """What `jax.jit`, `lower` and `compile` return."""
+    """The results of `jax.jit`, `lower` and `compile`."""
 
     def __init__(self, modules: list[object]) -> None:
         self.modules = modules
@@ -48,7 +48,7 @@ def test_a_compiled_module_has_its_large_constants():
 
 
 @pytest.mark.parametrize("modules", [[], [SimpleNamespace()]])
-def test_a_warning_says_that_constants_are_missing(modules):
+def test_a_warning_mentions_missing_constants(modules):
     with pytest.warns(UserWarning, match="large constants of the module have no values"):
         module = hlotool.from_jax(Staged(modules), optimized=True)
     assert module.entry.root.literal.elided

@@ -1,4 +1,4 @@
-"""The grammar is without conflicts, complete, and in step with the tables beside it."""
+"""The grammar has no conflicts, is complete, and agrees with the tables next to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def unpacked(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def comparable(tables: dict[str, Any]) -> dict[str, Any]:
-    """The tables with states named by how they are reached, as their numbers depend on the order in which Lark meets them."""
+    """Returns the tables with states named by the paths to them.
+
+    The numbers of states depend on the order in which Lark visits them.
+    """
     states = tables["states"]
     names: dict[int, int] = {}
     queue = [start for _, start in sorted(tables["starts"].items())]
@@ -51,14 +54,15 @@ def comparable(tables: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_grammar_has_no_conflicts(caplog: pytest.LogCaptureFixture) -> None:
-    # Reduce/reduce conflicts are errors of Lark; shift/reduce conflicts it resolves, saying so only when it is asked to.
+    # Lark raises an error for reduce/reduce conflicts; it resolves shift/reduce conflicts, and only
+    # logs them on request.
     with caplog.at_level("DEBUG", logger="lark"):
         lark.Lark(TEXT, parser="lalr", lexer="contextual", start=grammar.START_RULES, maybe_placeholders=False, debug=True)
     conflicts = [record.getMessage() for record in caplog.records if "onflict" in record.getMessage()]
     assert not conflicts
 
 
-def test_packed_tables_are_those_of_the_grammar(tmp_path: Path) -> None:
+def test_packed_tables_match_the_grammar(tmp_path: Path) -> None:
     fresh = grammar.write_tables(tmp_path / "hlo.tables")
     for path in [fresh, *([PACKED] if PACKED.exists() else [])]:
         stamp, tables = unpacked(path)
@@ -77,7 +81,7 @@ def test_element_types_of_the_grammar(terminal: str) -> None:
 
 def test_every_rule_has_a_builder_or_a_callback() -> None:
     known = vars(callbacks())
-    # Lark drops what begins with an underscore into the rule around it, and `?rule` where it has one child.
+    # Lark inlines rules that begin with an underscore, and `?rule` if it has one child.
     rules = {rule.alias or rule.origin.name for rule in BUILT["rules"]}
     transparent = {rule.origin.name for rule in BUILT["rules"] if rule.options.expand1}
     missing = sorted(str(name) for name in rules - known.keys() - transparent if not str(name).startswith(("_", "$")))
@@ -96,11 +100,11 @@ def test_every_key_token_belongs_to_a_codec() -> None:
     assert declared == used
 
 
-def test_every_codec_reads_by_a_start_rule() -> None:
+def test_every_codec_has_a_start_rule() -> None:
     assert {codec.rule for codec in CODECS.values()} <= set(grammar.START_RULES)
 
 
-def test_every_kind_of_value_has_a_codec_and_every_codec_a_use() -> None:
+def test_every_kind_of_value_has_a_codec_and_every_codec_is_used() -> None:
     tables = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     used = {spec.kind for table in tables for spec in table.values()}
     assert used <= set(CODECS)

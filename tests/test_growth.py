@@ -1,4 +1,6 @@
-"""Time and memory grow linearly with the size of a text, for families that were once worse than that, and for relatives of theirs.
+"""Time and memory grow linearly with the size of a text.
+
+The families of texts are those that once grew faster, and similar ones.
 
 `tests/tools/growth.py` measures all families.
 """
@@ -54,7 +56,7 @@ def test_memory_grows_linearly(operation: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_texts_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
-    """At the size that is measured: `f16` is not a name, but `f1` is."""
+    """Texts are tested at the measured size: `f16` is not a name, but `f1` is."""
     text = FAMILIES[name].make(FAMILIES[name].size)
     if name not in FAULTY:
         assert hlotool.parse_all(text)
@@ -64,8 +66,8 @@ def test_texts_parse_unless_they_are_meant_to_be_wrong(name: str) -> None:
 
 
 @pytest.mark.parametrize("operation", ["parse", "fmt", "verify"])
-def test_exponential_tuples_end_soon(operation: str) -> None:
-    """Forty lines, each a tuple of the line before and itself again, have 2^40 arrays."""
+def test_exponential_tuples_are_rejected_quickly(operation: str) -> None:
+    """Forty lines, each a tuple with the previous line twice, have 2^40 arrays."""
     started = time.process_time()
     attempt(operation, FAMILIES["doubled tuples"].make(40))
     assert time.process_time() - started < 5
@@ -78,7 +80,7 @@ def test_exponential_tuples_are_errors() -> None:
 
 
 def test_shared_shapes_are_compared_once() -> None:
-    """Shapes that share their elements can be built without a text, too."""
+    """Shapes that share their elements can also be built without a text."""
 
     def doubled(depth: int) -> Shape:
         shape = array_shape("f32", (2,))

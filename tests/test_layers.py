@@ -1,4 +1,4 @@
-"""Imports point downwards only, and each library stays on its floors."""
+"""Imports point downwards only, and each library is used by its layers only."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pytest
 import hlotool
 
 PACKAGE = Path(hlotool.__file__).parent
-# Floor by package or module; what stands on the same floor does not see each other.
-FLOORS = {
+# Layer by package or module; packages in the same layer do not import each other.
+LAYERS = {
     "collection": 0, "memo": 0, "options": 0, "record": 1, "codes": 1, "errors": 1, "shapes": 2, "literals": 3, "opdefs": 4, "ir": 5, "text": 6,
     "analysis": 7, "frameworks": 7, "syntax": 7, "verifier": 8, "builder": 9, "interp": 10, "optimizer": 11, "differ": 12, "graph": 13, "testing": 13,
     "workspace": 13, "lsp": 14, "server": 14, "cli": 15, "dev": 16, "__main__": 16,
 }  # fmt: skip
-# The rooms of `text`, from the ground up; print and locate do not see each other.
-ROOMS = {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}
-# The table of lazily resolved names stands outside the floors.
+# The layers of `text`, from the bottom up; print and locate do not import each other.
+TEXT_LAYERS = {"source": 0, "legacy": 1, "extract": 1, "parse": 2, "print": 3, "locate": 3, "formatting": 4}
+# The table of lazily resolved names is outside the layers.
 EXEMPT = {PACKAGE / "__init__.py"}
-# str(module) is its text; the printer stands above modules.
+# str(module) returns its text, but the printer is above modules.
 UPWARD = {(PACKAGE / "ir" / "make.py", "hlotool"), (PACKAGE / "ir" / "model.py", "hlotool")}
-# Library, and the only packages that may import it.
+# Libraries, with the only packages that may import them.
 ARRAYS = {"interp", "optimizer", "differ", "testing"}
 LIBRARIES: dict[str, set[str]] = {
     "lark": {"text"},
@@ -41,7 +41,7 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if path not in EXEMPT)
 
 
 def part_of(path: Path) -> str:
-    """The package or module directly below hlotool that a file belongs to."""
+    """Returns the package or module directly below hlotool that a file belongs to."""
     first = path.relative_to(PACKAGE).parts[0]
     return first.removesuffix(".py")
 
@@ -55,7 +55,7 @@ def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
 
 
 def late_imports(tree: ast.AST) -> Iterator[str]:
-    """The modules that `import_module("...")` names while the program runs."""
+    """Yields the modules that `import_module("...")` names while the program runs."""
     for node in ast.walk(tree):
         is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "import_module" and bool(node.args)
         if is_call and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):  # type: ignore[attr-defined]
@@ -63,14 +63,14 @@ def late_imports(tree: ast.AST) -> Iterator[str]:
 
 
 def for_typing(tree: ast.AST) -> set[ast.stmt]:
-    """Imports below `if TYPE_CHECKING:`, which do not happen when the program runs."""
+    """Returns the imports below `if TYPE_CHECKING:`, which are not executed."""
     blocks = (node for node in ast.walk(tree) if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING")
     return {statement for block in blocks for statement in ast.walk(block) if isinstance(statement, ast.Import | ast.ImportFrom)}
 
 
-def test_every_package_has_a_floor() -> None:
-    unknown = sorted({part_of(path) for path in FILES} - FLOORS.keys())
-    assert not unknown, f"add {unknown} to the table of floors, or find them a place that exists"
+def test_every_package_has_a_layer() -> None:
+    unknown = sorted({part_of(path) for path in FILES} - LAYERS.keys())
+    assert not unknown, f"add {unknown} to the table of layers, or move them into a package that it has"
 
 
 def names(paths: list[Path]) -> list[str]:
@@ -80,39 +80,40 @@ def names(paths: list[Path]) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
 def test_imports_point_downwards(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    floor = FLOORS.get(part_of(path), 0)
+    layer = LAYERS.get(part_of(path), 0)
     wrong = []
     for name in [*(name for name, _ in imports(tree)), *late_imports(tree)]:
         assert not name.startswith("."), f"relative import in line {name}"
         top, _, rest = name.partition(".")
         if top != "hlotool" or (path, name) in UPWARD:
             continue
-        # The public names lead to every floor below the command line.
+        # The public names lead to every layer below the command line.
         other = rest.split(".")[0] or "lsp"
-        if other != part_of(path) and FLOORS.get(other, 99) >= floor:
+        if other != part_of(path) and LAYERS.get(other, 99) >= layer:
             wrong.append(name)
-    assert not wrong, f"on floor {floor}, but imports {wrong}"
+    assert not wrong, f"in layer {layer}, but imports {wrong}"
 
 
-IN_ROOMS = [path for path in FILES if part_of(path) == "text" and path.parent.name != "text"]
+IN_TEXT = [path for path in FILES if part_of(path) == "text" and path.parent.name != "text"]
 
 
-@pytest.mark.parametrize("path", IN_ROOMS, ids=names(IN_ROOMS))
-def test_rooms_of_text_look_downwards(path: Path) -> None:
-    room = path.parent.name
+@pytest.mark.parametrize("path", IN_TEXT, ids=names(IN_TEXT))
+def test_imports_inside_text_point_downwards(path: Path) -> None:
+    part = path.parent.name
     used = {name.split(".")[2] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8"))) if name.startswith("hlotool.text.")}
-    wrong = sorted(other for other in used - {room} if ROOMS[other] >= ROOMS[room])
-    assert not wrong, f"{room} imports from {wrong}"
+    wrong = sorted(other for other in used - {part} if TEXT_LAYERS[other] >= TEXT_LAYERS[part])
+    assert not wrong, f"{part} imports from {wrong}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
-def test_libraries_stay_on_their_floors(path: Path) -> None:
+def test_libraries_are_used_by_their_layers_only(path: Path) -> None:
     found = {name.partition(".")[0] for name, _ in imports(ast.parse(path.read_text(encoding="utf-8")))}
     wrong = {library for library in found & LIBRARIES.keys() if part_of(path) not in LIBRARIES[library]}
     assert not wrong, f"must not import {wrong}"
 
 
-# How a literal is held says nothing about its values, so only these may see it. All others compare literals by `==`.
+# The storage of a literal says nothing about its values, so only these may access it. All others
+# compare literals by `==`.
 HOLDERS = {"literals", "differ/constants.py", "text/formatting/lines.py", "text/parse/line_parts.py", "text/print/printer.py"}
 
 
@@ -121,16 +122,16 @@ def sees_how_literals_are_held(text: str) -> list[int]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
-def test_few_files_see_how_literals_are_held(path: Path) -> None:
+def test_few_files_access_the_storage_of_literals(path: Path) -> None:
     lines = sees_how_literals_are_held(path.read_text(encoding="utf-8"))
     name = path.relative_to(PACKAGE).as_posix()
     may_see = not HOLDERS.isdisjoint((name, part_of(path)))
     assert may_see or not lines, f"lines {lines} look at a field of a literal; compare literals, or call decode, splat_bytes or literal_text"
 
 
-def test_fields_of_literals_are_found() -> None:
+def test_accesses_to_the_storage_are_found() -> None:
     assert sees_how_literals_are_held("x = first.spelling\ny = first == z\nif a.b.packed is None: pass") == [1, 3]
-    # These files would not be named without a reason.
+    # Each of these files must actually access it.
     for holder in HOLDERS - {"literals"}:
         assert sees_how_literals_are_held((PACKAGE / holder).read_text(encoding="utf-8"))
 
@@ -140,25 +141,26 @@ def module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def test_no_module_imports_itself_through_others() -> None:
+def test_there_are_no_import_cycles() -> None:
     known = {module_name(path) for path in FILES}
     graph: dict[str, set[str]] = {}
     for path in FILES:
         used = graph.setdefault(module_name(path), set())
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module is not None:
-                # `from package import module` takes the module, any other name comes from the package itself.
+                # `from package import module` imports the module; any other name comes from the
+                # package itself.
                 names_of_modules = {f"{node.module}.{alias.name}" for alias in node.names} & known
                 used |= names_of_modules or {node.module} & known
-    # Raises CycleError, which names the circle.
+    # Raises CycleError, which names the cycle.
     TopologicalSorter(graph).prepare()
 
 
-BELOW_CLI = [path for path in FILES if FLOORS.get(part_of(path), 0) < FLOORS["cli"]]
+BELOW_CLI = [path for path in FILES if LAYERS.get(part_of(path), 0) < LAYERS["cli"]]
 
 
 @pytest.mark.parametrize("path", BELOW_CLI, ids=names(BELOW_CLI))
-def test_imports_stand_at_the_top(path: Path) -> None:
+def test_imports_are_at_the_top(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     allowed = {statement for statement in tree.body if isinstance(statement, ast.Import | ast.ImportFrom)} | for_typing(tree)
     late = [node.lineno for _, node in imports(tree) if node not in allowed]
@@ -179,6 +181,6 @@ def test_annotations_are_not_evaluated(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=names(FILES))
-def test_modules_say_what_they_are_for(path: Path) -> None:
+def test_modules_have_docstrings(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert not text.strip() or ast.get_docstring(ast.parse(text)), "no docstring"

@@ -1,4 +1,4 @@
-"""Lints beyond their cases: when they are asked at all, what they cost, and what they read in odd texts."""
+"""Lints beyond their cases: when they run, their cost, and their results on odd texts."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def codes(text: str, *selected: str) -> list[str]:
     return [d.code for d in verify(parse(text), select=selected or None)]
 
 
-def test_lints_wait_until_there_are_no_errors() -> None:
+def test_lints_run_only_without_errors() -> None:
     assert codes(DEAD % 4) == ["W001"]
     assert codes(DEAD % 5) == ["T003"]
-    # Also when the errors themselves are not asked for.
+    # This also holds if the errors themselves are not selected.
     assert codes(DEAD % 5, "W") == []
 
 
@@ -33,11 +33,11 @@ def test_the_default_lints_are_warnings() -> None:
     assert set(DEFAULT_LINTS) <= set(CODE_NAMES)
 
 
-def test_a_single_instruction_has_nothing_to_mark() -> None:
+def test_a_single_instruction_has_no_findings() -> None:
     assert codes("f32[4] negate(f32[4] p)", "S007", "S009", "S033", "S043") == []
 
 
-def test_a_constant_can_be_pointed_to() -> None:
+def test_a_constant_can_be_located() -> None:
     text = "c = f32[2]{0} constant( {1, /* two */ 2} )"
     start, end = locate(text, 0, len(text), parse_place("literal"))
     assert text[start:end] == "{1, /* two */ 2}"
@@ -76,7 +76,7 @@ def reshapes(length: int) -> str:
 
 
 def constants_of_chains(length: int) -> str:
-    """Every link of a chain is asked for the number that it might be."""
+    """Returns a module in which lints look up the constant value of every link of a chain."""
     lines = [f"  n{k + 1} = s32[4] transpose(n{k}), dimensions={{0}}\n  d{k} = s32[4] multiply(n{k + 1}, p)" for k in range(length)]
     return "HloModule m\nENTRY e {\n  p = s32[4] parameter(0)\n  n0 = s32[4] constant({1, 2, 3, 4})\n" + "\n".join(lines) + "\n  ROOT r = abs(p)\n}"
 
@@ -103,8 +103,8 @@ def test_steps_are_counted() -> None:
 )
 def test_no_lint_takes_quadratic_time(make: Callable[[int], str], selected: list[str]) -> None:
     small, large = (parse(make(size)) for size in (25, 200))
-    # What is found out once for a process is not counted.
+    # Values that are computed once per process are not counted.
     verify(small, select=selected)
     few, many = (steps(lambda module=module: verify(module, select=selected)) for module in (small, large))  # type: ignore[misc]
-    # Eight times the size: linear time is eight times as much and less, quadratic time 64 times.
+    # Eight times the size: linear time is at most eight times as much, quadratic time 64 times.
     assert many < 9 * few

@@ -1,4 +1,4 @@
-"""The tool that takes code away: what no test misses is listed, and what one misses is not."""
+"""The mutation tool lists the mutations that no test detects, and no others."""
 
 import subprocess
 import sys
@@ -11,15 +11,16 @@ def mutate(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(MUTATE), *arguments, "--jobs", "1"], capture_output=True, text=True, check=False)
 
 
-def test_what_no_test_misses_is_listed():
+def test_undetected_mutations_are_listed():
     result = mutate("ir.names.is_legal_name", "ir.names.free_name", "--tests", "hlotool/ir/names.py")
     assert result.returncode == 1
     assert "no test reaches:\n  ir.names:" in result.stdout
     assert "free_name: deleted `counters[name] = k`" in result.stdout
 
 
-def test_nothing_is_listed_where_tests_miss_everything():
-    # The last function makes a closure when its module is imported; without the call that is deleted, it needs one name less.
+def test_nothing_is_listed_if_all_mutations_are_detected():
+    # The last function makes a closure when its module is imported; without the deleted call, it
+    # needs one name less.
     functions = ("ir.names.is_legal_name", "ir.names.free_name", "opdefs.collectives._like_operands")
     result = mutate(*functions, "--tests", "tests/ir/test_names.py", "tests/verify/collective-operands.hlo")
     assert result.returncode == 0, result.stdout
@@ -27,7 +28,7 @@ def test_nothing_is_listed_where_tests_miss_everything():
 
 
 def test_constants_are_tried_like_statements():
-    """Modules that are run once more, and rules that are registered once more, are no failure that a test would notice."""
+    """Running a module or registering a rule twice is not a failure that a test detects."""
     files = ("tests/optimizer/arguments.hlo", "tests/optimizer/logic.hlo")
     result = mutate("optimizer.tuple_edits._BY_ELEMENT", "optimizer.rules.logic._INVERSE", "--tests", *files)
     assert result.returncode == 1

@@ -1,4 +1,7 @@
-"""The package as users get it: built as a wheel, installed into an environment of its own, run from another folder."""
+"""The package as users get it.
+
+It is built as a wheel, installed into its own environment, and run from another folder.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, without what a build leaves after."""
+    """Returns a copy of the checkout without build artifacts."""
     copy = tmp_path_factory.mktemp("source") / "hlotool"
     names = ["pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", ".gitignore", "grammar", "hlotool", "samples"]
     copy.mkdir()
@@ -43,7 +46,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    # No isolation: hatchling and Lark are here, and the test shall not need a network.
+    # No isolation: hatchling and Lark are installed, and the test must not need a network.
     run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", folder, source, cwd=folder)
     (built,) = folder.glob("*.whl")
     return built
@@ -51,7 +54,10 @@ def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment with the wheel; what it depends on is taken from the environment of the tests."""
+    """Returns a virtual environment with the wheel.
+
+    Its dependencies are those of the tests' environment.
+    """
     folder = tmp_path_factory.mktemp("environment") / "venv"
     venv.create(folder, with_pip=False, symlinks=sys.platform != "win32")
     python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
@@ -125,7 +131,7 @@ def test_editable_installation(source: Path, tmp_path: Path) -> None:
 
 
 def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
-    """A wheel can be built of it."""
+    """A wheel can be built from it."""
     script = f"import os; os.chdir({str(source)!r}); from hatchling.build import build_sdist; print(build_sdist({str(tmp_path)!r}))"
     archive = tmp_path / run(sys.executable, "-c", script, cwd=tmp_path).stdout.strip()
     wheels = tmp_path / "wheels"
@@ -135,8 +141,11 @@ def test_source_distribution_is_complete(source: Path, tmp_path: Path) -> None:
         assert {"hlotool/grammar/hlo.lark", "hlotool/text/parse/hlo.tables"} <= set(wheel.namelist())
 
 
-def test_dependencies_are_what_is_declared() -> None:
-    """Every run-time dependency can be imported, and an extra that tests need is among the tests' dependencies."""
+def test_declared_dependencies_match_the_imports() -> None:
+    """Every run-time dependency can be imported.
+
+    Extras that tests need are in the tests' dependencies.
+    """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {requirement.partition(">")[0] for requirement in project["dependencies"]}
     assert names == {"click", "lark", "ml_dtypes", "numpy", "rich"}

@@ -1,4 +1,4 @@
-"""What schedules need and list: modules that a program changed, memory, and modules that are meant to hurt."""
+"""Schedules: modules that a program changed, memory, and modules that are hard to handle."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def found(module: Module) -> list[tuple[str, str | None, str]]:
     return [(d.code, d.instruction, d.message) for d in verify(module, select=["A028", "A029"])]
 
 
-def test_a_schedule_as_parsed_is_in_order() -> None:
+def test_a_parsed_schedule_is_in_order() -> None:
     assert found(parse(LINE)) == []
 
 
-def test_an_instruction_before_what_it_needs() -> None:
+def test_an_instruction_before_its_operands() -> None:
     module = parse(LINE)
     lines = module.entry.instructions
     lines[0], lines[1] = lines[1], lines[0]
@@ -99,7 +99,7 @@ def peak(body: str, before: str = "", header: str = "") -> PeakMemory:
     return peak_memory(parse(f"HloModule m, is_scheduled=true{header}\n{before}\nENTRY e {{\n{body}\n}}"))
 
 
-def test_tuples_and_bitcasts_take_nothing() -> None:
+def test_tuples_and_bitcasts_take_no_memory() -> None:
     found = peak("p = f32[8] parameter(0) b = f32[2,4] bitcast(p) t = (f32[2,4]) tuple(b) ROOT g = f32[2,4] get-tuple-element(t), index=0")
     assert found.bytes == 32
 
@@ -124,11 +124,11 @@ def test_branches_count_once() -> None:
 f { x = f32[8] parameter(0) a = f32[8] abs(x) ROOT r = f32[8] negate(a) }
 g { x = f32[8] parameter(0) a = f32[8] abs(x) ROOT r = f32[8] negate(a) }"""
     found = peak("p = f32[8] parameter(0) i = s32[] constant(0) ROOT c = f32[8] conditional(i, p, p), branch_computations={f, g}", branches)
-    # The parameter, the index, the result, and what is temporary in the larger branch.
+    # The parameter, the index, the result, and the temporaries of the larger branch.
     assert found.bytes == 32 + 4 + 32 + 32
 
 
-def test_a_call_may_give_back_its_operand() -> None:
+def test_a_call_may_return_its_operand() -> None:
     assert peak("p = f32[8] parameter(0) ROOT c = f32[8] call(p), to_apply=f", "f { ROOT x = f32[8] parameter(0) }").bytes == 32
 
 
@@ -148,7 +148,7 @@ def test_aliases_of_fusions_and_programs() -> None:
     assert (found.bytes, found.saved) == (64, 32)
 
 
-def test_what_is_in_flight_keeps_its_operands() -> None:
+def test_operations_in_flight_keep_their_operands() -> None:
     plain = "p = f32[8] parameter(0) a = f32[8] abs(p) s = {} {}-start(a){} n = f32[8] negate(p) ROOT d = f32[8] {}-done(s)"
     adder = "f { x = f32[] parameter(0) y = f32[] parameter(1) ROOT r = f32[] add(x, y) }"
     assert peak(plain.format("f32[8]", "all-reduce", ", to_apply=f", "all-reduce"), adder).bytes == 4 * 32
@@ -173,7 +173,7 @@ ENTRY e { p = f32[4] parameter(0) c = ((f32[4]), f32[4]) call(p), to_apply=f t =
 
 
 def in_flight(count: int) -> Module:
-    """A schedule in which so many operations begin and none ends."""
+    """Returns a schedule in which this many operations begin and none ends."""
     starts = "".join(f"  s{k}. = ((f32[4]), f32[4]) abs-start(p)\n" for k in range(count))
     shapes, names = ", ".join(["((f32[4]), f32[4])"] * count), ", ".join(f"s{k}." for k in range(count))
     return parse(SCHEDULED + f"ENTRY e {{\n  p = f32[4] parameter(0)\n{starts}  ROOT t = ({shapes}) tuple({names})\n}}")
@@ -199,8 +199,8 @@ def test_deep_calls_and_tuples(depth: int) -> None:
     assert peak_memory(parse(f"ENTRY e {{ p = {deep} parameter(0) ROOT b = {deep} opt-barrier(p) }}")).bytes == 16
 
 
-def test_repeated_calls_are_judged_once_for_each_state() -> None:
-    # Each level calls the one below twice: a billion steps, if somebody took them one by one.
+def test_repeated_calls_are_checked_once_for_each_state() -> None:
+    # Each level calls the previous one twice: a billion steps, if each were taken.
     transfer = "channel_id=1, frontend_attributes={_xla_send_recv_source_target_pairs={{0,1}}}"
     text = f"""c.0 {{ k = token[] parameter(0) r = (f32[4], u32[], token[]) recv(k), {transfer} rd = (f32[4], token[]) recv-done(r), channel_id=1
   p = f32[4] get-tuple-element(rd), index=0 s = (f32[4], u32[], token[]) send(p, k), {transfer} ROOT d = token[] send-done(s), channel_id=1 }}\n"""
@@ -210,7 +210,7 @@ def test_repeated_calls_are_judged_once_for_each_state() -> None:
     assert verify(module, VerifyModes(collective_deadlocks=True), select=["A026", "A027"]) == []
 
 
-def test_a_loop_that_wraps_its_state_ever_deeper() -> None:
+def test_a_loop_that_nests_its_state_ever_deeper() -> None:
     text = """c { p = ((f32[4]), f32[4]) parameter(0) ROOT t = pred[] constant(true) }
 b { p = ((f32[4]), f32[4]) parameter(0) ROOT t = (((f32[4]), f32[4])) tuple(p) }
 ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) ROOT l = ((f32[4]), f32[4]) while(s), condition=c, body=b }"""

@@ -1,4 +1,7 @@
-"""SECURITY.md lists every module that can start a process, run code, open a path or read settings: what is added there must be reviewed."""
+"""SECURITY.md lists every module that can start a process, run code, open a path or read settings.
+
+Additions must be reviewed.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ PATHS = {
 SETTINGS = {
     "environ", "environb", "getenv", "expandvars", "putenv", "tomllib", "configparser", "load_dotenv", "auto_envvar_prefix", "envvar",
 }  # fmt: skip
-# What the modules of the first two lists do, so that one which is listed already does not come to do more.
+# The reviewed uses of the modules of the first two lists, so that additions to them are noticed.
 PINNED = {
     "Processes": {
         "cli/pager.py": {"subprocess", "Popen"}, "server/commands.py": {"subprocess", "create_subprocess_exec"},
@@ -53,7 +56,7 @@ PINNED = {
     },
 }  # fmt: skip
 HEADINGS = {"Processes": PROCESSES, "Code": CODE, "Paths": PATHS, "Settings": SETTINGS}
-# Methods of our own that are called `open` or `load`, and have nothing to do with files.
+# Methods of hlotool that are called `open` or `load`, and have nothing to do with files.
 OWN = {
     ("text/formatting/lines.py", "open"), ("text/formatting/callbacks.py", "open"), ("literals/parse.py", "open"), ("cli/opt_session.py", "load"),
     ("cli/cmd_opt.py", "load"), ("syntax/regexes.py", "open"), ("cli/diff_folders.py", "write_text"),
@@ -65,7 +68,10 @@ BUILTINS = {"exec", "eval", "open", "__import__", "breakpoint"}
 
 
 def words(tree: ast.AST) -> Iterator[str]:
-    """The names of what a module imports, also on use, of what it calls, and of what it looks up in other modules, by whatever name."""
+    """Yields the names that a module imports, calls, or looks up in other modules.
+
+    Imports inside functions and under other names count, too.
+    """
     modules = {alias.asname or alias.name.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -73,7 +79,7 @@ def words(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom):
             yield from (node.module or "").split(".")
             yield from (alias.name for alias in node.names)
-            # Another name would hide what it imports.
+            # Another name would hide the modules that it imports.
             yield from ("__import__" for alias in node.names if alias.name == "import_module" and alias.asname)
         elif isinstance(node, ast.Call):
             yield from _words_of_call(node)
@@ -93,13 +99,13 @@ def _words_of_call(node: ast.Call) -> Iterator[str]:
     name = function.id if isinstance(function, ast.Name) else function.attr if isinstance(function, ast.Attribute) else ""
     yield name
     if name in ("import_module", "getattr"):
-        # If the name is computed, it may be any.
+        # A computed name may be any name.
         word = node.args[name == "getattr"]
         if isinstance(word, ast.Constant):
             yield from str(word.value).split(".")
         elif name == "import_module":
             yield "__import__"
-    # The names of variables of the environment are arguments of click, too.
+    # Names of environment variables are also arguments of click.
     yield from (keyword.arg for keyword in node.keywords if keyword.arg in SETTINGS)
 
 
@@ -124,7 +130,7 @@ def test_the_page_lists_every_module(heading: str) -> None:
 
 
 @pytest.mark.parametrize("heading", PINNED)
-def test_listed_modules_do_what_was_reviewed(heading: str) -> None:
+def test_listed_modules_do_only_what_was_reviewed(heading: str) -> None:
     assert modules_with(HEADINGS[heading]) == PINNED[heading]
 
 
@@ -142,5 +148,5 @@ def test_listed_modules_do_what_was_reviewed(heading: str) -> None:
         ("Settings", "import os\nos.environ['A']"), ("Settings", "from os import getenv"), ("Settings", "click.option(envvar='A')"),
     ],
 )  # fmt: skip
-def test_additions_are_noticed(heading: str, code: str) -> None:
+def test_additions_are_detected(heading: str, code: str) -> None:
     assert set(words(ast.parse(code))) & HEADINGS[heading]

@@ -1,4 +1,4 @@
-"""Facts about opcodes: said once, in the op table, and believed by every engine."""
+"""Facts about opcodes are stated once, in the op table, and used by every engine."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SCRIPT = Path(__file__).parent / "tools" / "made_up_ops.py"
 # ---- opcodes that are not in XLA -------------------------------------------------------------------------------------
 
 EXPECTED: dict[str, Any] = {
-    # An elementwise opcode, commutative and idempotent, with zero as its identity among integers.
+    # An elementwise opcode, commutative and idempotent, with zero as its identity for integers.
     "values": [3, 2, 9, 4, 5, 6, 7, 8],
     "identities": ["W019 a", "W019 c", "W019 f"],
     "same value": ["p", "a", None],
     "foldable": ["W021 f"],
     "kept layouts": ["L008 a"],
-    # A view, which costs nothing, and an opcode that gives another value each time.
+    # A view, which costs nothing, and an opcode with a new value in each execution.
     "repeated": ["W005 d"],
     "value numbers": [1, 1, 2],
     "named": ["W016 c"],
@@ -38,7 +38,7 @@ EXPECTED: dict[str, Any] = {
     "bytes in a run": [12_000, 16_000],
     "thrown": 55.0,
     "domain": ["positive: operand of 'log' r"],
-    # A start and its done.
+    # A start with its done.
     "pairs": [],
     "wrong pairs": ["A013 s", "A015 d"],
     "spans": [["s", "d"]],
@@ -46,7 +46,7 @@ EXPECTED: dict[str, Any] = {
     "in flight": ["A034 s"],
     "dead": [],
     "effects": ["s", "d"],
-    # The operand, what arrives, and the sum.
+    # The operand, the received data, and the sum.
     "bytes in flight": 96,
     # Collectives.
     "channels": ["P018 s"],
@@ -70,7 +70,7 @@ def test_a_new_opcode_is_known_to_every_engine(what: str) -> None:
     assert answers()[what] == EXPECTED[what]
 
 
-def test_all_answers_are_judged() -> None:
+def test_all_answers_are_checked() -> None:
     assert answers().keys() == EXPECTED.keys()
 
 
@@ -90,7 +90,7 @@ def test_every_trait_is_documented_and_used() -> None:
     assert {getattr(traits, name) for name in names} == used
 
 
-def test_relations_lead_back() -> None:
+def test_relations_are_consistent() -> None:
     for op in OPS.values():
         if op.done_of is not None:
             assert OPS[op.done_of].done == op.name
@@ -105,7 +105,7 @@ def test_relations_lead_back() -> None:
             assert op.algebra.on_pred in OPS
 
 
-def test_algebra_is_that_of_elementwise_opcodes_of_fitting_arity() -> None:
+def test_algebra_belongs_to_elementwise_opcodes_of_suitable_arity() -> None:
     for op in OPS.values():
         if op.algebra is not NO_ALGEBRA or not op.traits.isdisjoint((COMMUTATIVE, ASSOCIATIVE)):
             assert ELEMENTWISE in op.traits
@@ -116,21 +116,24 @@ def test_algebra_is_that_of_elementwise_opcodes_of_fitting_arity() -> None:
             assert op.arity in (1, 2)
 
 
-def test_traits_that_follow_are_there() -> None:
+def test_implied_traits_are_present() -> None:
     assert with_implied([COLLECTIVE]) <= OPS["all-to-all"].traits
     assert with_implied([ELEMENTWISE]) <= OPS["add"].traits
-    # Nobody can change what is shared by all.
+    # The shared set is immutable.
     assert isinstance(with_implied([]), frozenset)
 
 
-# ---- nothing is said twice -------------------------------------------------------------------------------------------
+# ---- facts are stated once -------------------------------------------------------------------------------------------
 
-# Two opcodes that one rule is about, by its documentation, are no fact about opcodes in general.
+# Two opcodes that one rule is about, by its documentation, are not a fact about opcodes in general.
 MOST_TOGETHER = 3
 
 
 def sets_of_opcodes(path: Path) -> list[str]:
-    """The sets, lists and texts in which a module of the package lists several opcodes; tables by opcode say what else they say."""
+    """Returns the sets, lists and texts in which a module lists several opcodes.
+
+    Tables by opcode are not included, since they state other facts.
+    """
     places = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         parts = node.elts if isinstance(node, ast.Set | ast.List | ast.Tuple) else [node] if isinstance(node, ast.Constant) else []
@@ -142,9 +145,9 @@ def sets_of_opcodes(path: Path) -> list[str]:
     return places
 
 
-@pytest.mark.parametrize("room", sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")} - {"opdefs"}))
-def test_opcodes_are_not_collected_outside_their_table(room: str) -> None:
-    paths = [PACKAGE / room] if room.endswith(".py") else sorted((PACKAGE / room).rglob("*.py"))
+@pytest.mark.parametrize("part", sorted({path.relative_to(PACKAGE).parts[0] for path in PACKAGE.rglob("*.py")} - {"opdefs"}))
+def test_opcodes_are_not_listed_outside_their_table(part: str) -> None:
+    paths = [PACKAGE / part] if part.endswith(".py") else sorted((PACKAGE / part).rglob("*.py"))
     places = [place for path in paths for place in sets_of_opcodes(path)]
-    # Factor and offset follow from three kinds of arithmetic only.
+    # Factor and offset exist for three kinds of arithmetic only.
     assert [place for place in places if not place.endswith("add subtract multiply")] == []

@@ -1,4 +1,4 @@
-"""The verifier as a function: selection, modes, places, and modules that are meant to hurt."""
+"""The verifier as a function: selection, modes, positions, and modules that are hard to handle."""
 
 from __future__ import annotations
 
@@ -48,26 +48,26 @@ def test_selection() -> None:
     assert codes(module, select=["ALL"], ignore=["T100"]) == ["T003"]
 
 
-def test_unknown_codes_are_refused() -> None:
+def test_unknown_codes_are_rejected() -> None:
     with pytest.raises(SelectionError, match="no rule is called 'result-shap'; did you mean 'result-shape'"):
         verify(parse(TWO_FAULTS), select=["result-shap"])
 
 
-def test_findings_say_where() -> None:
+def test_findings_have_positions() -> None:
     first, second = verify(parse(TWO_FAULTS, "two.hlo"))
     assert (first.filename, first.line, first.column, first.end_column, first.computation, first.instruction) == ("two.hlo", 3, 7, 13, "e", "a")
     assert second.hint == "write s32[4]"
 
 
-def test_a_shape_that_is_passed_on_is_reported_once() -> None:
+def test_a_propagated_shape_is_reported_once() -> None:
     text = "ENTRY e { p = f32[?] parameter(0) a = f32[?] negate(p) ROOT b = f32[?] negate(a) }"
     assert codes(parse(text)) == ["T083"]
     assert verify(parse(text), hlotool.VerifyModes(unbounded_dynamic=True)) == []
 
 
 @pytest.mark.parametrize(("opcode", "code"), [("send", "A020"), ("recv-done", "A021"), ("send-done", "T003"), ("outfeed", "T003")])
-def test_a_shape_that_only_a_program_can_get_wrong(opcode: str, code: str) -> None:
-    """The reader puts the true shape in place of a written one; who changes modules may still miss it."""
+def test_wrong_shapes_that_only_programs_can_make(opcode: str, code: str) -> None:
+    """The parser replaces a written shape by the correct one, but a program may change it."""
     module = parse(
         "ENTRY e {\n  p = f32[4] parameter(0)\n  k = token[] after-all()\n  s = (f32[4], u32[], token[]) send(p, k), channel_id=1\n"
         "  d = token[] send-done(s), channel_id=1\n  r = (f32[4], u32[], token[]) recv(d), channel_id=2\n"
@@ -156,8 +156,8 @@ MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
         (PADDED, with_negative_interior, "T038", "cannot be negative, got -1"),
     ],
 )
-def test_a_part_that_only_a_program_can_get_wrong(text: str, change: Callable[[Instruction], None], code: str, words: str) -> None:
-    """What the parser refuses at once is judged again where it may have been changed since."""
+def test_wrong_attributes_that_only_programs_can_make(text: str, change: Callable[[Instruction], None], code: str, words: str) -> None:
+    """Errors that the parser rejects are checked again, since programs may introduce them."""
     module = parse(text)
     assert codes(module) == []
     change(module.entry.root)
@@ -170,8 +170,8 @@ def test_an_entry_may_have_too_many_parameters() -> None:
     assert codes(parse(f"ENTRY e {{{MANY} ROOT n = f32[] negate(p0) }}"), select=["W055"]) == ["W055"]
 
 
-def test_what_cannot_be_inferred_is_refused() -> None:
-    """The parser does not even ask; a program may."""
+def test_opcodes_without_inference_are_rejected() -> None:
+    """The parser does not infer their shapes; a program may try."""
     blind = [op for op in (*OPS.values(), unknown_op("frobnicate")) if not (op.infers or op.shape_ignored)]
     assert len(blind) > 20
     for op in blind:
@@ -187,7 +187,7 @@ def test_a_tolerant_parse_keeps_its_findings() -> None:
 
 
 def test_the_package_can_be_called() -> None:
-    # Whoever imports a module of the package first finds the package under the function's name.
+    # Importing a module of the package first binds the package to the name of the function.
     script = "import hlotool.verifier.engine, hlotool; print(hlotool.verify(hlotool.parse('ENTRY e { ROOT p = f32[] parameter(0) }')))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=HERE.parent)
     assert done.stdout == "[]\n"
@@ -263,7 +263,7 @@ EDITS = (
 
 
 def edited(text: str, random: Random) -> str:
-    """The text with another shape, list, number or opcode somewhere."""
+    """Returns the text with another shape, list, number or opcode somewhere."""
     pattern, replacements = random.choice(EDITS)
     places = list(pattern.finditer(text))
     if not places:
@@ -282,7 +282,7 @@ TEXTS += [part for path in sorted((HERE / "verify").glob("*.hlo")) for part in p
 
 @settings(max_examples=1_000)
 @given(st.builds(edited_twice, shortest_first(TEXTS), RANDOM), st.booleans(), st.booleans(), st.booleans())
-def test_no_module_is_too_wrong(text: str, is_strict: bool, is_scheduled: bool, layout_sensitive: bool) -> None:
+def test_the_verifier_handles_any_module(text: str, is_strict: bool, is_scheduled: bool, layout_sensitive: bool) -> None:
     try:
         module = parse(text, strict=is_strict)
     except ParseError:

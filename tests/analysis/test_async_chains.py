@@ -1,4 +1,4 @@
-"""Where the value of an asynchronous operation goes: through each kind of instruction, and no further."""
+"""The flow of the value of an asynchronous operation: which kinds of instructions pass it on."""
 
 import pytest
 
@@ -28,10 +28,10 @@ def reached(text: str, start: str = "s") -> list[str]:
         (f"c = {FLYING} opt-barrier(s) ROOT d = {FLYING} copy(c)", ["s", "c", "d"]),
         (f'c = {FLYING} domain(s), domain={{kind="sharding", entry={{replicated}}, exit={{replicated}}}} ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
         (f'c = {FLYING} custom-call(s), custom_call_target="t" ROOT d = {FLYING} copy(c)', ["s", "c", "d"]),
-        # Another operation makes something else of it.
+        # These compute another value from it.
         ("ROOT n = f32[4] get-tuple-element(s), index=1", ["s"]),
         (f"ROOT n = {FLYING} add(s, s)", ["s"]),
-        # Out of a tuple comes what was put there.
+        # A tuple returns the element that was put into it.
         (f"t = (f32[4], {FLYING}) tuple(p, s) g = {FLYING} get-tuple-element(t), index=1 ROOT d = {FLYING} copy(g)", ["s", "t", "g", "d"]),
         (f"t = (f32[4], {FLYING}) tuple(p, s) ROOT g = f32[4] get-tuple-element(t), index=0", ["s", "t"]),
         (
@@ -41,12 +41,12 @@ def reached(text: str, start: str = "s") -> list[str]:
             ),
             ["s", "t", "o", "g", "d"],
         ),
-        # From every place where it stands.
+        # The value is an element of the tuple twice.
         (
             f"t = ({FLYING}, {FLYING}) tuple(s, s) a = {FLYING} get-tuple-element(t), index=0 ROOT b = {FLYING} get-tuple-element(t), index=1",
             ["s", "t", "b", "t", "a"],
         ),
-        # Out of tuples within tuples.
+        # Nested tuples.
         (
             (
                 f"t = ({FLYING}) tuple(s) v = (({FLYING}), f32[4]) tuple(t, p) g = ({FLYING}) get-tuple-element(v), index=0 "
@@ -54,7 +54,7 @@ def reached(text: str, start: str = "s") -> list[str]:
             ),
             ["s", "t", "v", "g", "h", "d"],
         ),
-        # What takes the value ends the way; its users have something else.
+        # The flow ends with the instruction that consumes the value.
         ("d = f32[4] abs-done(s) ROOT n = f32[4] copy(d)", ["s", "d"]),
     ],
 )
@@ -62,7 +62,7 @@ def test_within_a_computation(rest, expected):
     assert reached(f"ENTRY e {{ {START} {rest} }}") == expected
 
 
-def test_from_an_update_to_what_takes_it():
+def test_from_an_update_to_its_consumers():
     text = f"ENTRY e {{ {START} u = {FLYING} abs-update(s) v = {FLYING} abs-update(u) ROOT d = f32[4] abs-done(v) }}"
     assert reached(text, "u") == ["u", "v"]
 
@@ -72,13 +72,13 @@ def test_around_a_loop():
     assert sorted(reached(text)) == ["a", "b", "d", "k", "l", "s"]
 
 
-def test_a_loop_that_may_not_run_gives_what_it_takes():
+def test_a_loop_that_may_not_run_returns_its_operand():
     body = f'body {{ a = {FLYING} parameter(0) ROOT b = {FLYING} custom-call(), custom_call_target="t" }} '
     text = f"{body}{CONDITION}ENTRY e {{ {START} ROOT l = {FLYING} while(s), condition=condition, body=body }}"
     assert sorted(reached(text)) == ["a", "k", "l", "s"]
 
 
-def test_from_a_body_back_to_its_beginning_and_out():
+def test_from_a_body_to_its_parameter_and_out_of_the_loop():
     body = f"body {{ a = {FLYING} parameter(0) d0 = f32[4] get-tuple-element(a), index=1 ROOT s = {FLYING} abs-start(d0) }} "
     text = f"{body}{CONDITION}ENTRY e {{ p = {FLYING} parameter(0) l = {FLYING} while(p), condition=condition, body=body ROOT d = {FLYING} copy(l) }}"
     assert sorted(reached(text)) == ["a", "d", "l", "s"]
@@ -90,7 +90,7 @@ def test_into_calls_and_out_of_them():
     assert sorted(reached(text)) == ["b", "c", "d", "l", "s"]
 
 
-def test_not_out_of_a_call_that_gives_something_else():
+def test_not_out_of_a_call_that_returns_something_else():
     callee = f"f {{ b = {FLYING} parameter(0) c = {FLYING} copy(b) ROOT r = f32[4] get-tuple-element(c), index=1 }} "
     assert reached(f"{callee}ENTRY e {{ {START} ROOT l = f32[4] call(s), to_apply=f }}") == ["s", "b", "c"]
 
@@ -100,7 +100,7 @@ def test_not_into_a_fusion():
     assert reached(f"{callee}ENTRY e {{ {START} ROOT l = f32[4] fusion(p, s), kind=kLoop, calls=f }}") == ["s"]
 
 
-def test_a_body_without_parameters_that_starts_something():
+def test_a_body_without_parameters_that_starts_an_operation():
     body = f"body {{ c = f32[4] constant({{1, 2, 3, 4}}) ROOT s = {FLYING} abs-start(c) }} "
     assert reached(f"{body}{CONDITION}ENTRY e {{ q = {FLYING} parameter(0) ROOT l = {FLYING} while(q), condition=condition, body=body }}") == [
         "s",
@@ -108,14 +108,14 @@ def test_a_body_without_parameters_that_starts_something():
     ]
 
 
-def test_into_the_branch_that_takes_it():
+def test_into_the_branch_that_takes_the_value():
     one = f"one {{ a = {FLYING} parameter(0) ROOT b = {FLYING} copy(a) }} two {{ c = {FLYING} parameter(0) ROOT g = {FLYING} copy(c) }} "
     text = f"{one}ENTRY e {{ {START} i = s32[] parameter(1) q = {FLYING} parameter(2) "
     text += f"l = {FLYING} conditional(i, q, s), branch_computations={{one, two}} ROOT d = {FLYING} copy(l) }}"
     assert sorted(reached(text)) == ["c", "d", "g", "l", "s"]
 
 
-def test_not_out_of_computations_that_are_run_for_elements():
+def test_not_out_of_computations_that_run_per_element():
     text = f"m {{ p = f32[] parameter(0) ROOT s = {FLYING.replace('f32[4]', 'f32[]')} abs-start(p) }} "
     text += "ENTRY e { p0 = f32[4] parameter(0) ROOT r = f32[4] map(p0), dimensions={0}, to_apply=m }"
     assert reached(text) == ["s"]
@@ -128,7 +128,7 @@ def test_computations_without_parameters_take_nothing(wrong):
     assert "c" not in reached(text)
 
 
-def test_a_tuple_that_a_loop_nests_deeper_and_deeper_ends():
+def test_a_loop_that_nests_its_state_in_tuples_terminates():
     body = f"body {{ a = {FLYING} parameter(0) ROOT b = ({FLYING}) tuple(a) }} "
     text = f"{body}{CONDITION}ENTRY e {{ {START} ROOT l = {FLYING} while(s), condition=condition, body=body }}"
     assert set(reached(text)) == {"s", "l", "a", "b", "k"}
@@ -140,6 +140,6 @@ def test_opcodes_are_written_as_their_authors_write_them():
     assert names == {"s": "abs-start", "a": "async-start", "b": "async-done", "d": "abs-done"}
 
 
-def test_the_opcode_of_what_calls_nothing():
+def test_the_opcode_of_an_instruction_without_callees():
     module = parse("ENTRY e { p = f32[4] parameter(0) c = (f32[4], f32[4], u32[]) copy-start(p) ROOT d = f32[4] copy-done(c) }")
     assert written_opcode(module.entry.root, module) == "async-done"

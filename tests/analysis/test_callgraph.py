@@ -1,4 +1,4 @@
-"""Who calls whom, where computations call each other in more than one way."""
+"""The call graph, for computations that are connected by more than one chain of calls."""
 
 from hlotool.analysis.callgraph import callers, calling, reachable
 from hlotool.text.parse.parser import parse
@@ -14,18 +14,18 @@ def chain():
     return parse("f { ROOT x = f32[] parameter(0) } g " + CALL.format("f") + "h " + CALL.format("g") + "ENTRY e " + CALL.format("h"))
 
 
-def test_what_is_reached_through_others():
+def test_computations_are_reached_through_others():
     assert names(reachable([chain().entry])) == ["e", "f", "g", "h"]
 
 
-def test_what_is_known_is_left_out_with_all_that_it_calls():
+def test_known_computations_and_their_callees_are_left_out():
     module = chain()
     by_name = {computation.name: computation for computation in module.computations}
     assert names(reachable([module.entry], {by_name["g"]})) == ["e", "h"]
     assert names(reachable([by_name["g"], module.entry], {by_name["g"]})) == ["e", "h"]
 
 
-def test_a_computation_reached_in_many_ways_is_gone_through_once():
+def test_a_computation_with_many_callers_is_visited_once():
     twice = "level{} {{ x = f32[] parameter(0) a = f32[] call(x), to_apply=level{} ROOT b = f32[] call(a), to_apply=level{} }} "
     module = parse(
         "level0 { ROOT x = f32[] parameter(0) } " + "".join(twice.format(k + 1, k, k) for k in range(60)) + "ENTRY e " + CALL.format("level60")
@@ -33,13 +33,13 @@ def test_a_computation_reached_in_many_ways_is_gone_through_once():
     assert len(reachable([module.entry])) == 62
 
 
-def test_each_call_counts():
+def test_each_call_is_listed():
     module = parse(
         "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) a = f32[] call(p), to_apply=f ROOT b = f32[] call(a), to_apply=f }"
     )
     assert [x.name for _, x in callers(module)[module.computations[0]]] == ["a", "b"]
 
 
-def test_what_may_call_but_does_not():
+def test_an_instruction_that_may_call_but_has_no_callees():
     module = parse('ENTRY e { p = f32[] parameter(0) ROOT c = f32[] custom-call(p), custom_call_target="t" }')
     assert calling(module.entry) == []

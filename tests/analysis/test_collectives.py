@@ -1,4 +1,4 @@
-"""How many devices take part in a collective together, in each of its modes and forms of groups; pairs of sends and receives."""
+"""Group modes and sizes of collectives, and the pairs of sends and receives."""
 
 import pytest
 
@@ -43,7 +43,7 @@ def test_mode_and_size_of_groups(call, mode, size):
     assert (group_mode(x), group_size(x, module)) == (mode, size)
 
 
-def test_a_header_that_counts_nothing_has_one_device():
+def test_a_header_without_counts_means_one_device():
     x, module = collective(REDUCE.format("replica_groups={}, channel_id=1, use_global_device_ids=true"), header="HloModule m")
     assert group_size(x, module) == 1
 
@@ -53,7 +53,7 @@ def test_counts_of_ids():
     assert [ids_of_mode(mode, module) for mode in ("replicas", "partitions", "replicas of all partitions", "devices")] == [4, 3, 4, 12]
 
 
-def test_no_groups_where_there_is_no_attribute():
+def test_instructions_without_the_attribute_have_no_groups():
     module = parse("ENTRY e { ROOT p = f32[] parameter(0) }")
     assert not groups_of(module.entry.root)
     assert groups_of(collective(REDUCE.format("replica_groups={{0,1}}"))[0]).lists == ((0, 1),)
@@ -85,7 +85,7 @@ def test_pairs():
     ("pairs", "expected"),
     [([], None), ([(0, 1), (1, 2)], None), ([(0, 1), (0, 2)], "device 0 sends twice"), ([(0, 2), (1, 2)], "device 2 receives twice")],
 )
-def test_devices_that_do_something_twice(pairs, expected):
+def test_devices_that_occur_twice(pairs, expected):
     assert repeated(pairs) == expected
 
 
@@ -94,9 +94,9 @@ def test_devices_that_do_something_twice(pairs, expected):
     [
         ([], []),
         ([(0, 0)], [0, 0]),
-        # The way into a cycle is not part of it.
+        # The path into a cycle is not part of it.
         ([(5, 6), (6, 7), (7, 6)], [6, 7, 6]),
-        # Two ways that meet are no cycle.
+        # Two paths that meet are not a cycle.
         ([(0, 2), (1, 2), (2, 3)], []),
         ([(0, 1), (2, 3), (3, 2)], [2, 3, 2]),
     ],
@@ -105,11 +105,11 @@ def test_cycles(pairs, expected):
     assert cycle_of(pairs) == expected
 
 
-def test_long_ways_are_gone_once():
+def test_long_paths_are_followed_once():
     assert cycle_of([(k, k + 1) for k in range(30_000, -1, -1)]) == []
 
 
-def test_collectives_by_how_they_name_devices():
+def test_collectives_by_their_kind_of_device_ids():
     assert [name for name in sorted(OPS) if is_grouped(OPS[name])] == [
         "all-gather",
         "all-gather-start",

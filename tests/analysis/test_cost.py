@@ -1,4 +1,8 @@
-"""What instructions cost. The numbers of the table are those of XLA's HloCostAnalysis, unless a row says why they are others."""
+"""Costs of instructions.
+
+The numbers of the tables are those of XLA's HloCostAnalysis, except in the rows whose comment gives
+a reason.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +47,7 @@ OPERANDS = """
 SCATTERED = "update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1"
 CONVOLUTION = "dim_labels=b01f_01io->b01f"
 COSTS = {
-    # Elementwise: an operation for each element, except for transcendental functions, which are counted apart.
+    # Elementwise: one operation per element; transcendental functions are counted separately.
     "f32[8,16] negate(p)": (128, 0),
     "f32[8,16] tanh(p)": (0, 128),
     "f32[8,16] sqrt(p)": (0, 128),
@@ -52,7 +56,7 @@ COSTS = {
     "f32[8,16] divide(p, p)": (128, 0),
     "f32[8,16] clamp(p, p, p)": (128, 0),
     "s32[8,16] convert(p)": (128, 0),
-    # Nothing is computed.
+    # No operations.
     "f32[8,16] copy(p)": (0, 0),
     "f32[16,8] transpose(p), dimensions={1,0}": (0, 0),
     "f32[10,16] pad(p, z), padding=1_1x0_0": (0, 0),
@@ -71,7 +75,7 @@ COSTS = {
     f"f32[2,8,8,8] convolution(x, g), window={{size=3x3}}, {CONVOLUTION}, feature_group_count=4": (18432, 0),
     f"f32[1,8,8,8] convolution(l, h), window={{size=3x3}}, {CONVOLUTION}, batch_group_count=4": (36864, 0),
     "f32[8,4] convolution(p, q), dim_labels=bf_io->bf": (1024, 0),
-    # Reducers and others run for each element but the first.
+    # Reducers and the like run for every element except the first.
     "f32[8] reduce(p, z), dimensions={1}, to_apply=add": (120, 0),
     "(f32[8], f32[8]) reduce(p, p, z, z), dimensions={1}, to_apply=pair": (120, 120),
     "f32[7,14] reduce-window(p, z), window={size=2x3}, to_apply=add": (490, 0),
@@ -91,13 +95,13 @@ COSTS = {
     "f32[8,16] call(p), to_apply=wave": (128, 128),
     "f32[8,16] fusion(p), kind=kLoop, calls=wave": (128, 128),
     "f32[8,16] conditional(f, p, p), true_computation=wave, false_computation=double": (128, 128),
-    # All iterations, where XLA counts one; of a loop of which nothing is known, one.
+    # All iterations are counted if their number is known, else one. XLA always counts one.
     "s32[] while(s), condition=below, body=next": (20, 0),
     'f32[] while(z), condition=always, body=next, backend_config={"known_trip_count":{"n":"7"}}': (7, 0),
     "s32[] while(s), condition=always, body=next": (1, 0),
-    # XLA counts -1 for what it does not know.
+    # XLA counts -1 for unknown costs.
     'f32[8,16] custom-call(p), custom_call_target="f"': (0, 0),
-    # In XLA, this is 70: the rows of the result are not in it.
+    # XLA counts 70, because it leaves out the rows of the result.
     "f32[8,4] ragged-dot(p, r, sizes), lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}": (1024, 0),
 }
 
@@ -110,7 +114,7 @@ def test_costs(instruction):
 
 
 def test_operations_in_other_threads():
-    """A start runs its computation; its done does not run it once more."""
+    """A start runs its computation; the matching done does not run it again."""
     text = "  s = ((f32[8,16]), f32[8,16], s32[]) async-start(p), calls=double\n  ROOT d = f32[8,16] async-done(s)\n"
     module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{\n  p = f32[8,16] parameter(0)\n{text}}}\n")
     assert module_cost(module) == Cost(128, 0, 1536)
@@ -120,7 +124,7 @@ def test_operations_in_other_threads():
     ("config", "count"), [('{"n":"3"}', 3), ('{"n":"-3"}', None), ('{"n":"x"}', 10), ("3", 10), ('{"m":"3"}', 10), ('{"n":1e999}', 10)]
 )
 def test_numbers_of_iterations(config, count):
-    """What a configuration does not say follows from constants."""
+    """The trip count follows from constants if the configuration does not give it."""
     loop = f'while(s), condition=below, body=next, backend_config={{"known_trip_count":{config}}}'
     module = hlotool.parse(f"HloModule m\n{COMPUTATIONS}\nENTRY e {{\n  s = s32[] constant(0)\n  ROOT w = s32[] {loop}\n}}\n")
     assert known_trip_count(module.entry.root) == count
@@ -149,7 +153,7 @@ def test_large_windows_take_no_time():
     assert module_cost(hlotool.parse(dilated)).flops == 2 * 4
 
 
-def test_what_the_verifier_refuses_computes_nothing():
+def test_instructions_that_the_verifier_rejects_cost_no_operations():
     text = "ENTRY e { p = f32[2,3] parameter(0) ROOT r = f32[2,3] dot(p, p), lhs_contracting_dims={7}, rhs_contracting_dims={0} }"
     assert module_cost(hlotool.parse(text)) == Cost(0, 0, 72)
 
@@ -172,15 +176,15 @@ BYTES = {
     "f32[7,14] reduce-window(p, z), window={size=2x3}, to_apply=add": 512 + 4 + 392,
     "f32[8,4] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}": 512 + 256 + 128,
     "f32[16,16] all-gather(p), replica_groups={{0,1}}, dimensions={0}": 512 + 1024,
-    # What a fusion computes on the way is not in memory.
+    # Intermediate values of a fusion are not in memory.
     "f32[8,16] fusion(p), kind=kLoop, calls=wave": 1024,
     "f32[1,16] fusion(p, s), kind=kLoop, calls=row": 64 + 4 + 64,
     "f32[8,16] fusion(p, s, v), kind=kLoop, calls=with_row": 64 + 4 + 64,
     "f32[8,16] call(p), to_apply=wave": 5 * 512,
     "f32[8,16] conditional(f, p, p), true_computation=wave, false_computation=double": 5 * 512,
-    # Ten iterations, where XLA counts one.
+    # Ten iterations; XLA counts one.
     "s32[] while(s), condition=below, body=next": 10 * (4 + 4 + 1 + 4 + 4 + 4),
-    # XLA counts -1 for what it does not know.
+    # XLA counts -1 for unknown costs.
     'f32[8,16] custom-call(p), custom_call_target="f"': 0,
 }
 FUSED = """

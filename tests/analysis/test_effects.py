@@ -1,4 +1,4 @@
-"""Which instructions do more than compute a value: each opcode that does, and those that do where an attribute says so."""
+"""Side effects: the opcodes that have one, and those that have one only with certain attributes."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_none(text):
     assert computations_with_effects(module) == set()
 
 
-def test_what_calls_something_with_an_effect_has_one():
+def test_a_call_has_the_effects_of_its_callees():
     text = (
         "f { t = token[] after-all() ROOT i = (f32[], token[]) infeed(t) } g { ROOT i = (f32[], token[]) call(), to_apply=f } "
         "h { ROOT x = f32[] parameter(0) } ENTRY e { ROOT r = (f32[], token[]) call(), to_apply=g }"

@@ -1,4 +1,8 @@
-"""Peak memory of small schedules, counted by hand: bytes at the peak, where it is, what is live there (`name*`: temporaries), what is saved."""
+"""Peak memory of small schedules, counted by hand.
+
+Each case has the bytes at the peak, its position, the buffers live there (`name*` for temporaries),
+and the bytes saved.
+"""
 
 import pytest
 
@@ -364,7 +368,7 @@ CASES = {
         ),
         (104, "n", "p=32 x=32 n=32 q=8", 0),
     ),
-    # What the verifier refuses.
+    # Modules that the verifier rejects.
     "an empty result that overwrites": (
         (
             'ENTRY e { p = f32[8] parameter(0) x = f32[8] abs(p) ROOT c = () custom-call(x), custom_call_target="t", '
@@ -423,7 +427,7 @@ def test_the_peak_of_another_memory():
     assert peak(text, memory_space=1) == (16, "a", "a=16", 0)
 
 
-def test_pairs_of_a_built_module_that_name_nothing_save_nothing():
+def test_aliases_of_a_built_module_that_refer_to_nothing_save_nothing():
     module = parse("ENTRY e { p = f32[8] parameter(0) ROOT a = f32[8] abs(p) }")
     empty = parse('ENTRY e { p = () parameter(0) q = f32[8] parameter(1) ROOT a = () custom-call(q), custom_call_target="t" }')
     for pair in (AliasPair((), 7, (), "may-alias"), AliasPair((), -1, (), "may-alias")):

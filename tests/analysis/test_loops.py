@@ -1,4 +1,4 @@
-"""What loops carry around unchanged, and how often they run."""
+"""Loop analysis: values carried unchanged, and trip counts."""
 
 from itertools import product
 from operator import eq, ge, gt, le, lt, ne
@@ -20,11 +20,12 @@ TWINS = "t = (f32[], f32[]) parameter(0) a = f32[] get-tuple-element(t), index=0
         (ELEMENTS + f"ROOT r = {STATE} tuple(i, u)", {0: "i", 1: "u"}),
         (ELEMENTS + f"j = s32[] negate(i) ROOT r = {STATE} tuple(j, u)", {1: "u"}),
         (TWINS + "ROOT r = (f32[], f32[]) tuple(b, a)", {}),
-        # An element of another tuple, and a state that is no tuple or is not taken apart.
+        # An element of another tuple, and states that are not tuples or whose elements are not
+        # read.
         (ELEMENTS + f"o = {STATE} opt-barrier(t) v = f32[] get-tuple-element(o), index=1 ROOT r = {STATE} tuple(i, v)", {0: "i"}),
         ("t = f32[] parameter(0) ROOT n = f32[] negate(t)", {}),
         (f"t = {STATE} parameter(0) ROOT r = {STATE} opt-barrier(t)", {}),
-        # What a call gives back has operands, but they are no elements of it.
+        # The operands of a call are not the elements of its result.
         (ELEMENTS + f'ROOT r = {STATE} custom-call(i, u), custom_call_target="f"', {}),
         ("t = (f32[]) parameter(0) g = f32[] get-tuple-element(t), index=0 n = f32[] parameter(1) ROOT r = (f32[], f32[]) tuple(g, n)", {0: "g"}),
     ],
@@ -35,7 +36,11 @@ def test_carried_elements(lines, expected):
 
 
 def count(start: str, step: str, test: str, element_type: str = "s32") -> int | None:
-    """The trip count of a loop over a tuple: the counter's start, what the body makes of `i`, and the condition's comparison of `i` and `n`."""
+    """Returns the trip count of a loop over a tuple.
+
+    `start` is the counter's first value, `step` the body's update of `i`, and `test` the
+    condition's comparison of `i` and `n`.
+    """
     state = f"({element_type}[], f32[])"
     parts = f"t = {state} parameter(0) i = {element_type}[] get-tuple-element(t), index=0 u = f32[] get-tuple-element(t), index=1 "
     text = f"""body {{ {parts} {step} ROOT r = {state} tuple(j, u) }}
@@ -71,7 +76,7 @@ COUNTS = [
     ("doubled", number(1), "j = s32[] add(i, i)", less(2), None),
     ("multiplied", number(1), "k = s32[] constant(2) j = s32[] multiply(i, k)", less(2), None),
     ("kept", number(0), "k = s32[] constant(2) j = s32[] add(k, k)", less(2), None),
-    # No step is needed to see that a loop does not begin.
+    # The start alone shows that the loop does not run; the step does not matter.
     ("multiplied but never", number(2), "k = s32[] constant(2) j = s32[] multiply(i, k)", less(2), 0),
     ("from an unknown start", "n = s32[] parameter(0) ", UP, less(0), None),
     ("to an unknown limit", number(0), UP, "m = s32[] convert(u) ROOT c = pred[] compare(i, m), direction=LT", None),
@@ -81,7 +86,7 @@ COUNTS = [
     ("never", number(0), UP, "ROOT c = pred[] constant(false)", 0),
     ("forever", number(0), UP, "ROOT c = pred[] constant(true)", None),
     ("through a conversion", number(0), UP, "m = s64[] convert(i) n = s64[] constant(1) ROOT c = pred[] compare(m, n), direction=LT", 1),
-    # Integers wrap.
+    # Integers wrap around.
     ("past the largest number", number(2147483647), UP, less(0, "GT"), 1),
 ]  # fmt: skip
 
@@ -96,7 +101,7 @@ def test_trip_count(start, step, test, expected):
     [
         ("0", "1", "1", "", 1),
         ("0.5", "0.25", "0.75", "", 1),
-        # The sum must be rounded.
+        # The sum is rounded.
         ("16777216", "1", "16777217", "", 0),
         ("16777214", "1.5", "16777220", "", None),
         ("-0.0", "1", "0", ", type=TOTALORDER", None),
@@ -130,7 +135,7 @@ ENTRY e {{ {entry} ROOT w = {STATE} while(s), condition=condition, body=body }}"
     return trip_count(parse(text).entry.root)
 
 
-def test_states_that_are_not_put_together_in_sight():
+def test_states_that_are_not_visible_tuples():
     start, step = number(0) + f"f = f32[] constant(0) s = {STATE} tuple(n, f)", f"ROOT r = {STATE} tuple(j, u)"
     assert loop_over(start, step) == 1
     assert loop_over(f"s = {STATE} parameter(0)", step) is None
@@ -138,7 +143,7 @@ def test_states_that_are_not_put_together_in_sight():
     assert loop_over(start, f'ROOT r = {STATE} custom-call(j, u), custom_call_target="f"') is None
 
 
-def test_an_element_of_what_is_no_parameter_is_no_counter():
+def test_an_element_of_a_value_other_than_the_parameter_is_not_a_counter():
     parts = f"t = {STATE} parameter(0) o = {STATE} opt-barrier(t) i = s32[] get-tuple-element(o), index=0 u = f32[] get-tuple-element(t), index=1 "
     text = f"""body {{ {ELEMENTS} {UP} ROOT r = {STATE} tuple(j, u) }}
 condition {{ {parts} {less(1)} }}
@@ -147,7 +152,7 @@ ENTRY e {{ {number(0)} f = f32[] constant(0) s = {STATE} tuple(n, f) ROOT w = {S
 
 
 def loop(element_type: str, start: object, step: object, limit: object, direction: str) -> Instruction:
-    """A loop that adds a constant to a constant while the sum compares to another one in this way."""
+    """Returns a loop that adds a constant while the sum compares to a limit like this."""
     return parse(
         f"""body {{ i = {element_type}[] parameter(0) {number(step, element_type, "k")} ROOT j = {element_type}[] add(i, k) }}
 condition {{ i = {element_type}[] parameter(0) {number(limit, element_type)} ROOT c = pred[] compare(i, n), direction={direction} }}
@@ -160,7 +165,7 @@ COMPARISONS = {"EQ": eq, "NE": ne, "LT": lt, "LE": le, "GT": gt, "GE": ge}
 
 @pytest.mark.parametrize("direction", COMPARISONS)
 @pytest.mark.parametrize(("element_type", "values"), [("s8", (-128, -127, -3, 0, 1, 5, 126, 127)), ("u8", (0, 1, 2, 7, 128, 254, 255))])
-def test_exact_trip_count_is_what_counting_gives(element_type, values, direction):
+def test_exact_trip_count_agrees_with_counting(element_type, values, direction):
     lowest, holds = (-128 if element_type == "s8" else 0), COMPARISONS[direction]
     for start, step, limit in product(values, values, values):
         value, count = start, 0

@@ -1,4 +1,4 @@
-"""Which operations are in flight at the same time: starts with what waits for them, after any updates."""
+"""Spans of asynchronous operations: pairs of each start with its done, after any updates."""
 
 import pytest
 
@@ -16,7 +16,7 @@ CASES = [
     (START + "n = f32[4] negate(p) ROOT d = f32[4] abs-done(s)", [("s", "d", 1, 3)]),
     (START + UPDATE + "ROOT d = f32[4] abs-done(v)", [("s", "d", 1, 4)]),
     (START + "e = f32[4] get-tuple-element(s), index=1 " + UPDATE + "ROOT d = f32[4] abs-done(v)", [("s", "d", 1, 5)]),
-    # Never waited for, or taken apart first.
+    # Starts without a done, and starts whose tuple is also read.
     (START + "ROOT n = f32[4] negate(p)", []),
     (START + UPDATE + "ROOT n = f32[4] negate(p)", []),
     (START + "ROOT e = f32[4] get-tuple-element(s), index=1", []),
@@ -34,14 +34,14 @@ def test_spans(lines, expected):
     assert [(span.start.name, span.done.name, span.first, span.last) for span in spans(entry, users(entry))] == expected
 
 
-def test_what_waits_in_another_computation_is_none_of_this_one():
+def test_a_done_in_another_computation_is_not_paired():
     entry = parse(f"ENTRY e {{ {START} ROOT d = f32[4] abs-done(s) }}").entry
     known = users(entry)
     entry.instructions.remove(entry.root)
     assert spans(entry, known) == []
 
 
-def test_updates_in_a_circle():
+def test_updates_in_a_cycle():
     entry = parse(f"ENTRY e {{ {START} {UPDATE} ROOT n = f32[4] negate(p) }}").entry
     _, s, u, v, _ = entry.instructions
     assert spans(entry, {s: [u], u: [v], v: [u]}) == []

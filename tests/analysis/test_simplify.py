@@ -1,4 +1,4 @@
-"""Which instruction has the value of another one, which number a constant is, and what combines two parameters."""
+"""Simplification analysis: equal values, constant values and combiners of two parameters."""
 
 from math import inf, isnan, nan
 
@@ -27,7 +27,7 @@ from hlotool.text.parse.parser import parse
 
 
 def root(lines: str) -> Instruction:
-    """The root of an entry computation with these instructions, the last of which is the root."""
+    """Returns the root of an entry computation with these instructions; it is the last one."""
     return parse(f"ENTRY e {{ {lines} }}").entry.root
 
 
@@ -54,7 +54,7 @@ SAME = [
     (ARRAYS + "ROOT r = f32[2,3] slice(p), slice={[0:2], [0:3]}", "p"),
     (ARRAYS + "ROOT r = f32[1,3] slice(p), slice={[0:1], [0:3]}", None),
     (ARRAYS + "ROOT r = f32[2,3] pad(p, z), padding=0_0x0_0", "p"),
-    # As large as the operand, but moved.
+    # The same size as the operand, but with moved elements.
     (ARRAYS + "ROOT r = f32[2,3] pad(p, z), padding=1_-1x0_0", None),
     (ARRAYS + "ROOT r = f32[2,3] pad(p, z), padding=0_0x0_-2_1", None),
     (ARRAYS + "ROOT r = f32[2,3] reverse(p), dimensions={1}", None),
@@ -80,19 +80,19 @@ SAME = [
     (GROUP + "ROOT r = (f32[]) tuple(a)", None),
     (GROUP + "u = (f32[], f32[]) parameter(1) c = f32[] get-tuple-element(u), index=1 ROOT r = (f32[], f32[]) tuple(a, c)", None),
     (GROUP + "p = f32[] parameter(1) ROOT r = (f32[], f32[]) tuple(a, p)", None),
-    # Once more, or twice.
+    # Operations applied twice.
     (ARRAYS + "a = f32[2,3] abs(p) ROOT r = f32[2,3] abs(a)", "a"),
     (ARRAYS + "a = f32[2,3] negate(p) ROOT r = f32[2,3] negate(a)", "p"),
     (ARRAYS + "a = f32[2,3] negate(p) ROOT r = f32[2,3] abs(a)", None),
     (ARRAYS + "a = f32[2,3] abs(p) ROOT r = f32[2,3] negate(a)", None),
     (ARRAYS + "a = f32[2,3]{0,1} abs(p) ROOT r = f32[2,3] abs(a)", None),
     (ARRAYS + "a = f32[2,3] cosine(p) ROOT r = f32[2,3] cosine(a)", None),
-    # The number in the middle is rounded.
+    # The value in the middle is rounded.
     (ARRAYS + "a = bf16[2,3] negate(p) ROOT r = f32[2,3] negate(a)", None),
     ("s = f8e8m0fnu[2] parameter(0) a = f8e8m0fnu[2] negate(s) ROOT r = f8e8m0fnu[2] negate(a)", None),
     ("s = c64[2] parameter(0) a = c64[2] round-nearest-even(s) ROOT r = c64[2] round-nearest-even(a)", None),
     ("t = token[] after-all() s = token[] after-all(t) ROOT r = token[] after-all(s)", None),
-    # By algebra.
+    # Identities.
     (ARRAYS + "ROOT r = f32[2,3] maximum(p, p)", "p"),
     (ARRAYS + "ROOT r = f32[2,3] maximum(p, q)", None),
     (ARRAYS + "ROOT r = f32[2,3] add(p, p)", None),
@@ -110,7 +110,7 @@ SAME = [
     (NUMBERS % 1 + "ROOT r = s32[2] add(x, y)", None),
     (NUMBERS % 0 + "ROOT r = s32[2]{0:S(1)} add(x, c)", None),
     (NUMBERS % 0 + "ROOT r = s32[2]{0:S(1)} multiply(x, c)", None),
-    # Where one way fails on the layout, the other may not.
+    # If one operand has another layout, the other may still match.
     (NUMBERS % 0 + "d = s32[2] constant({0, 0}) w = s32[2]{0:S(1)} copy(d) ROOT r = s32[2] add(w, d)", "d"),
     (NUMBERS % 0 + "d = s32[2] constant({0, 0}) w = s32[2]{0:S(1)} copy(d) ROOT r = s32[2] multiply(w, d)", "d"),
     (ARRAYS + "ROOT r = pred[2,3] compare(p, q), direction=EQ", None),
@@ -124,7 +124,7 @@ def test_same_value(lines, name):
     assert (source and source.name) == name
 
 
-def test_elements_that_a_built_module_does_not_have():
+def test_indices_out_of_range_in_a_built_module():
     x = root(ARRAYS + "t = (f32[2,3], f32[2,3]) tuple(p, q) ROOT r = f32[2,3] get-tuple-element(t), index=1")
     for index in (-1, 2):
         other = parse(f"ENTRY e {{ {ARRAYS} t = (f32[2,3], f32[2,3]) tuple(p, q) ROOT r = f32[2,3] get-tuple-element(t), index=1 }}").entry.root
@@ -150,7 +150,7 @@ VALUES = [
     ("c = s32[] constant(1) ROOT b = f32[] bitcast(c)", None),
     ("c = s32[] constant(1) ROOT b = f32[] bitcast-convert(c)", None),
     ("c = s32[2] constant({1, 1}) ROOT b = s32[1,2] bitcast(c)", 1),
-    # The rest is padding.
+    # The other elements are padding.
     ("c = s32[2] constant({1, 1}) ROOT b = s32[4] bitcast(c)", None),
     ("c = s32[] constant(1) ROOT b = s32[] opt-barrier(c)", None),
     ("c = s32[] constant(1) t = token[] after-all() ROOT b = s32[] add-dependency(c, t)", None),
@@ -174,7 +174,7 @@ def test_constant_value(lines, value):
     assert type(found) is type(value)
 
 
-def test_long_ways_are_left_alone():
+def test_long_chains_are_not_followed():
     lines = "x0 = s32[] constant(5) " + " ".join(f"x{k + 1} = s32[] copy(x{k})" for k in range(20))
     copies = {x.name: constant_value(x) for x in parse(f"ENTRY e {{ {lines} ROOT p = f32[] parameter(0) }}").entry.instructions}
     assert copies["x16"] == 5
@@ -308,7 +308,7 @@ FUNCTIONS = [
     (TWO % ("s8", "s8") + "c = s32[] convert(a) d = s32[] convert(b) s = s32[] add(c, d) ROOT r = s8[] convert(s)", "s"),
     (TWO % ("s32", "s32") + "c = s8[] convert(a) d = s8[] convert(b) s = s8[] add(c, d) ROOT r = s32[] convert(s)", None),
     (TWO % ("s32", "s32") + "c = f32[] convert(a) d = f32[] convert(b) s = f32[] add(c, d) ROOT r = s32[] convert(s)", None),
-    # The sum is of another type than what is summed.
+    # The sum has another type than its operands.
     (TWO % ("s8", "s8") + "c = s32[] convert(a) d = s32[] convert(b) ROOT s = s32[] add(c, d)", None),
     (TWO % ("s32", "s8") + "d = s32[] convert(b) ROOT s = s32[] add(a, d)", "s"),
     (TWO % ("s8", "s32") + "c = s32[] convert(a) ROOT s = s32[] add(c, b)", "s"),
@@ -323,7 +323,7 @@ FUNCTIONS = [
     (TWO % ("f32", "f32") + "c = s32[] convert(a) d = s32[] convert(b) s = s32[] add(c, d) ROOT r = f32[] convert(s)", None),
     (TWO % ("c64", "c64") + "c = c128[] convert(a) d = c128[] convert(b) s = c128[] add(c, d) ROOT r = c64[] convert(s)", "s"),
     (TWO % ("f32", "f32") + "c = f32[] copy(a) s = f32[] add(c, b) ROOT r = f32[] reshape(s)", "s"),
-    # What the verifier refuses: arrays and tuples converted into each other.
+    # Instructions that the verifier rejects: conversions between arrays and tuples.
     (TWO % ("f32", "f32") + "s = f32[] add(a, b) ROOT r = (f32[]) convert(s)", None),
     (TWO % ("f32", "f32") + "s = (f32[], f32[]) tuple(a, b) ROOT r = f32[] convert(s)", None),
     (TWO % ("f32", "f32") + 'c = (f32[]) convert(a) ROOT s = f32[] custom-call(c, b), custom_call_target="f"', None),
@@ -334,7 +334,7 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize(("lines", "name"), FUNCTIONS)
-def test_what_combines_two_parameters(lines, name):
+def test_roots_that_combine_two_parameters(lines, name):
     computation = parse(f"f {{ {lines} }} ENTRY e {{ ROOT p = f32[] parameter(0) }}").computations[0]
     operation = binary_root(computation)
     assert (operation and operation.name) == name
@@ -353,7 +353,7 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("s32", (2,)), "{7, 7}"), b"\7\0\0\0"),
         (Literal(array_shape("s32", (2,)), "{7, 8}"), None),
         (Literal(array_shape("s32"), "7"), b"\7\0\0\0"),
-        # XLA completes a number without braces with zeros.
+        # XLA fills up a number without braces with zeros.
         (Literal(array_shape("s32", (2,)), "7"), None),
         (Literal(array_shape("s32", (1,)), "7"), b"\7\0\0\0"),
         (Literal(array_shape("s16", (2,)), "0"), b"\0\0"),
@@ -361,7 +361,7 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("f32", (2,)), "-0.0"), None),
         (Literal(array_shape("s32", (0,)), "{}"), None),
         (Literal(array_shape("s32", (2,)), "{...}"), None),
-        # Spellings of one number, and of two that look alike.
+        # Two spellings of one number, and different numbers that look the same.
         (Literal(array_shape("f16", (2,)), "{1, 1.0}"), b"\0\x3c"),
         (Literal(array_shape("f16", (2,)), "{0.0, -0.0}"), None),
         (Literal(array_shape("c64", (2,)), "{(1, 0), (1, 0)}"), b"\0\0\x80\x3f\0\0\0\0"),
@@ -376,6 +376,6 @@ def test_tokens_are_not_combined():
         (Literal(array_shape("s32", (2,)), packed=b""), None),
     ],
 )
-def test_the_element_that_all_are(literal, element):
-    # Asked again, from the cache.
+def test_the_element_that_an_array_repeats(literal, element):
+    # The second call answers from the cache.
     assert (splat_bytes(literal), splat_bytes(literal)) == (element, element)

@@ -1,4 +1,4 @@
-"""Elements and bytes of shapes, with and without the padding of tiles."""
+"""Element counts and byte sizes of shapes, with and without the padding of tiles."""
 
 import pytest
 
@@ -41,12 +41,12 @@ def test_elements_and_bytes(text, elements, data):
         ("f32[16,2]{1,0}", 128),
         ("f32[16,2]{1,0:T(8,128)}", 8192),
         ("f32[9,2]{1,0:T(8,128)}", 8192),
-        # The minor dimension is the one that is listed first.
+        # The minor dimension is listed first.
         ("f32[16,2]{0,1:T(8,128)}", 4096),
         # Fewer dimensions than the tile has, and more.
         ("f32[3]{0:T(8,128)}", 4096),
         ("f32[2,3,5]{2,1,0:T(2,4)}", 2 * 4 * 8 * 4),
-        # Tiles that combine dimensions are not counted.
+        # The padding of tiles that combine dimensions is not counted.
         ("f32[3,5]{1,0:T(*,128)}", 60),
         ("s4[3]{0:T(5)}", 3),
         ("bf16[8,128]{1,0:T(8,128)(2,1)}", 2048),
@@ -61,7 +61,8 @@ def test_padded_bytes(text, padded):
     [
         (Layout((0,), tiles=((8, 128),)), 60),
         (None, 60),
-        # No tile has size 0 or less; what a program has built is counted as far as it makes sense.
+        # Tiles of size 0 or less and layouts of other ranks, which only programs can build, are
+        # ignored.
         (Layout((1, 0), tiles=((0, 8),)), 96),
         (Layout((1, 0), tiles=((4,),)), 96),
     ],
@@ -70,13 +71,13 @@ def test_layouts_of_programs(layout, padded):
     assert padded_bytes_of(Shape("f32", (3, 5), layout=layout)) == padded
 
 
-def test_what_is_no_array_takes_nothing():
+def test_buffers_and_tokens_have_no_bytes():
     for other in (buffer_shape(Shape("f32", (3,))), TOKEN):
         assert (elements_of(other), bytes_of(other)) == (0, 0)
     assert bytes_of(Shape("f32", (3,))) == 12
 
 
-def test_who_makes_a_part_of_the_result():
+def test_the_producers_of_parts_of_the_result():
     text = (
         "ENTRY e { p = f32[] parameter(0) q = (f32[], f32[]) parameter(1) a = f32[] abs(p) t = (f32[], (f32[], f32[])) tuple(a, q) "
         "ROOT r = ((f32[], (f32[], f32[])), f32[]) tuple(t, p) }"

@@ -1,4 +1,4 @@
-"""Which instructions and computations compute the same: one number for equal ones, two for those that differ in anything that matters."""
+"""Value numbers of instructions and computations: equal if and only if all that matters is."""
 
 import pytest
 
@@ -38,16 +38,16 @@ PAIRS = [
     (ONE, CONFIGURED % 2, CONFIGURED % 3, False),
     (ONE, CONFIGURED % 2, CONFIGURED % 2, True),
     (ONE, "f32[2] abs(p), metadata={op_name=\"a\"}", "f32[2] abs(p), metadata={op_name=\"b\"}", True),
-    # What runs before.
+    # Control predecessors.
     (ONE + "k = f32[2] negate(p) ", "f32[2] abs(p), control-predecessors={k}", "f32[2] abs(p)", False),
     (ONE + "k = f32[2] negate(p) m = f32[2] negate(p) ", "f32[2] abs(p), control-predecessors={k}", "f32[2] abs(p), control-predecessors={m}", True),
-    # Constants by what they hold, where that is known.
+    # Constants are equal if their values are known and equal.
     ("", "s32[2] constant({1, 2})", "s32[2] constant({1, 2})", True),
     ("", "s32[2] constant({1, 2})", "s32[2] constant({1, 3})", False),
     ("", "s32[2] constant({...})", "s32[2] constant({...})", False),
     ("", "s32[2] iota(), iota_dimension=0", "s32[2] iota(), iota_dimension=0", True),
     (BOUNDS, "f32[2] rng(l, h), distribution=rng_uniform", "f32[2] rng(l, h), distribution=rng_uniform", False),
-    # Called computations by what they compute.
+    # Called computations are compared by their content.
     (ONE, "f32[2] call(p), to_apply=f", "f32[2] call(p), to_apply=g", True),
     (ONE, "f32[2] call(p), to_apply=f", "f32[2] call(p), to_apply=h", False),
     (
@@ -78,13 +78,13 @@ def test_parameters_are_values_of_their_own_unless_computations_are_compared():
     module = parse(f"ENTRY e {{ {TWO} ROOT r = f32[2] add(p, q) }}")
     frozen = ComputationClasses(module).frozen
     assert list(value_numbers(module.entry, frozen).values()) == [0, 1, 2]
-    # Two parameters of one number, which the parser refuses.
+    # Two parameters with the same number, which the parser rejects.
     module.entry.instructions[1].immediate = 0
     assert list(value_numbers(module.entry, frozen).values()) == [0, 1, 2]
     assert list(value_numbers(module.entry, frozen, parameters_by_number=True).values()) == [0, 0, 1]
 
 
-def test_attributes_are_taken_apart_once():
+def test_attributes_are_frozen_once():
     module = parse(f"ENTRY e {{ {TWO} ROOT r = pred[2] compare(p, q), direction=LT }}")
     frozen = ComputationClasses(module).frozen
     assert frozen(module.entry.root.attributes) is frozen(module.entry.root.attributes)

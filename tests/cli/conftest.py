@@ -1,4 +1,4 @@
-"""Texts for the tests of the command line, and two ways to run a command."""
+"""Fixtures for the tests of the command line: texts, and two ways to run a command."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BAD = "HloModule bad\n\nENTRY e {\n  p = f32[2] parameter(0)\n  ROOT r = f32[2] 
 
 @pytest.fixture
 def file_of(tmp_path: Path) -> Callable[[str, str], Path]:
-    """Writes a text to a new file of this name."""
+    """Returns a function that writes a text to a new file with this name."""
 
     def write(name: str, text: str) -> Path:
         path = tmp_path / name
@@ -55,7 +55,7 @@ def neat(file_of: Callable[[str, str], Path]) -> Path:
 
 @pytest.fixture
 def cli() -> Callable[..., Result]:
-    """Runs a command in this process."""
+    """Returns a function that runs a command in this process."""
 
     def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
         return CliRunner().invoke(COMMANDS, [str(a) for a in arguments], input=stdin, prog_name="hlotool")
@@ -65,7 +65,7 @@ def cli() -> Callable[..., Result]:
 
 @pytest.fixture
 def process() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a command as users do, in a process of its own."""
+    """Returns a function that runs a command as users do, in a process of its own."""
 
     def run(*arguments: str | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
         options.setdefault("stdout", subprocess.PIPE)

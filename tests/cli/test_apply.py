@@ -1,4 +1,4 @@
-"""`hlotool diff --patch` and `hlotool apply`: what they write where, exit codes and messages."""
+"""`hlotool diff --patch` and `hlotool apply`: output files, exit codes and messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RENUMBERED = LEFT.replace("p", "x.1").replace("t =", "x.2 =").replace("(t)", "(x
 
 @pytest.fixture
 def files(cli, file_of):
-    """The left and the right module, and the patch."""
+    """Returns the left and the right module, and the patch."""
     left, right = file_of("left.hlo", LEFT), file_of("right.hlo", RIGHT)
     patch = file_of("change.patch", "")
     assert cli("diff", left, right, "--patch", "-o", patch).exit_code == 1
@@ -70,7 +70,7 @@ def test_in_place(cli, files, file_of):
     assert renumbered.read_text() == hlotool.to_text(hlotool.parse(RENUMBERED.replace("tanh", "logistic")))
 
 
-def test_elsewhere(cli, files, tmp_path):
+def test_output_to_another_file(cli, files, tmp_path):
     left, _, patch = files
     out = tmp_path / "out.hlo"
     assert cli("apply", patch, left, "-o", out).exit_code == 0
@@ -126,7 +126,7 @@ def test_bad_usage(cli, files, tmp_path, arguments, stdin, message):
     assert files[0].read_text() == LEFT
 
 
-def test_comments_are_not_lost(cli, files, file_of):
+def test_comments_are_preserved(cli, files, file_of):
     commented = file_of("commented.hlo", LEFT.replace("ENTRY", "// The entry.\nENTRY"))
     result = cli("apply", files[2], commented)
     assert result.exit_code == 2
@@ -135,7 +135,7 @@ def test_comments_are_not_lost(cli, files, file_of):
     assert cli("apply", files[2], commented, "-o", "-").exit_code == 0
 
 
-def test_each_reason_has_a_line(cli, files, file_of):
+def test_each_reason_is_on_its_own_line(cli, files, file_of):
     other = file_of("other\n.hlo", "ENTRY e { q = s32[3] parameter(0) ROOT n = s32[3] not(q) }")
     result = cli("apply", "--check", files[2], other)
     assert (result.exit_code, result.stdout) == (1, "")

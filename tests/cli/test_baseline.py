@@ -1,4 +1,4 @@
-"""`hlotool verify --baseline`: known findings are hidden, wherever they move."""
+"""`hlotool verify --baseline`: known findings are hidden, even if they move."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BROKEN = "ENTRY e {\n  p = f32[4] parameter(0)\n  p = f32[4] parameter(1)\n}\n"
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Settings are cached for the process."""
+    """Forgets the settings, which are cached for the whole process."""
     forget_settings()
 
 
@@ -54,7 +54,7 @@ def test_new_findings_fail(cli, project):
     assert ":6:7: error[T003]" in result.stdout
 
 
-def test_the_same_finding_counts_as_often_as_it_occurred(cli, tmp_path):
+def test_repeated_findings_are_counted(cli, tmp_path):
     path, baseline = tmp_path / "m.hlo", tmp_path / "b.json"
     path.write_text("ENTRY e {\n  p = f32[4] parameter(0), zork=1\n}\n")
     cli("verify", "--baseline", baseline, "--write-baseline", path)
@@ -63,19 +63,19 @@ def test_the_same_finding_counts_as_often_as_it_occurred(cli, tmp_path):
     assert cli("verify", "--baseline", baseline, path).stdout.count("error[S015]") == 1
 
 
-def test_what_is_gone_is_mentioned(cli, project):
+def test_resolved_findings_are_mentioned(cli, project):
     (project / "known.hlo").write_text(KNOWN.replace("f32[5]", "f32[4]").replace("s32[3]", "s32[4]"))
     result = cli("verify", "--ignore", "W", "--baseline", project / "known.json", project / "known.hlo")
     assert result.exit_code == 0
     assert "2 from the baseline no longer found (--write-baseline)" in result.stdout
 
 
-def test_fixes_and_statistics_know_the_baseline(cli, project):
+def test_fixes_and_statistics_respect_the_baseline(cli, project):
     assert cli("verify", "-q", "--statistics", "--baseline", project / "known.json", project).stdout == ""
     assert cli("verify", "--fix", "--baseline", project / "known.json", project / "known.hlo").exit_code == 0
 
 
-def test_a_file_that_fails_keeps_the_old_baseline(cli, project):
+def test_a_failed_write_keeps_the_old_baseline(cli, project):
     before = (project / "known.json").read_bytes()
     result = cli("verify", "--baseline", project / "known.json", "--write-baseline", project / "known.hlo", project / "missing.hlo")
     assert result.exit_code == 2
@@ -96,7 +96,7 @@ def test_a_file_that_fails_keeps_the_old_baseline(cli, project):
         "[" * 9999,
     ],
 )
-def test_what_is_no_baseline(cli, good, tmp_path, text):
+def test_files_that_are_not_baselines(cli, good, tmp_path, text):
     (tmp_path / "b.json").write_text(text)
     result = cli("verify", "--baseline", tmp_path / "b.json", good)
     assert result.exit_code == 2
@@ -189,7 +189,7 @@ def test_baselines_of_settings_are_inputs(cli, project):
         (("--write-baseline",), '[lint]\nbaseline = "a\\u0000b"', "a\\x00b': embedded null byte"),
     ],
 )
-def test_what_cannot_be_combined(cli, good, arguments, settings, message):
+def test_options_that_cannot_be_combined(cli, good, arguments, settings, message):
     good.with_name("hlotool.toml").write_text(settings)
     result = cli("verify", *arguments, good)
     assert (result.exit_code, result.stdout) == (2, "")

@@ -16,7 +16,7 @@ WIDTH = "[fmt]\nwidth = 60\n"
 
 @pytest.fixture(autouse=True)
 def fresh():
-    """Settings are cached for the process."""
+    """Forgets the settings, which are cached for the whole process."""
     forget_settings()
 
 
@@ -40,11 +40,11 @@ def test_without_settings_nothing_is_wrapped(cli, module):
 
 @pytest.mark.parametrize("name", ["hlotool.toml", ".hlotool.toml"])
 @pytest.mark.parametrize("folder", [".", "a", "a/b"])
-def test_the_nearest_file_counts(cli, tmp_path, module, name, folder):
+def test_the_nearest_settings_file_is_used(cli, tmp_path, module, name, folder):
     (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
     (tmp_path / folder / name).write_text(WIDTH)
     if (folder, name) == (".", ".hlotool.toml"):
-        # In the same folder, the visible file wins.
+        # In the same folder, the file without the leading dot has priority.
         assert not is_wrapped(cli, module)
     else:
         assert is_wrapped(cli, module)
@@ -61,25 +61,25 @@ def test_a_pyproject_without_the_table_is_ignored(cli, tmp_path, module):
     assert is_wrapped(cli, module)
 
 
-def test_the_command_line_wins(cli, tmp_path, module):
+def test_the_command_line_has_priority(cli, tmp_path, module):
     (tmp_path / "hlotool.toml").write_text(WIDTH)
     assert not is_wrapped(cli, module, "--width", "200")
     assert not is_wrapped(cli, module, "--isolated")
 
 
-def test_config_names_a_file(cli, tmp_path, module):
+def test_config_option_names_a_file(cli, tmp_path, module):
     (tmp_path / "hlotool.toml").write_text("[fmt]\nwidth = 200\n")
     (tmp_path / "other.toml").write_text(WIDTH)
     assert is_wrapped(cli, module, "--config", tmp_path / "other.toml")
 
 
-def test_stdin_has_the_settings_of_its_name(cli, tmp_path, module):
+def test_stdin_uses_the_settings_for_its_name(cli, tmp_path, module):
     (tmp_path / "a" / "hlotool.toml").write_text(WIDTH)
     assert cli("fmt", "-", "--stdin-filename", module, stdin=LONG).stdout != LONG
     assert cli("fmt", "-", "--stdin-filename", tmp_path / "m.hlo", stdin=LONG).stdout == LONG
 
 
-def test_each_file_has_its_own(cli, tmp_path, module):
+def test_each_file_uses_its_own_settings(cli, tmp_path, module):
     other = tmp_path / "other.hlo"
     other.write_text(LONG)
     (tmp_path / "a" / "hlotool.toml").write_text(WIDTH)
@@ -144,7 +144,7 @@ def test_a_missing_config(cli, tmp_path, module):
     assert "No such file" in result.stderr
 
 
-# ---- settings from anywhere -------------------------------------------------------------------------------------------
+# ---- untrusted settings -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_missing_config(cli, tmp_path, module):
     ],
 )
 @pytest.mark.parametrize("arguments", [(), ("--write-baseline",), ("--show-settings",)])
-def test_settings_name_no_files_outside_of_their_folder(cli, tmp_path, name, reason, arguments):
+def test_settings_cannot_name_files_outside_their_folder(cli, tmp_path, name, reason, arguments):
     outside, folder = tmp_path / "outside.json", tmp_path / "project"
     outside.write_text("precious")
     folder.mkdir()
@@ -180,7 +180,7 @@ def test_settings_name_no_files_outside_of_their_folder(cli, tmp_path, name, rea
 
 
 @pytest.mark.parametrize("name", ["hlotool.toml", ".hlotool.toml", "pyproject.toml"])
-def test_settings_files_that_are_none(cli, tmp_path, name):
+def test_settings_files_that_are_not_regular_or_too_large(cli, tmp_path, name):
     (tmp_path / "m.hlo").write_text(NEAT)
     os.mkfifo(tmp_path / name)
     assert cli("verify", tmp_path / "m.hlo").exit_code == 0
@@ -199,14 +199,14 @@ def test_settings_files_that_are_none(cli, tmp_path, name):
     )
 
 
-def test_keys_with_many_parts_take_no_memory(cli, tmp_path):
+def test_keys_with_many_parts_take_little_memory(cli, tmp_path):
     (tmp_path / "m.hlo").write_text(NEAT)
     (tmp_path / "hlotool.toml").write_text(f"exclude = []\n{'a.' * 100_000}a = 1\n")
     result = cli("verify", tmp_path / "m.hlo")
     assert (result.exit_code, "line 2 has more than 200 dots" in result.stderr) == (2, True)
 
 
-def test_baselines_are_bounded(cli, tmp_path):
+def test_the_size_of_baselines_is_limited(cli, tmp_path):
     (tmp_path / "m.hlo").write_text(NEAT)
     with (tmp_path / "known.json").open("w") as file:
         file.truncate(1 << 40)

@@ -20,7 +20,7 @@ def test_tables(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "hlo.tables").read_bytes().count(b" lark ") == 1
 
 
-def test_coverage_lists_what_the_table_lacks(tmp_path, capsys):
+def test_coverage_lists_the_opcodes_missing_from_the_table(tmp_path, capsys):
     path = tmp_path / "m.hlo"
     path.write_text("HloModule m, zork=1\nENTRY e {\n  a = f32[] parameter(0)\n  b = f32[] negate(a), hue=3\n  ROOT c = f32[] negat(b)\n}\n")
     assert tasks.main(["coverage", str(path), str(path)]) == 0
@@ -46,7 +46,7 @@ def test_floors(tmp_path, monkeypatch, capsys, floor, code):
     assert ("the floor is" in capsys.readouterr().out) == bool(code)
 
 
-def test_floors_rise_on_demand(tmp_path, monkeypatch):
+def test_floors_are_raised_on_request(tmp_path, monkeypatch):
     path = tmp_path / "floors.json"
     path.write_text('{"accept": [1, 10], "print": [1, 4]}')
     monkeypatch.setattr("sys.stdin", io.StringIO(REPORT))
@@ -58,5 +58,5 @@ def test_floors_rise_on_demand(tmp_path, monkeypatch):
 
 
 def test_generated_pages_are_up_to_date(capsys):
-    """If this fails, run `python -m hlotool.dev docs` or `make docs`."""
+    """If this test fails, run `python -m hlotool.dev docs` or `make docs`."""
     assert tasks.main(["docs", "--check"]) == 0, capsys.readouterr().out

@@ -1,4 +1,7 @@
-"""`hlotool diff`: exit codes, what is shown, formats, and what goes wrong. What is told about modules is in the cases of tests/differ."""
+"""`hlotool diff`: exit codes, output, formats and errors.
+
+The changes that it reports are tested by the cases of tests/differ.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def test_exit_codes(cli, pair, file_of):
     assert (quiet.exit_code, quiet.stdout, quiet.stderr) == (1, "", "")
 
 
-def test_what_counts(cli, pair):
+def test_which_differences_count(cli, pair):
     assert cli("diff", *pair, "--ignore", "opcode,operands").exit_code == 0
     assert cli("diff", *pair, "--ignore", "opcode", "--ignore", "operands").stdout == ""
     opcodes = cli("diff", *pair, "--only", "opcode")
@@ -147,7 +150,7 @@ def test_context(cli, pair):
     lines = cli("diff", *pair, "-U", "1").stdout.splitlines()
     assert lines[3:7] == ["    x = f32[8] parameter(0)", "  - t = f32[8] tanh(x)", "  + t = f32[8] logistic(x)", "      opcode: tanh -> logistic"]
     assert lines[7] == "    ROOT a = f32[8] add(t, x)"
-    # Context ends with the computation.
+    # The context ends where the computation ends.
     assert cli("diff", *pair, "-U", "9").stdout.count("parameter(0)") == 2
 
 
@@ -156,7 +159,7 @@ def layers(opcode: str, count: int) -> str:
     return f"ENTRY e {{\n  p = f32[8] parameter(0)\n{''.join(lines)}  ROOT r = f32[8] negate(a{count - 1})\n}}\n"
 
 
-def test_equal_changes_are_rolled_up(cli, file_of):
+def test_equal_changes_are_grouped(cli, file_of):
     left, right = file_of("a.hlo", layers("tanh", 48)), file_of("b.hlo", layers("logistic", 48))
     short = cli("diff", left, right).stdout
     assert short.startswith("48 instructions changed (tanh -> logistic in e)\n")
@@ -169,7 +172,10 @@ UNARY = ("abs", "cbrt", "ceil", "cosine", "exponential", "floor", "log", "logist
 
 
 def rewritten(count: int) -> tuple[str, str]:
-    """Two modules that differ in each of `count` instructions in another way, with a computation that is fused."""
+    """Returns two modules.
+
+    Their `count` instructions differ, each in another way, and one module has a fusion.
+    """
     kinds = [(a, b) for a in UNARY for b in UNARY if a != b][:count]
     result = f"  ROOT r = ({', '.join(f'f32[{k + 8}]' for k in range(count))}) tuple(d, {', '.join(f'x{k}' for k in range(1, count))})\n"
     texts = []
@@ -184,7 +190,7 @@ def rewritten(count: int) -> tuple[str, str]:
     return texts[0], texts[1].replace("ENTRY", fused).replace(target, call)
 
 
-def test_large_differences_begin_with_numbers(cli, file_of):
+def test_large_differences_begin_with_a_summary(cli, file_of):
     left, right = (file_of(name, text) for name, text in zip(("a.hlo", "b.hlo"), rewritten(120), strict=True))
     shown = cli("diff", left, right).stdout
     sentence, _, body = shown.partition("\n\n")
@@ -194,14 +200,14 @@ def test_large_differences_begin_with_numbers(cli, file_of):
     assert "  only before: custom-call gemm\n" in body
     assert "  only after: 8x erf, " in body
     assert "  fewer: abs 15 -> 7, " in body
-    # A screen or two, in which metadata is a line.
+    # At most two screens; all changes of metadata take one line.
     assert len(body.splitlines()) < 60
     assert re.search(r"  ~ metadata of \d+ instructions in 1 computation \(--only metadata\)\n", body)
     assert "source_line" not in body
     assert re.search(r"    \.\.\. and \d+ more differences \(--show-all\)\n", body)
     everything = cli("diff", left, right, "--show-all").stdout
     assert everything.count("source_line") == 120
-    # The same, for readers of a pull request.
+    # The same in Markdown, for pull requests.
     assert "<summary>numbers</summary>" in cli("diff", left, right, "--output-format", "markdown").stdout
 
 
@@ -213,7 +219,7 @@ def test_width(cli, file_of):
     left, right = file_of("a.hlo", text), file_of("b.hlo", text.replace("p37, p38", "p38, p38"))
     narrow = cli("diff", left, right, "--width", "60").stdout
     assert max(map(len, narrow.splitlines())) <= 60
-    # What differs is not what is cut off.
+    # The truncated part contains no difference.
     assert "p37, p38" in narrow
     assert "p38, p38" in narrow
     assert f"tuple({operands})" in cli("diff", left, right, "--width", "0").stdout
@@ -227,7 +233,7 @@ def test_colors(cli, pair):
         assert colored != plain
 
 
-def test_what_differs_is_highlighted(cli, pair, file_of):
+def test_differences_are_highlighted(cli, pair, file_of):
     reset, strong = "\x1b[0m", "\x1b[1m\x1b[7m"
     colored = cli("diff", *pair, "--color", "always").stdout
     assert f"\x1b[31m  - t = f32[8] {reset}\x1b[31m{strong}tanh{reset}\x1b[31m(x){reset}\n" in colored
@@ -235,7 +241,7 @@ def test_what_differs_is_highlighted(cli, pair, file_of):
     columns = cli("diff", *pair, "--color", "always", "-y").stdout
     assert f"{strong}tanh{reset}\x1b[31m(x){reset}" in columns
     assert f"{strong}logistic{reset}\x1b[32m(x){reset}\n" in columns
-    # Another name of the same thing is no difference.
+    # Another name for the same instruction is not a difference.
     renamed = file_of("renamed.hlo", RENAMED.replace("tanh", "logistic"))
     assert f"\x1b[32m  + t.7 = f32[8] {reset}\x1b[32m{strong}logistic" in cli("diff", pair[0], renamed, "--color", "always").stdout
     # Lines with little in common are not highlighted.
@@ -244,7 +250,7 @@ def test_what_differs_is_highlighted(cli, pair, file_of):
 
 
 def on_terminal(*arguments: str | Path, env: dict[str, str]) -> tuple[int, str]:
-    """The exit code of a command, and what is on its terminal."""
+    """Returns the exit code of a command, and its output on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(Path(hlotool.__file__).parents[1]), "NO_COLOR": "1", **env}
     with subprocess.Popen(
@@ -252,7 +258,7 @@ def on_terminal(*arguments: str | Path, env: dict[str, str]) -> tuple[int, str]:
     ) as command:
         os.close(theirs)
         shown = b""
-        # Linux reports the end of a terminal as an error.
+        # Linux reports the end of a terminal's output as an error.
         with contextlib.suppress(OSError):
             while piece := os.read(ours, 4096):
                 shown += piece
@@ -267,21 +273,22 @@ def test_pager(pair, cli, tmp_path):
     assert on_terminal("diff", *pair, env={"PAGER": mark}) == (1, paged)
     assert on_terminal("diff", *pair, env={"HLOTOOL_PAGER": mark, "PAGER": "false"}) == (1, paged)
     assert on_terminal("diff", *pair, env={"PAGER": f"MARK=1 {mark} | cat"}) == (1, paged)
-    # Without a pager: the option, no program of that name, and what git takes for none.
+    # No pager is used with the option, if the program does not exist, or with the values that git
+    # treats as no pager.
     assert on_terminal("diff", *pair, "--no-pager", env={"PAGER": mark}) == (1, plain)
     for pager in ("", "cat", "there-is-no-such-pager", "'"):
         assert on_terminal("diff", *pair, env={"PAGER": pager}) == (1, plain)
-    # Whoever has read enough closes the pager.
+    # The user may close the pager before the end.
     assert on_terminal("diff", *pair, env={"PAGER": "head -n 1"}) == (1, plain.partition("\n")[0] + "\n")
     assert on_terminal("diff", *pair, env={"PAGER": "true"}) == (1, "")
-    # What is not text for people has no pager, nor has a file.
+    # Output for programs, and output to a file, do not use a pager.
     assert on_terminal("diff", *pair, "--output-format", "json", env={"PAGER": mark})[1].startswith("{")
     assert on_terminal("diff", *pair, "-o", tmp_path / "out", env={"PAGER": mark}) == (1, "")
     assert (tmp_path / "out").read_text() == plain
     assert on_terminal("diff", pair[0], pair[0], env={"PAGER": "echo nothing; cat"}) == (0, "")
 
 
-def test_a_reader_has_more_time_than_the_comparison(pair, cli, monkeypatch):
+def test_reading_in_a_pager_does_not_count_towards_the_timeout(pair, cli, monkeypatch):
     timers = []
 
     def show(pieces):
@@ -347,7 +354,7 @@ def test_markdown(cli, pair, file_of):
     assert "| `opcode` | 1 | the opcode |" in text
     assert "<details><summary>e (ENTRY)</summary>\n\n```diff\n-   d = f32[8] divide(c, q)\n+   d = f32[8] divide(q, c)\n" in text
     assert "No differences." in cli("diff", pair[0], pair[0], "--output-format", "markdown").stdout
-    # A comment on GitHub has at most 65,536 characters.
+    # Comments on GitHub have at most 65,536 characters.
     large = [file_of(f"{opcode}.hlo", "HloModule m\n" + many_computations(opcode)) for opcode in ("tanh", "sine")]
     long = cli("diff", *large, "--output-format", "markdown").stdout
     assert len(long) < 65_536
@@ -364,7 +371,11 @@ def many_computations(opcode: str) -> str:
 
 
 class Page(HTMLParser):
-    """The elements of a page: whether all tags are closed, what it loads, its visible text, and the data of its script."""
+    """The elements of a page.
+
+    Records whether all tags are closed, the resources that it loads, its visible text, and the data
+    of its script.
+    """
 
     VOID = frozenset({"meta", "input", "br"})
 
@@ -405,11 +416,11 @@ def test_page(cli, pair):
     assert [[data["kinds"][kind] for kind in entry[2]] for entry in page.entries] == [["opcode"], ["operands"]]
     assert data["counts"] == {"opcode": 1, "operands": 1}
     assert [section["title"] for section in data["sections"]] == ["f", "e (ENTRY)"]
-    # Both modules are there; each instruction leads to its counterpart.
+    # Both modules are on the page, and each instruction links to its counterpart.
     assert len(data["lines"]) == len(data["partner"]) == len(data["state"]) == 16
     assert all(data["partner"][other] == node for node, other in enumerate(data["partner"]))
     assert [computation[0] for side in data["computations"] for computation in side] == ["f", "e", "f", "e"]
-    # What differs is marked.
+    # The differences are marked.
     left, right, _, notes, *_, old_parts, new_parts = page.entries[0]
     assert [data["lines"][left][slice(*part)] for part in old_parts] == ["tanh"]
     assert [data["lines"][right][slice(*part)] for part in new_parts] == ["logistic"]
@@ -417,7 +428,7 @@ def test_page(cli, pair):
 
 
 def test_script_of_the_page_finds_its_elements(cli, pair):
-    """The names by which script and style sheet refer to elements are those of the page."""
+    """The script and the style sheet only refer to names of elements that the page has."""
     text = cli("diff", *pair, "--output-format", "html").stdout
     page, script = Page(text), text.rpartition("<script>")[2]
     assert set(re.findall(r'byId\("(\w+)"\)', script)) <= set(page.ids)
@@ -426,7 +437,7 @@ def test_script_of_the_page_finds_its_elements(cli, pair):
 
 
 def test_page_of_large_differences(cli, file_of):
-    """Computations with the same differences refer to one of them, and lines are not longer than people read."""
+    """Equal differences are shown once, and lines have a readable length."""
     count = 8
     computations = "".join(f"f{k} {{\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] tanh(x)\n}}\n" for k in range(count))
     calls = "".join(f"  c{k} = f32[8] call({f'c{k - 1}' if k else 'p'}), to_apply=f{k}\n" for k in range(count))
@@ -443,7 +454,7 @@ def test_page_of_large_differences(cli, file_of):
     assert [(old[slice(*a)], new[slice(*b)]) for a, b in zip(old_parts, new_parts, strict=True)] == [(f"c{count - 1}", "p")]
 
 
-def test_page_escapes_what_is_in_modules(cli, file_of):
+def test_page_escapes_texts_of_modules(cli, file_of):
     text = 'ENTRY e {{ ROOT p = f32[] parameter(0), metadata={{op_name="{}"}} }}'
     evil = "</main></script><script>alert(1)</script>$title<!--"
     left, right = file_of("a.hlo", text.format("a")), file_of("b.hlo", text.format(evil))
@@ -489,14 +500,14 @@ def test_semantic_of_equal_results(cli, file_of):
         0,
         "the results agree on 3 random inputs\nstructural diff: 1 instruction changed (add: operands exchanged)\n",
     )
-    # A constant that is compared with a larger one may be another, too.
+    # A constant may also change if it is only compared with a larger one.
     bound = "ENTRY e { p = f32[] parameter(0) c = f32[] constant(%s) m = f32[] maximum(p, c) a = f32[] abs(p) ROOT r = f32[] maximum(m, a) }"
     result = cli("diff", file_of("low.hlo", bound % "-2"), file_of("lower.hlo", bound % "-3"), "--semantic")
     assert (result.exit_code, result.stdout.splitlines()[3]) == (
         0,
         "first difference, without effect on the results: 'c' (constant) in 'e'",
     )
-    # Sums of another order differ by rounding only.
+    # Sums in another order differ only by rounding.
     other = file_of(
         "other.hlo", LEFT.replace("ROOT r = f32[8] sine(d)", "k = f32[8] add(d, q)\n  l = f32[8] subtract(k, q)\n  ROOT r = f32[8] sine(l)")
     )
@@ -504,7 +515,7 @@ def test_semantic_of_equal_results(cli, file_of):
     assert cli("diff", right, other, "--semantic", "--rtol", "0.01", "--atol", "0.01").exit_code == 0
 
 
-def test_semantic_of_what_cannot_run(cli, pair, file_of):
+def test_semantic_of_modules_that_cannot_run(cli, pair, file_of):
     left, _ = pair
     unknown = file_of("unknown.hlo", LEFT.replace("sine(d)", 'custom-call(d), custom_call_target="nobody_knows"'))
     result = cli("diff", unknown, left, "--semantic")
@@ -530,7 +541,7 @@ def test_options_of_semantic(cli, pair):
         assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
-def test_what_is_computed_is_counted(cli, file_of):
+def test_flops_and_bytes_are_counted(cli, file_of):
     text = "ENTRY e {{ p = f32[1000,500] parameter(0) {} }}"
     product = file_of("a.hlo", text.format("ROOT r = f32[500,500] dot(p, p), lhs_contracting_dims={0}, rhs_contracting_dims={0}"))
     added = file_of("b.hlo", text.format("ROOT r = f32[1000,500] add(p, p)"))
@@ -542,8 +553,8 @@ def test_what_is_computed_is_counted(cli, file_of):
     assert "FLOPs outside of custom calls 500 M -> 0 (-500 M)".split() in rows
 
 
-def test_rounding_is_not_called_a_difference_of_values(cli, file_of):
-    """Tolerances allow for the difference in `q`, but subtraction leaves nothing else."""
+def test_rounding_is_not_reported_as_a_difference_of_values(cli, file_of):
+    """The difference in `q` is within the tolerance, but it is all that the subtraction leaves."""
     left = """ENTRY e {
       p = f32[64] parameter(0)
       c = f32[64] broadcast(f32[] constant(3)), dimensions={}

@@ -1,4 +1,4 @@
-"""`hlotool diff` of two folders: what is paired, what is shown, formats, and what goes wrong."""
+"""`hlotool diff` of two folders: pairing, output, formats and errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA, DIFF_SCHEMA = (json.loads((DIFFER / name).read_text(encoding="utf-8")) f
 
 
 def chain(*opcodes: str, name: str = "m", size: int = 8) -> str:
-    """A module that applies elementwise operations to its parameter, one after the other."""
+    """Returns a module that applies elementwise operations to its parameter in turn."""
     shape = f"f32[{size}]"
     lines = [f"  {opcode}.{k} = {shape} {opcode}({f'{opcodes[k - 1]}.{k - 1}' if k else 'p'})\n" for k, opcode in enumerate(opcodes)]
     lines[-1] = f"  ROOT {lines[-1].lstrip()}"
@@ -35,7 +35,7 @@ OTHER = chain("floor", "ceil", name="other")
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
-    """Makes the folders `before` and `after` of texts by file name, and makes their parent the working directory."""
+    """Returns a function that fills the folders `before` and `after`, and enters their parent."""
     monkeypatch.chdir(tmp_path)
 
     def make(before: dict[str, str], after: dict[str, str]) -> tuple[str, str]:
@@ -72,7 +72,7 @@ def test_exit_codes(cli, folders, tmp_path):
     names = cli("diff", before, after)
     assert (names.exit_code, names.stdout) == (1, "1 of 2 modules are equal but for names\n")
     assert cli("diff", before, after, "--ignore", "names").exit_code == 0
-    # With these two, the modules are not even compared.
+    # With these two options, the modules are not even compared.
     assert cli("diff", before, after, "--ignore", "names,metadata").exit_code == 0
     quiet = cli("diff", before, after, "--quiet")
     assert (quiet.exit_code, quiet.stdout) == (1, "")
@@ -106,8 +106,8 @@ def test_equal_changes_are_shown_once(cli, folders):
     assert cli("diff", *pair, "--stat").stdout.count(" |     1 ~\n") == count
 
 
-def test_a_person_reads_it_in_a_minute(cli, folders):
-    """However many modules differ, each in its own way."""
+def test_the_report_on_many_changes_is_short(cli, folders):
+    """The report is short even if all modules differ, each in another way."""
     count = 100
     texts = {f"m{k:03}.hlo": chain("tanh", "abs", size=k + 1, name=f"m{k}") for k in range(count)}
     others = dict.fromkeys((f"n{k:03}.hlo" for k in range(count)), "HloModule n\nENTRY e { ROOT p = s8[] parameter(0) }")
@@ -137,13 +137,13 @@ def test_details(cli, folders):
     )
 
 
-def test_what_counts(cli, folders):
+def test_which_differences_count(cli, folders):
     pair = folders({"a.hlo": SMALL}, {"a.hlo": SMALL.replace("abs(", "sign(")})
     assert cli("diff", *pair, "--ignore", "opcode").exit_code == 0
     assert cli("diff", *pair, "--only", "shape").exit_code == 0
 
 
-def test_files_that_are_chosen(cli, folders, tmp_path):
+def test_selected_files(cli, folders, tmp_path):
     pair = folders({"a.hlo": SMALL, "notes.txt": "no module", ".hidden/x.hlo": LARGE}, {"a.hlo": SMALL, "drafts/b.hlo": OTHER})
     (tmp_path / ".git").mkdir()
     (tmp_path / ".gitignore").write_text("*.hlo\n")
@@ -164,7 +164,7 @@ def test_files_that_cannot_be_read(cli, folders, tmp_path):
 
 @pytest.mark.parametrize("folder", ["before", "after"])
 def test_files_that_vanish(cli, folders, tmp_path, monkeypatch, folder):
-    """What cannot be read any more is neither equal nor different."""
+    """A file that can no longer be read is neither equal nor different."""
     pair = folders({"a.hlo": SMALL, "b.hlo": LARGE}, {"a.hlo": SMALL, "b.hlo": renamed(LARGE)})
 
     def pair_up_late(left, right):
@@ -190,7 +190,7 @@ def test_equal_texts_are_read_once(cli, folders, monkeypatch):
     monkeypatch.setattr("hlotool.workspace.comparing.modules_or_error", modules_or_error_noted)
     assert cli("diff", *pair).exit_code == 0
     assert parsed == [f"before/m{k}.hlo" for k in range(4)]
-    # A second command keeps nothing of the first.
+    # A second command does not reuse the results of the first.
     assert cli("diff", *pair).exit_code == 0
     assert len(parsed) == 8
 
@@ -241,7 +241,7 @@ def test_empty_folders(cli, folders):
 
 
 def test_no_file_on_one_side(cli, file_of):
-    """Git calls the missing side of a new file so."""
+    """Git passes this name for the missing side of a new file."""
     path = file_of("a.hlo", SMALL)
     assert cli("diff", os.devnull, path).stdout == "1 module added\n\n+ a.hlo: 4 instructions\n"
     assert cli("diff", path, os.devnull).stdout == "1 module deleted\n\n- a.hlo: 4 instructions\n"
@@ -296,7 +296,7 @@ def test_names_with_line_breaks(cli, folders):
     assert "- a\\nb.hlo: 4 instructions\n" in cli("diff", *pair).stdout
 
 
-def test_processes_give_the_same(process, folders, tmp_path):
+def test_results_do_not_depend_on_jobs(process, folders, tmp_path):
     texts = {f"m{k}.hlo": chain("tanh", "abs", size=k + 1) for k in range(5)}
     pair = folders({**texts, "bad.hlo": "HloModule"}, {name: text.replace("abs(", "sign(") for name, text in texts.items()})
     one, two = (process("diff", *pair, "--show-all", "-j", jobs, cwd=tmp_path) for jobs in ("1", "2"))
@@ -305,7 +305,7 @@ def test_processes_give_the_same(process, folders, tmp_path):
 
 
 def test_highlights_of_details(cli, folders):
-    """What differs in a pair is highlighted where it stands, also in lines that are indented."""
+    """The differences of a pair are highlighted within its lines, even if these are indented."""
     pair = folders({"a.hlo": SMALL}, {"a.hlo": SMALL.replace("abs(", "sign(")})
     plain = cli("diff", "before/a.hlo", "after/a.hlo", "--color", "always", "--no-pager").stdout.splitlines()
     details = cli("diff", *pair, "--details", "--color", "always", "--no-pager").stdout.splitlines()

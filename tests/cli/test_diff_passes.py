@@ -1,4 +1,4 @@
-"""`hlotool diff --passes`: what each pass has changed, and the first that changes something of a kind."""
+"""`hlotool diff --passes`: the changes of each pass, and the first change of a given kind."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ after all pipelines
 
 @pytest.fixture
 def dumps(tmp_path, monkeypatch):
-    """Makes a folder `dumps` of texts by file name, and makes its parent the working directory."""
+    """Returns a function that fills a folder `dumps` with texts, and enters its parent."""
     monkeypatch.chdir(tmp_path)
 
     def make(texts: dict[str, str]) -> str:
@@ -66,18 +66,18 @@ def dumps(tmp_path, monkeypatch):
     return make
 
 
-def test_a_line_for_each_pass(cli, dumps):
+def test_one_line_per_pass(cli, dumps):
     result = cli("diff", "--passes", dumps(DUMPS), "--width", "0")
     assert (result.exit_code, result.stdout, result.stderr) == (1, SHOWN, "")
 
 
-def test_files_come_in_the_order_of_their_numbers(cli, dumps):
+def test_files_are_sorted_by_their_numbers(cli, dumps):
     folder = dumps(DUMPS)
     files = [f"{folder}/{name}" for name in DUMPS if "buffer" not in name]
     assert cli("diff", "--passes", *reversed(files), "--width", "0").stdout == SHOWN
 
 
-def test_everything_is_shown_on_demand(cli, dumps):
+def test_all_changes_are_shown_on_request(cli, dumps):
     lines = cli("diff", "--passes", dumps(DUMPS), "--show-all").stdout.splitlines()
     assert ["0000", "pipeline-start", "6", "-"] in map(str.split, lines)
     assert ["0003", "rename", "3", "equal", "but", "for", "names"] in map(str.split, lines)
@@ -87,7 +87,7 @@ def test_everything_is_shown_on_demand(cli, dumps):
     assert "      - t = f32[8] tanh(sum)\n      + t = f32[8] tanh(p)\n" in details
 
 
-def test_long_sentences_are_cut(cli, dumps):
+def test_long_summaries_are_truncated(cli, dumps):
     narrow = cli("diff", "--passes", dumps(DUMPS), "--width", "70").stdout
     assert max(map(len, narrow.splitlines()[1:])) == 70
     assert cli("diff", "--passes", "dumps", "--width", "0").stdout == SHOWN
@@ -135,10 +135,10 @@ def test_until_shows_the_difference(cli, dumps):
     )
 
 
-def test_until_nothing(cli, dumps):
+def test_until_a_change_that_does_not_occur(cli, dumps):
     result = cli("diff", "--passes", dumps(DUMPS), "--until", "opcode=dot")
     assert (result.exit_code, result.stdout) == (0, "jit_f (module_0007): opcode=dot changes in none of 6 steps\n")
-    # What is ignored has not changed.
+    # Ignored changes do not count.
     assert cli("diff", "--passes", "dumps", "--until", "layout", "--ignore", "layout").exit_code == 0
 
 
@@ -160,17 +160,17 @@ def test_several_modules(cli, dumps):
     assert "no dump is of a module named 'jit_k'; did you mean 'jit_" in unknown.stderr
 
 
-def test_files_with_other_names(cli, dumps):
+def test_files_with_other_naming_schemes(cli, dumps):
     folder = dumps({"step9.hlo": BEFORE, "step10.hlo": SIMPLER, "step11.hlo": SIMPLER})
     assert cli("diff", "--passes", folder).stdout == (
         "1 of 2 steps changes something; 6 instructions\n  step10.hlo  6  1 instruction changed (tanh: operands)\n"
     )
-    # Named one by one, they keep their order.
+    # Files that are listed one by one keep their order.
     backwards = cli("diff", "--passes", "dumps/step10.hlo", "dumps/step9.hlo").stdout
     assert "  step9.hlo  6  1 instruction changed (tanh: operands)\n" in backwards
 
 
-def test_nothing_changes(cli, dumps):
+def test_no_pass_changes_anything(cli, dumps):
     result = cli("diff", "--passes", dumps({"a.hlo": CLEAN, "b.hlo": CLEAN}))
     assert (result.exit_code, result.stdout) == (0, "nothing changes in 1 step; 3 instructions\n")
     assert cli("diff", "--passes", "dumps", "--quiet").stdout == ""
@@ -183,7 +183,7 @@ def test_files_that_do_not_parse(cli, dumps):
     assert result.exit_code == 2
     assert result.stderr.count("does not parse") == 1
     assert f"dumps/{bad}:8:" in result.stderr
-    # The next one is compared with the last one that parses.
+    # The next dump is compared with the last one that parses.
     assert "  0002 dce                 6 -> 3  1 instruction changed (tanh: operands), 3 deleted (broadcast, add, constant)\n" in result.stdout
 
 
@@ -223,7 +223,7 @@ def test_usage(cli, dumps, arguments, message):
     assert message in result.stderr
 
 
-def test_one_dump_is_no_sequence(cli, dumps):
+def test_one_dump_is_not_a_sequence(cli, dumps):
     result = cli("diff", "--passes", dumps({"module_0001.jit_f.before_optimizations.txt": BEFORE}))
     assert (result.exit_code, result.stdout) == (2, "")
     assert "XLA writes one for each pass with XLA_FLAGS='--xla_dump_to=DIR --xla_dump_hlo_pass_re=.*'" in result.stderr
@@ -253,7 +253,7 @@ def test_markdown(cli, dumps):
     assert "<details><summary>0002 simplification/dce</summary>" in until
 
 
-def test_processes_give_the_same(process, dumps, tmp_path):
+def test_results_do_not_depend_on_jobs(process, dumps, tmp_path):
     folder = dumps(DUMPS)
     for until in ((), ("--until", "opcode=add")):
         results = [process("diff", "--passes", folder, "-j", jobs, *until, cwd=tmp_path) for jobs in ("1", "3")]

@@ -1,4 +1,7 @@
-"""The recipes of docs/comparing.md for git, pre-commit and pull requests work. They need git, as the other tests of files do."""
+"""The recipes of docs/comparing.md for git, pre-commit and pull requests work.
+
+They need git, as the other tests of files do.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ CHANGE = "  - t = f32[8] tanh(p)\n  + t = f32[8] sine(p)\n"
 
 
 def block(language: str, part: str) -> str:
-    """The only block of a language with this part."""
+    """Returns the only code block of a language that contains this text."""
     (text,) = [text for text in re.findall(rf"^```{language}\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL) if part in text]
     return text
 
@@ -32,7 +35,7 @@ Shell = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    """Runs a command in a git repository with a file `golden/m.hlo`."""
+    """Returns a function that runs a command in a git repository with a file `golden/m.hlo`."""
     commands = tmp_path / "bin"
     commands.mkdir()
     for name, text in (("hlotool", f'exec {shlex.quote(sys.executable)} -m hlotool "$@"'), ("gh", 'printf "%s\\n" "$@"')):
@@ -68,7 +71,7 @@ def test_diff_driver(shell, tmp_path):
     assert CHANGE in shown
     assert "hlotool diff new.hlo\n1 module added\n\n+ new.hlo: 3 instructions\n" in shown
     assert shell("git commit -q -m two && git log -p --ext-diff -1").stdout.count("hlotool diff ") == 2
-    # A file that does not parse does not end git.
+    # A file that does not parse does not make git fail.
     write(tmp_path, "golden/m.hlo", "HloModule")
     write(tmp_path, "new.hlo", RIGHT)
     broken = shell("git diff")
@@ -95,7 +98,7 @@ def test_difftool(shell, tmp_path):
 
 
 def test_hook(shell, tmp_path):
-    """The command of the hook, as pre-commit runs it: with the names of changed files."""
+    """Runs the command of the hook as pre-commit does: with the names of the changed files."""
     text = block("yaml", "repo: local")
     entry = " ".join(text.partition("entry: >-\n")[2].split())
     assert re.search(r"files: (\S+)", text)[1] == r"^golden/.*\.hlo$"
@@ -108,7 +111,7 @@ def test_hook(shell, tmp_path):
 
 
 def test_pull_request(shell, tmp_path):
-    """The steps of the workflow that are commands."""
+    """Runs the steps of the workflow that are commands."""
     workflow = block("yaml", "on: pull_request")
     write(tmp_path, "golden/m.hlo", RIGHT)
     shell("git commit -q -a -m two")

@@ -1,4 +1,7 @@
-"""The examples of `hlotool explain`: each bad one has the finding at the marked place, each good one does not."""
+"""The examples of `hlotool explain`.
+
+Each bad example has the finding at the marked line; no good example has it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hlotool.text.parse.parser import parse
 from hlotool.verifier.engine import verify
 from hlotool.verifier.explanations import Example, example_of, explain_rule
 
-# No text can describe what these rules are about; they are for modules that programs have built.
+# No text can violate these rules; they are for modules that programs have built.
 WITHOUT_TEXT = {"T077", "A029", "M025"}
 OF_TEXTS = [code for code in CODE_NAMES if code[0] != "R" and code not in WITHOUT_TEXT]
 OF_RUNS = [code for code in CODE_NAMES if code[0] == "R"]
@@ -64,18 +67,18 @@ def test_every_rule_is_explained(code):
     assert (not rule.good) is (code in WITHOUT_TEXT)
 
 
-def test_examples_mark_the_place():
+def test_examples_mark_the_line():
     # The others are about texts that are not HLO, a header without a name, and comments.
     assert {code for code in OF_TEXTS if f"// {code}\n" not in example_of(code).bad} == {"S049", "M019", "W050"}
 
 
-def test_options_concern_codes_that_exist():
+def test_options_refer_to_codes_that_exist():
     options = options_of(VerifyModes).values()
     assert {code for option in options for code in (*option.enables, *option.disables, *option.concerns)} <= CODE_NAMES.keys()
 
 
 @pytest.mark.parametrize("name", [name for name, option in options_of(VerifyModes).items() if option.enables])
-def test_what_an_option_enables_is_not_reported_without_it(name):
+def test_findings_that_an_option_enables_need_it(name):
     for code in options_of(VerifyModes)[name].enables:
         example = example_of(code)
         if name == "check_replica_groups":
@@ -86,7 +89,7 @@ def test_what_an_option_enables_is_not_reported_without_it(name):
 
 
 @pytest.mark.parametrize("name", [name for name, option in options_of(VerifyModes).items() if option.disables])
-def test_what_an_option_disables_is_reported_without_it(name):
+def test_an_option_suppresses_the_findings_that_it_disables(name):
     for code in options_of(VerifyModes)[name].disables:
         module = parse(example_of(code).bad)
         assert [d for d in verify(module, select=["ALL"]) if d.code == code]

@@ -1,4 +1,4 @@
-"""Reading files: compression, limits, and errors of one line."""
+"""Reading files: compression, limits, and one-line errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_compression_is_detected_by_content(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", COMPRESSED)
-def test_several_members_are_one_text(tmp_path, suffix):
+def test_several_compressed_members_are_one_text(tmp_path, suffix):
     compress = COMPRESSED[suffix]
     path = tmp_path / "m"
     path.write_bytes(compress(DATA[:20]) + compress(DATA[20:]))
@@ -84,7 +84,7 @@ def test_binary_files_are_rejected(tmp_path, suffix):
 
 
 class Endless:
-    """An endless device: every read returns as many bytes as it asks for."""
+    """An endless device: every read returns as many bytes as requested."""
 
     def __init__(self, byte):
         self.byte = byte

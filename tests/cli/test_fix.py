@@ -1,4 +1,4 @@
-"""`--fix`, `--diff` and `--add-ignore`: what they change, and what they leave unchanged."""
+"""`--fix`, `--diff` and `--add-ignore`: their changes, and the texts that they leave unchanged."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_standard_input_goes_to_standard_output(cli):
     assert (result.exit_code, result.stdout) == (0, MENDED)
     result = cli("verify", "--fix", stdin=BROKEN + "// -----\n" + UNNEEDED + "// -----\n" + DOUBTFUL)
     assert result.exit_code == 1
-    # Where there is an error, a suppression stays: what it hides may return when the error is gone.
+    # An error keeps suppressions, since the hidden finding may return when the error is gone.
     assert result.stdout == MENDED + "// -----\n" + UNNEEDED.replace(" // hlotool: ignore[T003]", "") + "// -----\n" + DOUBTFUL
     assert "error[T003]" in result.stderr
 
 
-def test_what_cannot_be_written_back(cli, tmp_path):
+def test_files_that_cannot_be_rewritten(cli, tmp_path):
     packed = tmp_path / "m.hlo.gz"
     packed.write_bytes(gzip.compress(BROKEN.encode()))
     result = cli("verify", "--fix", packed)
@@ -83,10 +83,10 @@ def test_fixes_are_shown(cli, tmp_path):
 
 
 def fixed(text: str, code: str, **place: str) -> str:
-    """The text after fixing one finding, which is a parameter, so that no rule needs to report it."""
+    """Returns the text after fixing one finding, which need not be the finding of a rule."""
 
     def check(module):
-        # Fixed is what the first text says.
+        # Only the finding in the first text is fixed.
         return [Diagnostic(code, "x", "warning", "m", **place)] if module.source.text == text else []
 
     return fix_text(text, "m.hlo", check).text
@@ -163,7 +163,7 @@ def test_a_fix_that_causes_an_error_is_rejected(old, new):
     assert fix_text(text, "m.hlo", check).text == text
 
 
-def test_unsafe_fixes_are_on_demand():
+def test_unsafe_fixes_are_applied_on_request():
     text = "ENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 
     def check(module):
@@ -174,7 +174,7 @@ def test_unsafe_fixes_are_on_demand():
     assert fix_text(text, "m.hlo", check, unsafe=True).text == text.replace("f32[2]", "f32[3]")
 
 
-def test_other_fixes_are_applied_after_a_bad_one():
+def test_other_fixes_are_applied_after_a_rejected_one():
     text = UNNEEDED
 
     def check(module):
@@ -200,7 +200,7 @@ def test_only_the_unused_suppression_is_removed(comment, after):
     assert result.text == text.replace(comment, after)
 
 
-def test_fixes_have_no_cap():
+def test_the_number_of_fixes_is_not_limited():
     many = "".join(f"  a.{k} = f32[2] negate({f'a.{k - 1}' if k else 'p'})\n" for k in range(500))
     text = "ENTRY e {\n  p = f32[2] parameter(0)\n" + many + "  ROOT r = f32[2] negate(p)\n}\n"
     assert fix_text(text, "m.hlo", verify).text == text.replace(many, "")
@@ -210,7 +210,7 @@ def test_fixes_have_no_cap():
     assert fix_text(start + calls + entry, "m.hlo", lambda module: verify(module, select=["W003"])).text == entry
 
 
-def test_fixes_that_undo_each_other_end():
+def test_fixes_that_undo_each_other_terminate():
     text = "ENTRY e {\n  ROOT p = f32[2] parameter(0)\n}\n"
 
     def check(module):
@@ -221,7 +221,7 @@ def test_fixes_that_undo_each_other_end():
     assert fix_text(text, "m.hlo", check).text == text.replace("[2]", "[3]")
 
 
-def test_one_bad_fix_among_many_is_left_out():
+def test_one_bad_fix_among_many_is_skipped():
     names = [f"p{k}" for k in range(60)]
     text = "ENTRY e {\n" + "".join(f"  {name} = f32[2] parameter({k})\n" for k, name in enumerate(names)) + "  ROOT r = f32[2] negate(p0)\n}\n"
 
@@ -253,7 +253,7 @@ BODY = "HloModule m\n\n// Two parameters.\nENTRY e {{\n  p = f32[2,3] parameter(
 
 
 def rewritten_lines(lines: str, *codes: str) -> str:
-    """The lines of an entry computation after fixing findings of these codes; nothing else may change."""
+    """Returns the fixed lines of an entry computation; checks that nothing else changes."""
     text = BODY.format(lines)
     result = fix_text(text, "m.hlo", lambda module: verify(module, select=codes), rewrite=rewrite_edits).text
     first, _, rest = BODY.format("|").partition("|")
@@ -342,7 +342,7 @@ def rewritten_lines(lines: str, *codes: str) -> str:
         ),
     ],
 )
-def test_lints_that_name_a_rewrite(code, lines, after):
+def test_lints_fixed_by_rewrites(code, lines, after):
     assert rewritten_lines(lines, code) == after
 
 
@@ -355,12 +355,12 @@ def test_lints_that_name_a_rewrite(code, lines, after):
         "  ROOT r = f32[2,3] sine(f32[2,3] negate(f32[2,3] negate(p)))\n",
     ],
 )
-def test_lines_that_rewrites_leave_alone(lines):
+def test_lines_that_are_not_rewritten(lines):
     assert rewritten_lines(lines, "W019") == lines
 
 
 def offered_lines(lines: str, code: str) -> list[str]:
-    """The lines after each fix that is offered for findings of a code, applied alone; whether the result is valid is not asked."""
+    """Returns the lines after each offered fix, applied alone; they need not be valid."""
     module = parse(BODY.format(lines))
     findings = with_fixes(module, verify(module, select=[code]), rewrite=rewrite_edits)
     assert findings
@@ -375,13 +375,13 @@ NUMBERS = ", ".join(map(str, range(101)))
 @pytest.mark.parametrize(
     ("code", "lines"),
     [
-        # Too long, a tuple, and a number that no text has.
+        # A result that is too long, a tuple, and a number that cannot be written as text.
         ("W021", f"  c = s32[101] constant({{{NUMBERS}}})\n  ROOT n = s32[101] negate(c)\n"),
         ("W021", "  a = f32[] constant(nan)\n  b = f32[] constant(1)\n  ROOT c = c64[] complex(a, b)\n"),
-        # The result has another sharding, or is what an instruction without a line of its own computes.
+        # The result has another sharding, or the value is computed within another line.
         ("W019", "  a = f32[2,3] negate(p)\n  ROOT b = f32[2,3] negate(a), sharding={replicated}\n"),
         ("W019", "  a = f32[2,3] abs(f32[2,3] sine(p))\n  ROOT b = f32[2,3] abs(f32[2,3] abs(f32[2,3] cosine(p)))\n"),
-        # What is not done is no reason to remove what is used.
+        # If an operand is not removed, its instruction stays.
         ("W011", "  a = f32[6] reshape(p)\n  ROOT b = f32[3,2] reshape(/* p */ a)\n"),
     ],
 )
@@ -392,7 +392,7 @@ def test_fixes_that_are_not_offered(code, lines):
 @pytest.mark.parametrize(
     ("code", "lines", "after"),
     [
-        # Only by rewrites that the lint names: neither what is equal nor what could be folded, nor by another rule.
+        # Only rewrites that the lint names: no merging of equal values, folding or other rules.
         (
             "W019",
             "  y = s32[4] subtract(q, q)\n  z = s32[4] subtract(q, q)\n  ROOT r = (s32[4], s32[4]) tuple(y, z)\n",
@@ -417,13 +417,13 @@ def test_fixes_that_are_not_offered(code, lines):
             "  n = f32[2,3] negate(p)\n  c = f32[2,3] concatenate(n), dimensions={0}\n  ROOT r = f32[2,3] sine(c)\n",
             ["  n = f32[2,3] negate(p)\n  ROOT r = f32[2,3] sine(n)\n"],
         ),
-        # With the sharding of what is replaced.
+        # The new instruction has the sharding of the old one.
         (
             "W019",
             "  ROOT z = s32[4] subtract(q, q), sharding={devices=[2]<=[2]}\n",
             ["  constant = s32[] constant(0)\n  ROOT z = s32[4] broadcast(constant), dimensions={}, sharding={devices=[2]<=[2]}\n"],
         ),
-        # What has an effect, a control dependency or a suppression stays, and so does the root.
+        # The root, and instructions with an effect, a control dependency or a suppression, stay.
         (
             "W019",
             (
@@ -474,7 +474,7 @@ def test_fixes_that_are_offered(code, lines, after):
 
 
 def test_texts_with_errors_are_not_rewritten():
-    """What is not read may need what would be replaced; a warning, as about an unknown opcode, does not matter."""
+    """Unparsed lines may use what a fix removes; warnings, as about opcodes, do not matter."""
     lines = "  a = f32[2,3] negate(p)\n  b = f32[2,3] negate(a)\n  c = f32[2,3] {}\n  ROOT r = f32[2,3] sine(b)\n"
     for end, is_fixed in (("ceil(a) =", False), ("nogate(a)", True)):
         module = parse(BODY.format(lines.format(end)), strict=False)
@@ -486,32 +486,32 @@ def test_another_instruction_becomes_the_root(cli):
     text = "HloModule m{}\n\nENTRY %e (p: f32[4]) -> f32[4] {{\n  {}%p = f32[4]{{0}} parameter(0)\n{}}}\n"
     lines = '  %a = f32[4]{0} negate(f32[4]{0} %p)\n  ROOT %r = f32[4]{0} negate(f32[4]{0} %a), metadata={op_name="r"}\n'
     assert cli("verify", "--select", "W019", "--fix", "-q", "-", stdin=text.format("", "", lines)).stdout == text.format("", "ROOT ", "")
-    # There, the root is the last instruction.
+    # In this text, the root is the last instruction.
     scheduled = text.format(", is_scheduled=true", "", lines)
     assert cli("verify", "--select", "W019", "--fix", "-q", "-", stdin=scheduled).stdout == scheduled
 
 
-def test_every_such_lint_has_an_example_that_is_fixed():
-    # The converts in the example of W009 round, and the constant in that of W022 is short enough for the optimizer.
+def test_every_lint_with_rewrites_has_an_example_that_is_fixed():
+    # The converts of W009's example round, and the optimizer keeps W022's short constant.
     for code in rewrite_fixes().keys() - {"W009", "W022"}:
         text = example_of(code).bad.replace("  // " + code, "")
         result = fix_text(text, "m.hlo", lambda module, code=code: verify(module, select=[code]), rewrite=rewrite_edits)
         assert result.fixed[code] == 1, code
 
 
-def test_comments_inside_an_instruction_are_not_lost():
+def test_comments_inside_an_instruction_are_preserved():
     lines = "  a = f32[6] reshape(p)\n  ROOT b = f32[3,2] reshape(/* p */ a)\n"
     assert rewritten_lines(lines, "W011") == lines
 
 
-def test_lines_end_as_they_did():
+def test_line_endings_are_preserved():
     text = BODY.format("  z = s32[4] subtract(q, q)\n  ROOT r = s32[4] negate(z)\n").replace("\n", "\r\n")
     result = fix_text(text, "m.hlo", lambda module: verify(module, select=["W019"]), rewrite=rewrite_edits).text
     assert result.count("\r\n") == result.count("\n") == text.count("\n") + 1
 
 
 def test_many_lints_at_once(cli, tmp_path):
-    """What a rewrite leaves behind is fixed in turn."""
+    """Instructions that a rewrite leaves unused are removed by the next fix."""
     path = tmp_path / "m.hlo"
     chain = "".join(f"  n{k + 1} = f32[2,3] negate(n{k})\n" for k in range(40))
     path.write_text(BODY.format(f"  n0 = f32[2,3] copy(p)\n{chain}  ROOT r = f32[2,3] sine(n40)\n"))
@@ -523,7 +523,7 @@ def test_many_lints_at_once(cli, tmp_path):
 
 
 @pytest.mark.parametrize(("codes", "is_needed"), [("W010", False), ("W001,W005,W010", True)])
-def test_few_findings_need_the_optimizer(tmp_path, codes, is_needed):
+def test_the_optimizer_is_only_loaded_if_findings_need_it(tmp_path, codes, is_needed):
     path = tmp_path / "m.hlo"
     path.write_text(BODY.format("  a = f32[2,3] sine(p)\n  b = f32[2,3] sine(p)\n  ROOT r = f32[2,3] divide(b, a)\n"))
     code = f"import sys; from hlotool.cli.main import run; run(['verify', '--select', '{codes}', {str(path)!r}]); print('numpy' in sys.modules)"
@@ -556,7 +556,7 @@ def test_add_ignore(cli, tmp_path):
     assert path.read_text().count("hlotool") == 1
 
 
-def test_what_does_not_parse_cannot_be_suppressed(cli, broken):
+def test_texts_that_do_not_parse_are_not_given_suppressions(cli, broken):
     assert cli("verify", "--add-ignore", broken).exit_code == 1
     assert broken.read_text() == BROKEN
 
@@ -571,26 +571,26 @@ def test_what_does_not_parse_cannot_be_suppressed(cli, broken):
         ("a = f32[5] negate(p)\r", "a = f32[5] negate(p) // hlotool: ignore[T003]\r"),
     ],
 )
-def test_where_marks_are_put(line, after):
+def test_positions_of_suppressions(line, after):
     text = f"ENTRY e {{\n  p = f32[4] parameter(0)\n  {line}\n  ROOT r = f32[4] negate(p)\n}}\n"
     result = add_ignores(text, "m.hlo", verify)
     assert result.text == text.replace(line, after)
     assert result.fixed == {"T003": 1}
 
 
-def test_marks_are_not_put_into_comments_over_lines():
+def test_suppressions_are_not_put_into_multi_line_comments():
     text = "ENTRY e {\n  p = f32[4] parameter(0)\n  ROOT r = f32[5] negate(p) /* one\n  two */\n}\n"
     result = add_ignores(text, "m.hlo", verify)
     assert result.text == text or not verify(parse(result.text))
 
 
-def test_fixes_of_what_does_not_parse_are_shown(cli):
+def test_fixes_are_shown_next_to_errors(cli):
     text = cli("verify", stdin=UNNEEDED + "// -----\n" + BROKEN).stdout
     assert "= fix: Annotate the operand with its shape (--fix)\n" in text
     assert text.count("= fix:") == 2
 
 
-def test_only_what_is_selected_is_fixed(cli, tmp_path):
+def test_only_selected_findings_are_fixed(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(UNNEEDED)
     assert cli("verify", "--fix", "--select", "T100", path).exit_code == 0

@@ -1,4 +1,4 @@
-"""Fixes that do not disturb each other are made together, since every attempt reads and checks the whole text."""
+"""Independent fixes are applied together, since each attempt verifies the whole text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hlotool.workspace.lint_fixes import rewrite_edits
 
 
 def fixed(text: str, *codes: str) -> tuple[FixedText, int]:
-    """The text after fixing, and how often it was checked for that."""
+    """Returns the text after fixing, and the number of times it was verified."""
     checked = []
 
     def check(module: Module) -> list[Diagnostic]:
@@ -34,7 +34,7 @@ def entry(lines: list[str], results: str) -> str:
     return "".join(["HloModule m\nENTRY e {\n", *(f"  {line}\n" for line in lines), f"  ROOT t = tuple({results})\n}}\n"])
 
 
-def test_what_a_finding_counts() -> None:
+def test_independent_fixes_need_one_attempt() -> None:
     numbers = range(40)
     kinds = ("a{0} = f32[{0}]{{0}} parameter({0})", "b{0} = f32[{0}]{{0}} copy(a{0})", "c{0} = f32[{0}]{{0}} copy(b{0})")
     text = entry([kind.format(k) for k in numbers for kind in kinds], ", ".join(f"c{k}" for k in numbers))
@@ -49,8 +49,8 @@ def test_neighboring_lines() -> None:
     assert checks == 2
 
 
-def test_a_fix_that_needs_what_another_removes() -> None:
-    """`b` is to be replaced by `a`; but `a` is to be replaced, too, which is the next step."""
+def test_a_fix_that_needs_an_instruction_that_another_removes() -> None:
+    """`b` is to be replaced by `a`, but `a` is to be replaced as well: in the next step."""
     lines = ["p = f32[4] parameter(0)", "a = f32[4] reshape(p)", "b = f32[4] reshape(p)", "c = f32[4] sine(a)", "d = f32[4] cosine(b)"]
     result, checks = fixed(entry(lines, "c, d"), "W005", "W007")
     assert result.text == entry(["p = f32[4] parameter(0)", "c = f32[4] sine(p)", "d = f32[4] cosine(p)"], "c, d")

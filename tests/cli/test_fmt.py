@@ -1,4 +1,4 @@
-"""`hlotool fmt`: output, exit codes, messages, and that no file is ever partly written or lost."""
+"""`hlotool fmt`: output, exit codes and messages. No file is ever partly written or lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_files_are_rewritten(cli, messy):
     assert names(messy.parent) == ["messy.hlo"]
 
 
-def test_formatted_files_are_not_touched(cli, neat):
+def test_formatted_files_are_not_rewritten(cli, neat):
     os.utime(neat, ns=(1_000_000_000, 1_000_000_000))
     before = neat.stat()
     result = cli("fmt", neat)
@@ -74,13 +74,13 @@ def test_quiet(cli, messy, flag):
 
 
 @pytest.mark.parametrize(("flag", "says"), [("-q", True), ("-qq", False)])
-def test_quiet_failures(cli, bad, flag, says):
+def test_quiet_shows_failures(cli, bad, flag, says):
     result = cli("fmt", flag, bad, "missing.hlo")
     assert (result.exit_code, result.stdout) == (2, "")
     assert bool(result.stderr) == says
 
 
-def test_bytes_that_are_not_utf8_stay(cli, tmp_path):
+def test_bytes_that_are_not_utf8_are_preserved(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_bytes(b'// \xff\nENTRY e {\n ROOT p = f32[] parameter(0), metadata={op_name="\xfe"}\n}')
     assert cli("fmt", path).exit_code == 0
@@ -88,7 +88,7 @@ def test_bytes_that_are_not_utf8_stay(cli, tmp_path):
 
 
 @pytest.mark.parametrize("text", [MESSY.removesuffix("\n"), "\n\n" + MESSY + "\n\n\n"])
-def test_one_line_end_at_the_end(cli, tmp_path, text):
+def test_the_text_ends_with_one_newline(cli, tmp_path, text):
     path = tmp_path / "m.hlo"
     path.write_text(text)
     assert cli("fmt", path).exit_code == 0
@@ -96,14 +96,14 @@ def test_one_line_end_at_the_end(cli, tmp_path, text):
     assert len(path.read_text()) - len(NEAT) in (0, 1)
 
 
-def test_carriage_returns_stay(cli, tmp_path):
+def test_carriage_returns_are_preserved(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_bytes(MESSY.replace("\n", "\r\n").encode())
     assert cli("fmt", path).exit_code == 0
     assert path.read_bytes() == NEAT.replace("\n", "\r\n").encode()
 
 
-def test_several_modules_stay_apart(cli, tmp_path):
+def test_several_modules_stay_separate(cli, tmp_path):
     path = tmp_path / "m.hlo"
     path.write_text(MESSY + "// -----\n" + MESSY + "\n// ----- last\n\n\n" + MESSY)
     assert cli("fmt", path).exit_code == 0
@@ -180,7 +180,7 @@ def test_no_output_for_a_buffer_that_does_not_parse(cli, text):
 
 
 def test_an_empty_buffer_is_formatted(cli):
-    """Editors save new files."""
+    """Editors also format new files when saving them."""
     result = cli("fmt", "-", stdin=b" \n")
     assert (result.exit_code, result.stdout_bytes, result.stderr) == (0, b"", "")
 
@@ -206,7 +206,7 @@ def test_stdout_leaves_the_file(cli, messy):
 
 
 @pytest.mark.parametrize("option", ["--check", "-l", "--diff"])
-def test_what_would_happen_to_compressed_files(cli, tmp_path, option):
+def test_messages_about_compressed_files(cli, tmp_path, option):
     path = tmp_path / "m.hlo.gz"
     path.write_bytes(gzip.compress(b"ENTRY e { ROOT   p = f32[] parameter(0) }"))
     result = cli("fmt", option, path)
@@ -228,7 +228,7 @@ def test_compressed_files(cli, tmp_path):
     assert "--stdout" in result.stderr
     assert path.read_bytes() == before
     assert cli("fmt", "--stdout", path).stdout == NEAT
-    # --check says what writing would.
+    # --check reports the same problem as formatting would.
     checked = cli("fmt", "--check", path)
     assert (checked.exit_code, checked.stderr.splitlines()[0]) == (2, result.stderr.splitlines()[0])
     path.write_bytes(gzip.compress(NEAT.encode()))
@@ -286,7 +286,7 @@ def test_the_first_errors_are_shown(cli, tmp_path):
     assert "it does not parse (6 more errors; see hlotool verify)" in result.stderr
 
 
-def test_the_mode_stays(cli, messy):
+def test_the_file_mode_is_preserved(cli, messy):
     messy.chmod(0o640)
     assert cli("fmt", messy).exit_code == 0
     assert stat.S_IMODE(messy.stat().st_mode) == 0o640
@@ -302,8 +302,8 @@ def test_links_are_followed(cli, messy, tmp_path):
     assert messy.read_text() == NEAT
 
 
-def test_extended_attributes_stay(cli, messy, monkeypatch):
-    """Simulated, since not every file system has them."""
+def test_extended_attributes_are_preserved(cli, messy, monkeypatch):
+    """Simulated, because not every file system supports them."""
     attributes = {}
     monkeypatch.setattr(os, "listxattr", lambda path: ["user.note"] if Path(path) == messy else [], raising=False)
     monkeypatch.setattr(os, "getxattr", lambda path, name: b"mine", raising=False)
@@ -312,8 +312,8 @@ def test_extended_attributes_stay(cli, messy, monkeypatch):
     assert attributes == {"user.note": b"mine"}
 
 
-def test_the_owner_stays(cli, messy, foreign, monkeypatch):
-    """Simulated, since only root can change the owner of files."""
+def test_the_owner_is_preserved(cli, messy, foreign, monkeypatch):
+    """Simulated, because only root can change the owner of files."""
     owners = []
     monkeypatch.setattr(os, "chown", lambda path, user, group: owners.append((user, group)))
     messy.chmod(0o750)
@@ -326,7 +326,7 @@ def test_the_owner_stays(cli, messy, foreign, monkeypatch):
 
 @pytest.fixture
 def foreign(messy, monkeypatch):
-    """A file that belongs to another user."""
+    """Pretends that a file belongs to another user."""
     real = Path.stat
 
     def stat_of(self, **options):
@@ -351,7 +351,7 @@ def test_files_of_other_users_keep_their_owner(cli, messy, foreign, monkeypatch)
 
 
 def test_a_folder_that_cannot_be_written(cli, messy, monkeypatch):
-    """Simulated, since root can write everywhere."""
+    """Simulated, because root can write everywhere."""
 
     def refuse(path, *arguments, **options):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
@@ -369,7 +369,7 @@ def limited():
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-def test_a_full_disk_leaves_the_old_file(process, messy):
+def test_a_full_disk_keeps_the_old_file(process, messy):
     result = process("fmt", messy, preexec_fn=limited)
     assert result.returncode == 2
     assert result.stderr.startswith(f"hlotool: cannot write '{messy}': File too large\n")
@@ -431,7 +431,7 @@ def test_include_and_exclude(cli, tree):
     assert changed(tree) == {"a.hlo", "dump.txt", "b/c.hlo", "odd.mlir"}
 
 
-def test_what_git_ignores(cli, tree):
+def test_ignored_files_of_git(cli, tree):
     subprocess.run(["git", "init", "-q", str(tree)], check=True)
     (tree / ".gitignore").write_text("build/\ndump.txt\n")
     assert cli("fmt", tree / "b", tree).exit_code == 0
@@ -520,7 +520,7 @@ def test_a_bad_width(cli, messy, value):
     assert messy.read_text() == MESSY
 
 
-# ---- the proof --------------------------------------------------------------------------------------------------------
+# ---- the check of the result ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("right", "wrong"), [(" // in", ""), ("f32[2] parameter", "f32[3] parameter"), ("negate(a)", "negate(a), x=1")])
@@ -555,7 +555,7 @@ def test_a_formatter_that_raises(monkeypatch, cli, messy, tmp_path, error, code,
 
 # ---- kills ------------------------------------------------------------------------------------------------------------
 
-# A process that imports once and then writes the two texts in turn until it is killed.
+# A process that imports once and then writes the two texts alternately until it is killed.
 _WRITER = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`hlotool fmt`: which files it formats, and that nothing in them is lost; diffs and names in its output."""
+"""`hlotool fmt`: the files that it formats, lossless rewriting, diffs, and names in its output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_texts_with_errors_of_the_verifier_are_formatted(cli, line, formatted):
 # ---- files that are rewritten only if nothing is lost -----------------------------------------------------------------
 
 
-def test_a_file_that_changed_since_it_was_read_stays(cli, messy, monkeypatch):
+def test_a_file_that_changed_while_formatting_is_not_written(cli, messy, monkeypatch):
     honest = hlotool.format_text
 
     def slow(*arguments, **options):
@@ -52,7 +52,7 @@ def test_a_file_that_changed_since_it_was_read_stays(cli, messy, monkeypatch):
     assert messy.read_text() == MESSY + "// saved by an editor\n"
 
 
-def test_a_file_with_other_names_stays(cli, messy, tmp_path):
+def test_a_file_with_hard_links_is_not_written(cli, messy, tmp_path):
     (tmp_path / "other").hardlink_to(messy)
     result = cli("fmt", messy)
     assert result.exit_code == 2
@@ -61,7 +61,7 @@ def test_a_file_with_other_names_stays(cli, messy, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [(), ("--check",), ("--check", "-l"), ("--check", "--diff"), ("--check", "--stdout")])
-def test_a_read_only_file_stays(cli, messy, arguments):
+def test_a_read_only_file_is_not_written(cli, messy, arguments):
     messy.chmod(0o444)
     result = cli("fmt", *arguments, messy)
     assert result.exit_code == 2
@@ -70,7 +70,7 @@ def test_a_read_only_file_stays(cli, messy, arguments):
     assert cli("fmt", "--stdout", messy).stdout == NEAT
 
 
-def test_folders_give_regular_files_of_their_own(cli, tmp_path, messy):
+def test_only_regular_files_inside_a_folder_are_formatted(cli, tmp_path, messy):
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "inside.hlo").write_text(MESSY)
@@ -117,7 +117,7 @@ def test_changed_since_without_git(cli, messy, tmp_path, monkeypatch):
     refused = cli("fmt", "--changed-since", "HEAD", messy)
     assert (refused.exit_code, refused.stderr) == (2, f"hlotool: cannot run git in '{tmp_path}': 'git': No such file or directory\n")
     assert messy.read_text() == MESSY
-    # Folders need no git, even if they are repositories.
+    # Folders need no git, even inside a repository.
     (tmp_path / ".git").mkdir()
     assert cli("fmt", "-l", tmp_path).stdout == f"{messy}\n"
 
@@ -180,7 +180,7 @@ def test_patterns_are_relative_to_their_file(cli, tmp_path):
     assert "ROOT" in cli("verify", "--fix", "-", "--stdin-filename", golden, stdin=fixable).stdout
 
 
-def test_stdout_reports_no_rewriting(cli, messy):
+def test_stdout_does_not_report_rewritten_files(cli, messy):
     assert cli("fmt", "--stdout", messy).stderr == ""
 
 
@@ -236,7 +236,7 @@ REPORTS = {
 }
 
 
-def test_reports_of_a_dump_are_left_aside(cli, tmp_path):
+def test_reports_in_a_dump_are_skipped(cli, tmp_path):
     for name, text in {**REPORTS, "module_0001.jit_f.cpu_after_optimizations.txt": "HloModule m\nENTRY e { ROOT p = f32[] parameter(0) }\n"}.items():
         (tmp_path / name).write_text(text)
     for pattern in ("*", "*.txt"):
@@ -246,6 +246,6 @@ def test_reports_of_a_dump_are_left_aside(cli, tmp_path):
     assert cli("verify", "--include", "*", tmp_path).exit_code == 1
 
 
-def test_the_report_of_memory_is_known(cli, file_of):
+def test_the_memory_report_is_recognized(cli, file_of):
     result = cli("verify", file_of("usage.txt", REPORTS["gpu.memory-usage-report.txt"]))
     assert "this is an XLA memory report, not HLO text" in result.stdout

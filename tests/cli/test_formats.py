@@ -1,4 +1,4 @@
-"""Output formats of `hlotool verify` for programs."""
+"""Output formats of `hlotool verify` for other programs."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def test_null_has_no_output():
 
 # ---- SARIF ------------------------------------------------------------------------------------------------------------
 
-# The requirements of the SARIF 2.1.0 schema for the parts that are written: required properties, types, and lower bounds.
+# The requirements of the SARIF 2.1.0 schema for the parts that hlotool writes: required properties,
+# types, and lower bounds.
 SARIF = {
     "": {"version": "2.1.0", "$schema": str, "runs": list},
     "run": {"tool": dict, "columnKind": ("utf16CodeUnits", "unicodeCodePoints"), "results": list},
@@ -189,11 +190,12 @@ def test_sarif_describes_rules_as_the_pages_do():
         page = (ROOT / "docs" / "rules" / f"{FAMILIES[code[0]][1]}.md").read_text(encoding="utf-8")
         (section,) = (part for part in page.split("\n## ") if part.startswith(f"{code} "))
         assert f"## {section}".startswith(rule["help"]["markdown"].rstrip()), code
-        # Pages of XLA's documentation, since the rules have none of their own on the web.
+        # The links lead to XLA's documentation, since hlotool's pages about rules are not on the
+        # web.
         assert rule["helpUri"].removeprefix("https://openxla.org/xla/") in {"aliasing", "async_ops", "hlo_dumps", "operation_semantics", "shapes"}
 
 
-# ---- where they go ----------------------------------------------------------------------------------------------------
+# ---- destinations and summaries ---------------------------------------------------------------------------------------
 
 
 def test_output_is_written_to_a_file(cli, bad, tmp_path):
@@ -227,7 +229,7 @@ def alike(file_of):
     return file_of("alike.hlo", ALIKE)
 
 
-def test_similar_findings_are_shown_once(cli, alike):
+def test_similar_findings_are_grouped(cli, alike):
     text = cli("verify", alike).stdout
     assert text.count("error[T003]") == 1
     assert "  = and 8 more like it in 'main' (--show-all)\n" in text

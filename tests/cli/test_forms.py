@@ -34,31 +34,31 @@ def test_old_spellings_are_warnings_with_legacy(cli, old):
     assert cli("verify", "--legacy", "--ignore", "W060", old).exit_code == 0
 
 
-def test_fix_writes_todays_spelling(cli, old):
+def test_fix_writes_the_current_spelling(cli, old):
     result = cli("verify", "--legacy", "--fix", old)
     assert (result.exit_code, old.read_text()) == (0, NEW)
     assert "1 finding fixed in 1 file" in result.stderr
 
 
-def test_fmt_and_print_write_todays_spelling(cli, old):
+def test_fmt_and_print_write_the_current_spelling(cli, old):
     assert "compare(%p, %p), direction=LT" in cli("print", "--legacy", old).stdout
     assert cli("fmt", "--legacy", old).exit_code == 0
     assert old.read_text() == NEW
 
 
-def test_run_takes_old_texts(cli, old):
+def test_run_accepts_old_spellings(cli, old):
     assert cli("run", old).exit_code == 2
     assert "[False False]" in cli("run", "--legacy", "--input", "p={1,2}", old).stdout
 
 
-def test_findings_in_a_page_have_its_lines(cli, page):
+def test_findings_in_a_page_have_the_lines_of_the_page(cli, page):
     result = cli("verify", "--extract", "--output-format", "concise", page)
     assert result.exit_code == 1
     assert result.stdout.startswith(f"{page}:16:21: error[S012]")
     assert result.stdout.count("\n") == 1
 
 
-def test_modules_are_written_apart_from_the_page(cli, page):
+def test_modules_are_printed_without_the_page(cli, page):
     for command in ("fmt", "print"):
         result = cli(command, "--extract", page)
         assert result.exit_code == 2
@@ -112,7 +112,7 @@ def test_a_text_without_modules_is_an_error(cli, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["ENTRY e { ROOT p = f32[] parameter(0) }\n", "HloModule m\n\nENTRY e\n"])
-def test_what_is_not_extracted_is_told_without_contradiction(cli, text):
+def test_messages_about_unextracted_text_are_consistent(cli, text):
     result = cli("print", "--extract", "-", stdin=text)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == (

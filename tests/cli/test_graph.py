@@ -1,4 +1,4 @@
-"""`hlotool graph`: formats by names of outputs, standard input and output, and errors."""
+"""`hlotool graph`: formats by file name, standard input and output, and errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_format_by_option(cli, sine, tmp_path, format_name, beginning):
     assert (tmp_path / "picture").read_bytes().startswith(beginning)
 
 
-def test_page_by_default(cli, sine):
+def test_the_default_is_a_page(cli, sine):
     assert cli("graph", sine).stdout.startswith("<!doctype html>")
     assert cli("graph", stdin=SINE).stdout.startswith("<!doctype html>")
 
@@ -69,7 +69,7 @@ def test_errors(cli, sine, words, message):
     assert result.stdout == ""
 
 
-def test_output_is_not_the_input(cli, sine):
+def test_output_must_not_be_the_input(cli, sine):
     result = cli("graph", sine, "--format", "svg", "-o", sine)
     assert result.exit_code == 2
     assert "it is an input" in result.stderr

@@ -1,4 +1,7 @@
-"""The guides are correct: commands print what the guides show, options exist, and recipes work if the editor is installed."""
+"""The guides are correct: commands print the output shown, options exist, and recipes work.
+
+Recipes for editors are only tested if the editor is installed.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def blocks(name: str, language: str) -> list[str]:
 
 @pytest.fixture
 def environment(tmp_path):
-    """The environment of processes that find `hlotool` and its Python, but no settings of the user who runs the tests."""
+    """Returns the environment of the child processes.
+
+    They find `hlotool` and its Python, but not the settings of the user who runs the tests.
+    """
     folder = tmp_path / "bin"
     folder.mkdir()
     for name, command in (("hlotool", "-m hlotool"), ("python3", "")):
@@ -46,7 +52,8 @@ def environment(tmp_path):
         script.chmod(0o755)
     home = tmp_path / "home"
     home.mkdir()
-    # Without the variables of git hooks, so that commands in the guides never work on the repository of the user.
+    # The variables of git hooks are removed, so that commands in the guides never work on the
+    # user's repository.
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "XDG_"))}
     return {**kept, "PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "HOME": str(home), "TERM": "dumb"}
 
@@ -59,7 +66,7 @@ def command_of(name: str) -> click.Command:
 
 def parse(words: list[str]) -> None:
     """Raises UsageError if the words are not a valid command line."""
-    # The settings of the group, since commands keep those of their first context.
+    # Uses the settings of the group, since commands keep the settings of their first context.
     command_of(words[0]).make_context(words[0], words[1:], parent=click.Context(COMMANDS, **COMMANDS.context_settings))
 
 
@@ -68,7 +75,10 @@ def parse(words: list[str]) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_console(name, environment, tmp_path):
-    """Runs the commands of a guide in one folder. `cat` of a file that does not exist creates it with the content shown."""
+    """Runs the commands of a guide in one folder.
+
+    `cat` of a file that does not exist creates it with the content shown.
+    """
     folder = tmp_path / "guide"
     shutil.copytree(ROOT / "samples", folder / "samples")
     commands = [command for text in blocks(name, "console") for command in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)]
@@ -111,7 +121,7 @@ sys.exit(doctest.DocTestRunner().run(examples).failed)
 
 @pytest.mark.parametrize("name", ["building.md", "kernels.md", "operations.md"])
 def test_library_guides(name, environment):
-    """Each in a process of its own, since examples may register kernels."""
+    """Runs each guide in a process of its own, since examples may register kernels."""
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     code = "\n".join(block for language, block in BLOCK.findall(text) if language == "python")
     result = subprocess.run([sys.executable, "-c", EXAMPLES], cwd=ROOT, env=environment, input=code, capture_output=True, text=True, check=False)
@@ -119,14 +129,17 @@ def test_library_guides(name, environment):
 
 
 def strings(value: object) -> list[str]:
-    """All strings in a JSON value."""
+    """Yields all strings in a JSON value."""
     if isinstance(value, dict):
         value = list(value.values())
     return [text for item in value for text in strings(item)] if isinstance(value, list) else [value] if isinstance(value, str) else []
 
 
 def command_lines(name: str) -> list[str]:
-    """The words after `hlotool` in blocks of shell commands and configuration, and in the text between blocks."""
+    """Yields the words after `hlotool` in code blocks and in the text between them.
+
+    The blocks are those with shell commands and configuration.
+    """
     code = [text for language in ("console", "sh", "yaml", "make") for text in blocks(name, language)]
     code += [text for block in blocks(name, "json") for text in strings(json.loads(block))]
     code += re.findall(r"`(hlotool [^`\n]+)`", BLOCK.sub("", TEXTS[name]))
@@ -145,7 +158,7 @@ def test_options_exist(name):
 
 
 def test_options_in_recipes_exist():
-    """Recipes for editors build command lines from parts."""
+    """Recipes for editors assemble command lines from parts."""
     known = {option for name in ("fmt", "verify") for parameter in command_of(name).params for option in parameter.opts}
     code = [text for language in ("vim", "lua", "elisp", "toml", "json") for text in blocks("editors.md", language)]
     code += [(EDITORS / name).read_text(encoding="utf-8").replace("python -m", "") for name in ("vim/ftplugin/hlo.vim", "emacs/hlo-mode.el")]
@@ -155,7 +168,7 @@ def test_options_in_recipes_exist():
 
 
 def test_names_of_files_are_neither_commands_nor_options():
-    """Files may come from anywhere, and be called `$(program).hlo` or `--output=m.hlo`."""
+    """File names are untrusted, and may be `$(program).hlo` or `--output=m.hlo`."""
     tasks = [task for block in blocks("editors.md", "json") for task in json.loads(block).get("tasks", ())]
     assert [task["type"] for task in tasks] == ["process"]
     assert [task["args"][-2:] for task in tasks] == [["--", "${file}"]]
@@ -173,14 +186,14 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub gives to the headings of a page."""
+    """Returns the anchors that GitHub generates for the headings of a page."""
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_links_lead_somewhere(page):
+def test_links_have_targets(page):
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     for target in re.findall(r"(?<!\\)\]\(([^)\s]+)\)", text):
         if re.match(r"https?://", target):
@@ -191,7 +204,7 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(other), target
 
 
-# ---- files that are shown ---------------------------------------------------------------------------------------------
+# ---- other files that the guides show ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -203,7 +216,10 @@ def test_data_can_be_read(name):
 
 
 def hooks() -> list[dict[str, str]]:
-    """The hooks in .pre-commit-hooks.yaml, a list of flat tables of scalars; other YAML is an error."""
+    """Returns the hooks in .pre-commit-hooks.yaml.
+
+    The file is a list of flat tables of scalars; any other YAML is an error.
+    """
     tables: list[dict[str, str]] = []
     for line in (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8").splitlines():
         item = re.fullmatch(r"(- |  )([a-z_]+): (\S.*)", line)
@@ -227,7 +243,7 @@ def test_hooks():
         parse([subcommand, *options, "a.hlo", "b.hlo"])
 
 
-def test_guides_name_hooks_that_exist():
+def test_guides_name_existing_hooks():
     ids = {hook["id"] for hook in hooks()}
     named = set(re.findall(r"\bid: (hlotool\S*)", TEXTS["ci.md"])) | set(re.findall(r"^\| `(hlotool-\S+)`", TEXTS["ci.md"], re.MULTILINE))
     assert named == ids
@@ -264,7 +280,7 @@ def run(command: list[str], folder: Path, environment) -> subprocess.CompletedPr
 
 
 def works(command: list[str], expected: str) -> bool:
-    """Whether the editor is installed, with the features that the recipe needs."""
+    """Returns whether the editor is installed with the features that the recipe needs."""
     if shutil.which(command[0]) is None:
         return False
     result = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)

@@ -1,4 +1,7 @@
-"""Modules in the working directory, which may come from anywhere, are never imported: neither by commands nor by the processes that they start."""
+"""Python modules in the working directory are never imported, as they may come from anywhere.
+
+This holds for commands and for their child processes.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ LIBRARIES = (
     "rich", "scipy", "sitecustomize", "usercustomize", "yaml", "zstandard",
 )  # fmt: skip
 TRAP = "import os\nwith open(os.environ['MARK'], 'a') as file:\n    file.write(__name__ + ' ')\n"
-# A script outside of the working directory, as an installed `hlotool` is.
+# A script outside of the working directory, like an installed `hlotool`.
 SCRIPT = """
 import multiprocessing, sys
 if __name__ == "__main__":
@@ -32,7 +35,10 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with modules named as all that are imported, which leave a mark, and a module to work on."""
+    """Makes a folder with an HLO module, and with Python modules that must not be imported.
+
+    They have the names of all modules that hlotool imports, and leave a mark if they are imported.
+    """
     monkeypatch.setenv("MARK", str(tmp_path / "mark"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
@@ -93,7 +99,8 @@ def test_the_language_server(hostile: Path) -> None:
 
 
 def test_processes_that_ignore_the_environment(hostile: Path) -> None:
-    # Their children would, too, and then the working directory is on their path: so there are none.
+    # Child processes would ignore it as well and have the working directory on their path, so none
+    # are started.
     code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); sys.argv[:] = ['', 'spawn', 'verify', '-q', '-j', '2', '.']; exec({SCRIPT!r})"
     path = hostile.parent / "ignoring.py"
     path.write_text(f"if __name__ == '__main__':\n    {code}\n")

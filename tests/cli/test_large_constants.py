@@ -1,4 +1,7 @@
-"""Short texts of large constants stay short: nothing but a run writes out the zeros that `constant(1)` stands for."""
+"""Short texts of large constants stay short.
+
+Only a run writes out the zeros that `constant(1)` stands for.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def test_commands(cli, command, shape, number):
     assert len(result.stdout) < 100_000
 
 
-def test_the_difference_of_two(cli, file_of):
+def test_the_difference_of_two_large_constants(cli, file_of):
     tracemalloc.start()
     try:
         result = cli("diff", *(str(file_of(f"{k}.hlo", TEXT.format("s8[300000000]", k))) for k in (1, 2)))
@@ -39,7 +42,7 @@ def test_the_difference_of_two(cli, file_of):
 
 
 def test_equal_values_have_equal_hashes(cli):
-    """However they are spelled, and also where the shorter spelling is the canonical one."""
+    """Their spelling does not matter, even if the shorter one is canonical."""
     for count in (3, (1 << 20) + 1):
         whole = "{" + ", ".join(["7", *["0"] * (count - 1)]) + "}"
         texts = [TEXT.format(f"s8[{count}]", number) for number in ("7", whole, "007")]

@@ -1,4 +1,7 @@
-"""Limits of memory, time and size hold, and signals end commands, wherever these are and without leaving anything behind."""
+"""Limits of memory, time and size hold, and signals end commands in every phase.
+
+Commands that have been ended leave nothing behind.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from hlotool.interp.memory import default_limit
 from hlotool.workspace.workers import in_order
 
 ROOT = Path(__file__).resolve().parents[2]
-# Instructions that take seconds each, in which NumPy does not let Python run.
+# Instructions that take seconds each, during which NumPy does not return to Python.
 SLOW = """ENTRY e {
   z = f32[] constant(0)
   a = f32[6000,6000] broadcast(z), dimensions={}
@@ -54,7 +57,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def descendants_of(pid: int) -> list[int]:
-    """The processes that a process has started, and those that these have."""
+    """Returns the child processes of a process, and their descendants."""
     children = children_of(pid)
     return [*children, *(process for child in children for process in descendants_of(child))]
 
@@ -84,7 +87,7 @@ def test_a_signal_ends_a_run_inside_an_instruction(tmp_path: Path, number: int, 
     assert process.returncode == code
 
 
-# A module that takes a minute to be imported, even after Ctrl-C.
+# A module whose import takes a minute, even after Ctrl-C.
 STUBBORN = """import time
 end = time.monotonic() + 60
 while time.monotonic() < end:
@@ -136,12 +139,12 @@ def test_a_signal_ends_all_workers(slow_files: Path, number: int) -> None:
 
 @on_linux
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
-def test_every_way_to_start_workers(slow_files: Path, method: str) -> None:
-    # In a process of its own, since one that has a method keeps it.
+def test_every_start_method_of_workers(slow_files: Path, method: str) -> None:
+    # In a process of its own, since the start method of a process cannot be changed.
     lines = ("import multiprocessing", f"multiprocessing.set_start_method('{method}')", "from hlotool.cli.main import main", "main()")
     program = ("-c", "\n".join(lines))
     process = start("fmt", "-j", "2", slow_files, program=program)
-    # With forkserver, the server and a tracker of resources come before the workers.
+    # With forkserver, the fork server and the resource tracker start before the workers.
     until(lambda: len(descendants_of(process.pid)) == {"fork": 2, "forkserver": 4, "spawn": 3}[method])
     descendants = descendants_of(process.pid)
     process.kill()
@@ -160,7 +163,7 @@ def size_or_death(name: str, setting: int) -> str:
     return f"{name} {setting}"
 
 
-def test_a_worker_that_dies_costs_its_file_only() -> None:
+def test_a_worker_that_dies_affects_only_its_file() -> None:
     files = [(name, k) for k, name in enumerate(["a", "bad", "b", "bad", "c", "d"])]
     results = list(in_order(size_or_death, files, 2, lambda name, reason: f"{name}: {reason.partition(',')[0]}"))
     lost = "bad: its process ended by signal 9"
@@ -206,8 +209,8 @@ def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
 
 
 @on_linux
-def test_memory_that_no_estimate_foresees_is_limited_too() -> None:
-    # In a process of its own, since one that has freed much memory allocates from that.
+def test_memory_beyond_the_estimate_is_limited_too() -> None:
+    # In a process of its own, since one that has freed much memory allocates from the freed memory.
     lines = (
         "from hlotool.interp.allocation import memory_limit",
         "try:",
@@ -227,7 +230,7 @@ def test_memory_that_no_estimate_foresees_is_limited_too() -> None:
 
 @on_linux
 @pytest.mark.parametrize(("cached", "expected"), [(3 << 30, 0.8 * 3.5 * (1 << 30)), (0, 0.8 * (1 << 29)), (None, 0.8 * (1 << 29))])
-def test_files_that_a_container_has_cached_are_available(monkeypatch: pytest.MonkeyPatch, cached: int | None, expected: float) -> None:
+def test_the_page_cache_of_a_container_counts_as_available(monkeypatch: pytest.MonkeyPatch, cached: int | None, expected: float) -> None:
     files = {
         "/proc/meminfo": "MemAvailable: 67108864 kB\n",
         "/sys/fs/cgroup/memory.max": str(4 << 30),
@@ -268,7 +271,7 @@ def test_the_memory_limit_counts(tmp_path: Path, name: str) -> None:
     assert "internal error" not in errors
 
 
-def test_both_modules_that_are_compared_by_their_values_count(tmp_path: Path, cli: Callable[..., object]) -> None:
+def test_memory_of_both_compared_modules_counts(tmp_path: Path, cli: Callable[..., object]) -> None:
     path = tmp_path / "m.hlo"
     path.write_text("ENTRY e { ROOT c = s8[1000000] constant(1) }")
     result = cli("diff", "--semantic", "--max-memory", "5M", path, path)
@@ -289,7 +292,7 @@ def test_inputs_are_limited_after_decompression(tmp_path: Path, cli: Callable[..
     assert "bytes of text" not in cli(command, path).stderr  # type: ignore[attr-defined]
 
 
-# ---- what the surroundings do -----------------------------------------------------------------------------------------
+# ---- the environment --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not Path("/usr/bin/git").exists(), reason="git is not installed")
@@ -309,7 +312,7 @@ def test_reading_a_folder_runs_no_program_of_its_repository(tmp_path: Path, cli:
 
 @pytest.fixture
 def nowhere(tmp_path: Path) -> Iterator[None]:
-    """A working directory that has been deleted."""
+    """Makes a working directory and deletes it."""
     before, folder = Path.cwd(), tmp_path / "gone"
     folder.mkdir()
     os.chdir(folder)

@@ -1,4 +1,4 @@
-"""Changes between the lines of two texts: they lead from one to the other, and are few even in long texts."""
+"""Line changes between two texts: they turn one into the other, and are few in long texts, too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINES = st.lists(
 
 
 def applied(before: list[str], after: list[str]) -> list[str]:
-    """The lines of `before` with the changes made."""
+    """Returns the lines of `before` after the changes."""
     lines, at = [], 0
     for change in line_changes(before, after):
         assert change.first > at or not at, "changes next to each other are one"
@@ -26,7 +26,7 @@ def applied(before: list[str], after: list[str]) -> list[str]:
 
 
 @given(LINES, LINES)
-def test_changes_lead_from_one_text_to_the_other(before: list[str], after: list[str]) -> None:
+def test_changes_turn_one_text_into_the_other(before: list[str], after: list[str]) -> None:
     assert applied(before, after) == after
 
 
@@ -35,7 +35,7 @@ def test_equal_texts_have_no_changes(lines: list[str]) -> None:
     assert list(line_changes(lines, lines)) == []
 
 
-def test_what_is_far_apart_is_found() -> None:
+def test_changes_far_apart_are_found() -> None:
     before = [f"x{k} = f32[] negate(x{k - 1})" for k in range(20_000)]
     after = [*before[:100], *before[5000:9000], "new", *before[9000:]]
     assert [tuple(change) for change in line_changes(before, after)] == [(100, 5000, 100, 100), (9000, 9000, 4100, 4101)]

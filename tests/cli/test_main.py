@@ -48,7 +48,7 @@ def test_each_command_has_help(cli, name):
     result = cli(name, "-h")
     assert result.exit_code == 0
     assert "hlotool " + name in result.stdout
-    # Some pairs of flags are longer than a line.
+    # Some pairs of flags are longer than one line.
     assert max(len(line) for line in result.stdout.splitlines() if " / --no-" not in line) <= 80
 
 
@@ -72,7 +72,7 @@ def test_completion_answers(process):
 
 
 def completed(process, words: str) -> list[str]:
-    """What a shell offers for the last word."""
+    """Returns the completions that a shell offers for the last word."""
     count = len(words.split(" ")) - 1
     result = process(env={"_HLOTOOL_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)})
     return [line.partition(",")[2] for line in result.stdout.splitlines() if line]
@@ -95,7 +95,7 @@ def test_completion_of_values(process, words, offered):
     assert offered in completed(process, words)
 
 
-def test_completion_ignores_what_cannot_be_read(process):
+def test_completion_ignores_unreadable_files(process):
     assert completed(process, "hlotool run no-such-file.hlo --input x") == []
     assert completed(process, "hlotool run README.md --input x") == []
 
@@ -148,12 +148,12 @@ def test_options_are_in_groups(cli):
         assert isinstance(command, HloCommand), f"{name} does not show its options in groups"
 
 
-def test_groups_name_options_that_exist():
+def test_groups_name_existing_options():
     params = {param.name for name in COMMANDS for param in cli_main.COMMANDS.get_command(None, name).params}
     assert {name for names in GROUPS.values() for name in names} <= params
 
 
-def test_no_command_shows_help(process):
+def test_no_command_means_help(process):
     result = process()
     assert result.returncode == 2
     assert "Usage: hlotool" in result.stdout + result.stderr
@@ -183,7 +183,7 @@ def test_full_disk_is_one_line(process, good):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_interrupt_leaves_no_traceback():
+def test_interrupt_shows_no_traceback():
     command = [sys.executable, "-m", "hlotool", "print"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
     assert process.stdin is not None
@@ -215,7 +215,7 @@ def test_other_files_are_processed_after_a_bug(monkeypatch, capfdbinary, good, t
     assert b"ZeroDivisionError: of all things. This is a bug; please report" in err
 
 
-def test_a_bug_shows_its_traceback_on_demand(monkeypatch, capfdbinary, good):
+def test_a_bug_shows_its_traceback_on_request(monkeypatch, capfdbinary, good):
     monkeypatch.setattr("hlotool.workspace.checking.check_text", lambda *arguments, **options: 1 // 0)
     monkeypatch.setenv("HLOTOOL_DEBUG", "1")
     assert cli_main.run(["verify", str(good)]) == 3
@@ -247,7 +247,10 @@ def test_a_bug_outside_files(monkeypatch, capfdbinary, good):
     ],
 )
 def test_without_streams(good, arguments, code):
-    """As under pythonw: there are no messages, but the exit code is right; commands that must print fail."""
+    """Runs commands without streams, as pythonw does.
+
+    No messages are shown, but the exit code is right. Commands that must print fail.
+    """
     script = "import sys, os; sys.stdin = sys.stdout = sys.stderr = None; from hlotool.cli.main import run; os._exit(run(sys.argv[1:]))"
     command = [sys.executable, "-c", script, *arguments, str(good)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

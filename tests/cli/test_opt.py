@@ -175,13 +175,13 @@ def test_in_place(cli, module, tmp_path):
     result = cli("opt", "--in-place", module, done)
     assert (result.exit_code, result.stdout) == (0, "")
     assert module.read_text() == optimized(TEXT)
-    # Nothing has been rewritten in it, so that its comments and its spelling stay.
+    # Nothing in it has been rewritten, so its comments and spelling stay.
     assert done.read_bytes() == before
     assert result.stderr == (f"hlotool: optimized '{module}': 7 instructions before, 3 after\nhlotool: 1 file optimized, 1 file unchanged\n")
     assert cli("opt", "--in-place", "-q", module).stderr == ""
 
 
-def test_comments_are_not_lost(cli, module, tmp_path):
+def test_comments_are_preserved(cli, module, tmp_path):
     text = TEXT.replace("n = f32[4] negate(p)", "n = f32[4] negate(/*index=0*/p) // why")
     module.write_text(text)
     result = cli("opt", "--in-place", module)
@@ -325,7 +325,7 @@ def test_the_limit_of_constants(cli, size, opcode):
     assert re.findall(r"ROOT %\S+ = f32\[100\]\{0\} ([a-z]+)", result.stdout) == [opcode]
 
 
-def test_rewrites_that_are_not_printed(cli, tmp_path):
+def test_rewrites_without_a_printed_module(cli, tmp_path):
     path = tmp_path / "loop.hlo"
     path.write_text(LOOP)
     options = ("--passes", "annotate", "--no-print-backend-config", path)
@@ -343,7 +343,7 @@ def test_only_and_limit(cli, module):
     assert 'rewrites": 1,' in cli("opt", "--bisect-limit", "1", "--json", module).stdout
 
 
-def test_names_that_one_of_several_modules_has(cli, tmp_path):
+def test_names_that_only_one_of_several_modules_has(cli, tmp_path):
     both = tmp_path / "both.hlo"
     both.write_text(f"{TEXT}\n// -----\n\n{SMALL}")
     assert cli("opt", "--only", "double", both).stdout == f"{optimized(TEXT, [])}// -----\n\n{optimized(SMALL, [])}"
@@ -363,7 +363,7 @@ def test_diff(cli, module, tmp_path):
     assert result.stdout.startswith(f"--- {module}\n+++ {module}\n@@ ")
     assert '\n-  %m = f32[4]{0} negate(%n), metadata={op_name="twice"}\n' in result.stdout
     assert module.read_text() == TEXT
-    # It is a patch of the lossless print.
+    # The diff is a patch of the lossless print.
     (tmp_path / "patched.hlo").write_text(optimized(TEXT, []))
     subprocess.run(["patch", "-s", str(tmp_path / "patched.hlo")], input=result.stdout, text=True, check=True)
     assert (tmp_path / "patched.hlo").read_text() == optimized(TEXT)
@@ -424,13 +424,13 @@ def test_json(cli, module, small, tmp_path):
     assert json.loads(cli("opt", "--json", "-", stdin=DONE).stdout)[0]["rewrites"] == 0
 
 
-def test_modules_on_the_way(cli, module):
+def test_intermediate_modules(cli, module):
     result = cli("opt", "--print-changed", "--passes", "algsimp,dce,inline", module)
     headings = re.findall(r"^// after (\S+), round (\d+), (\d+) rewrites?: .*$", result.stderr, re.MULTILINE)
     assert headings[:2] == [("algsimp", "1", "1"), ("inline", "1", "1")]
     parts = re.split(r"^// after .*\n", result.stderr, flags=re.MULTILINE)
     assert parts[1] == optimized(TEXT, "algsimp")
-    # Each is a module.
+    # Each of them is a module.
     assert all(hlotool.parse(part) for part in parts[1:])
     only = cli("opt", "--print-after", "inline,dce", "--passes", "algsimp,dce,inline", module).stderr
     assert re.findall(r"^// after (\S+),", only, re.MULTILINE) == ["inline"]
@@ -440,7 +440,7 @@ def test_modules_on_the_way(cli, module):
 # ---- checks -----------------------------------------------------------------------------------------------------------
 
 
-def test_checks_of_right_rewrites(cli, module):
+def test_checks_of_correct_rewrites(cli, module):
     result = cli("opt", "--check", "4", "--verify-each", module)
     assert (result.exit_code, result.stdout) == (0, optimized(TEXT))
     assert result.stderr == f"hlotool: '{module}': results agree on 4 random inputs\n"
@@ -479,7 +479,7 @@ def test_an_invalid_module_is_found(process, rules, tmp_path):
     assert f"pass 'wrong-type' makes '{path}' invalid in round 1: " in result.stderr
     assert "the first wrong rewrite is rewrite 1 of " in result.stderr
     assert "'wrong-type' at 't' in computation 'e' (line 4)" in result.stderr
-    # Without the check, the result is what the pass makes.
+    # Without the check, the output is the wrong result of the pass.
     assert process("opt", "--load", rules, "--passes", "wrong-type", "--bisect-limit", "1", path).returncode == 0
 
 
@@ -506,7 +506,7 @@ def test_time_limit(tmp_path):
     assert "Traceback" not in result.stderr
 
 
-# ---- rules of users ---------------------------------------------------------------------------------------------------
+# ---- rules from users -------------------------------------------------------------------------------------------------
 
 
 def test_rules_from_a_file(process, rules, tmp_path):
@@ -523,7 +523,7 @@ def test_rules_from_a_file(process, rules, tmp_path):
     assert several.stdout.count("abs(%p)") == 2
 
 
-def test_what_rules_print_is_not_part_of_the_module(process, rules, module):
+def test_output_of_rules_is_not_part_of_the_module(process, rules, module):
     text = rules.read_text().replace('sine(a) -> cosine(a)"""\n', 'sine(a) -> cosine(a)"""\n    print("trying")\n')
     rules.write_text(text + 'print("loading")\n')
     path = module.with_name("sine.hlo")
@@ -535,7 +535,7 @@ def test_what_rules_print_is_not_part_of_the_module(process, rules, module):
 
 @pytest.mark.parametrize("start", ["spawn", "forkserver"])
 def test_rules_in_other_processes(rules, tmp_path, start):
-    """Where processes are not forked, each loads the file itself."""
+    """If processes are not forked, each of them loads the file."""
     path = tmp_path / "abs.hlo"
     path.write_text("ENTRY e {\n  p = f32[4] parameter(0)\n  n = f32[4] negate(p)\n  ROOT a = f32[4] abs(n)\n}\n")
     script = tmp_path / "start.py"

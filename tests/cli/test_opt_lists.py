@@ -1,4 +1,4 @@
-"""`hlotool opt`: lists of passes and rules, their explanations, completion, and groups of options."""
+"""`hlotool opt`: lists of passes and rules, explanations, completion, and groups of options."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ ENTRY e {
   ROOT sum = f32[2] add(left, right)
 }
 """
-# Command lines, each with the file that must stay. `link` is a symbolic link to m.hlo.
+# Command lines, each with the file that must not change. `link` is a symbolic link to m.hlo.
 OVERWRITING = [
     ("print m.hlo -o m.hlo", "m.hlo"),
     ("print other.hlo m.hlo -o link", "m.hlo"),
@@ -57,7 +57,7 @@ def folder(tmp_path, monkeypatch, cli):
 
 
 @pytest.mark.parametrize(("line", "name"), OVERWRITING)
-def test_an_output_is_never_an_input(cli, folder, line, name):
+def test_an_output_never_replaces_an_input(cli, folder, line, name):
     before = (folder / name).read_bytes()
     result = cli(*line.split())
     assert (result.exit_code, result.stdout) == (2, "")
@@ -66,7 +66,7 @@ def test_an_output_is_never_an_input(cli, folder, line, name):
 
 
 @pytest.mark.parametrize("trace", ["new.npz", "./new.npz", "dangling", "existing.npz"])
-def test_two_outputs_are_two_files(cli, folder, trace):
+def test_two_outputs_must_be_two_files(cli, folder, trace):
     Path("dangling").symlink_to("new.npz")
     Path("existing.npz").touch()
     result = cli("run", "m.hlo", "--trace", "sum", "-o", "existing.npz" if trace == "existing.npz" else "new.npz", "--trace-out", trace)
@@ -76,10 +76,10 @@ def test_two_outputs_are_two_files(cli, folder, trace):
     assert Path("existing.npz").read_bytes() == b""
 
 
-def test_outputs_with_names_of_their_own(cli, folder):
+def test_outputs_with_other_names(cli, folder):
     result = cli("run", "m.hlo", "-q", "--input", "left=ones", "--trace", "sum", "-o", "ones", "--trace-out", "trace.npz")
     assert (result.exit_code, result.stderr) == (0, "")
-    # Literals are not files, even if files have their names.
+    # Literals are not files, even if files have these names.
     assert cli("run", "m.hlo", "-q", "--input", "left=ones", "-o", "ones").exit_code == 0
     assert np.load("ones").files == ["output"]
     assert cli("run", "m.hlo", "-q", "--trace", "sum", "-o", "/dev/null", "--trace-out", "/dev/null").exit_code == 0

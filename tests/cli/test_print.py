@@ -63,7 +63,10 @@ ENTRY %e (t: (f32[2], (f32[3], f32[4]))) -> (f32[3], f32[4]) {
 
 
 def test_compact_gte(cli):
-    """Elements of tuples are printed where they are used, unless their instruction has more attributes; the text parses to the same program."""
+    """Elements of tuples are printed at their uses, unless their instruction has more attributes.
+
+    The printed text parses to the same program.
+    """
     text = cli("print", "--preset", "lossless", "--compact-gte", stdin=TUPLES).stdout
     body = [line.strip() for line in text.splitlines() if " = " in line]
     assert body == [
@@ -80,7 +83,7 @@ def test_compact_gte(cli):
     assert "negate(f32[3]{0} tmp_0#1#0)" in canonical
 
 
-def test_default_is_what_xla_prints(cli, module):
+def test_the_default_is_the_print_of_xla(cli, module):
     result = cli("print", module)
     assert (result.exit_code, result.stdout, result.stderr) == (0, expected(), "")
 
@@ -238,7 +241,7 @@ def test_nothing_is_written_when_a_file_fails(cli, module, bad, tmp_path):
     assert target.read_text() == "old"
 
 
-def test_a_write_that_fails_leaves_the_old_file(monkeypatch, capfdbinary, module, tmp_path):
+def test_a_failed_write_keeps_the_old_file(monkeypatch, capfdbinary, module, tmp_path):
     target = tmp_path / "out.hlo"
     target.write_text("old")
 
@@ -267,7 +270,7 @@ def test_output_into_a_missing_folder(process, module, tmp_path):
 
 
 def test_every_option_prints_every_accepted_text():
-    """The parser accepts more than the verifier, for example groups of devices that do not add up."""
+    """The parser accepts more than the verifier, such as replica groups with missing devices."""
     cases = [case.text for path in sorted(ACCEPTED.glob("*.hlo")) for case in read_cases(path)]
     groups = ("[4,8]<=[64,8]T(1,0)", "[2,4]<=[4]", "[99999,99999]<=[99999,99999]T(1,0)", "{}", "{{}}")
     cases += [f"ENTRY e {{ p = f32[2] parameter(0) ROOT r = f32[2] all-gather(p), dimensions={{0}}, replica_groups={text} }}" for text in groups]
@@ -278,7 +281,7 @@ def test_every_option_prints_every_accepted_text():
             assert hlotool.to_text(module, replace(hlotool.PrintOptions.xla_default(), **{name: not default}))
 
 
-def test_groups_that_cannot_be_listed_stay_as_they_are(cli, file_of):
+def test_invalid_groups_are_printed_unchanged(cli, file_of):
     text = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] all-gather(p), dimensions={0}, replica_groups=[4,8]<=[64,8]T(1,0) }"
     result = cli("print", "--print-full-replica-group-list", file_of("m.hlo", text))
     assert result.exit_code == 0

@@ -1,4 +1,4 @@
-"""The progress bar for many files keeps its columns, whatever the files are called."""
+"""The progress bar for many files keeps its columns for any file names."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ def made(code: str) -> str:
     return hlotool.to_text(namespace["module"])
 
 
-def test_the_code_makes_the_module(cli, file_of, tmp_path):
+def test_the_code_builds_the_module(cli, file_of, tmp_path):
     a, b = file_of("a.hlo", A), file_of("b.hlo", B)
     result = cli("python", str(a))
     assert result.exit_code == 0
@@ -27,7 +27,7 @@ def test_the_code_makes_the_module(cli, file_of, tmp_path):
     assert output.read_text() == cli("python", str(b)).stdout
 
 
-def test_an_input_stays(cli, file_of):
+def test_an_input_is_not_overwritten(cli, file_of):
     a = file_of("a.hlo", A)
     assert cli("python", str(a), "-o", str(a)).exit_code == 2
     assert a.read_text() == A

@@ -1,4 +1,4 @@
-"""The README is correct: commands print what it shows, its Python runs, and CI runs its test command."""
+"""The README is correct: its commands print the output shown, its Python runs, CI runs its test."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_links_have_a_target(guide):
         assert target.startswith("https://") or (guide.parent / target).exists(), target
 
 
-def test_guides_name_files_that_exist():
+def test_guides_name_existing_files():
     text = (ROOT / "docs" / "parsing.md").read_text(encoding="utf-8") + (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     existing = [f"/{path.relative_to(ROOT).as_posix()}" for folder in ("hlotool", "grammar", "tests") for path in ROOT.joinpath(folder).rglob("*.*")]
     for name in re.findall(r"[a-z_/]+\.(?:py|lark)\b", text):
@@ -55,7 +55,7 @@ def test_guides_name_files_that_exist():
 
 
 def test_the_guides_op_works():
-    """In a new process, since the op table is global."""
+    """Runs in a new process, since the op table is global."""
     definition, kernel = re.findall(r"^```python\n((?s:.*?))^```$", (ROOT / "docs" / "adding-an-op.md").read_text(encoding="utf-8"), re.MULTILINE)
     script = (
         "from hlotool.opdefs.base import op, require\n"

@@ -1,4 +1,4 @@
-"""Repositories from anywhere: no program that one names is run, and what git ignores is found out without it."""
+"""Untrusted repositories: no program that they name is run; ignored files are found without git."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlotool.workspace.ignoring import IgnoreRules, rules_for
 
 pytestmark = pytest.mark.skipif(not Path("/usr/bin/git").exists(), reason="git is not installed")
 
-# The user's own configuration does not matter here.
+# The user's own configuration must not matter here.
 QUIET = {
     **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
     "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "b", "GIT_COMMITTER_NAME": "a",
@@ -33,9 +33,12 @@ def git(folder: Path, *arguments: str, fails: bool = False) -> str:
 
 
 class Trap(NamedTuple):
-    """Settings of a repository that name a program, attributes that need it, and a command of git that runs the program.
+    """A repository whose settings make git run a program.
 
-    With `missing`, an object is not in the repository, so that git wants to fetch it.
+    The trap has the settings that name the program, the attributes that need it, and a command of
+    git that runs it.
+
+    With `missing`, an object is not in the repository, so that git tries to fetch it.
     """
 
     settings: dict[str, str]
@@ -83,12 +86,12 @@ TRAPS = {
 
 @pytest.fixture
 def mark(tmp_path: Path) -> Path:
-    """What the program of a trap makes."""
+    """Returns the file that the program of a trap creates."""
     return tmp_path / "mark"
 
 
 def repository(folder: Path, trap: Trap, mark: Path) -> Path:
-    """A repository with a file that has changed since its only commit, and the trap."""
+    """Makes a repository with the trap, and with a file that has changed since its only commit."""
     program, hooks, included, root = folder / "program", folder / "hooks", folder / "included", folder / "repository"
     hooks.mkdir()
     for path in (program, *(hooks / name for name in ("reference-transaction", "post-index-change", "pre-auto-gc", "fsmonitor-watchman"))):
@@ -136,7 +139,7 @@ def test_no_program_that_a_repository_names_is_run(
 
 @pytest.mark.parametrize("name", [name for name, trap in TRAPS.items() if trap.provoked_by])
 def test_git_itself_runs_the_program(tmp_path: Path, mark: Path, name: str) -> None:
-    # Else the test above could not fail.
+    # Without this, the test above could not fail.
     root = repository(tmp_path, TRAPS[name], mark)
     git(root, *TRAPS[name].provoked_by.split(), fails=True)
     assert mark.exists()
@@ -165,7 +168,7 @@ def test_git_is_taken_from_the_path_only(tmp_path: Path, mark: Path, cli: Callab
 
 @pytest.mark.parametrize("settings", [["core.autocrlf=true"], ["core.autocrlf=false", "core.eol=lf"]])
 @pytest.mark.parametrize("form", ["sha1", "sha256"])
-def test_line_ends_and_hashes(tmp_path: Path, cli: Callable[..., Result], settings: list[str], form: str) -> None:
+def test_line_endings_and_hashes(tmp_path: Path, cli: Callable[..., Result], settings: list[str], form: str) -> None:
     subprocess.run(["git", "init", "-q", f"--object-format={form}", tmp_path], env=QUIET, check=True)
     options = [word for setting in settings for word in ("-c", setting)]
     (tmp_path / "same.hlo").write_text(MESSY)
@@ -178,9 +181,10 @@ def test_line_ends_and_hashes(tmp_path: Path, cli: Callable[..., Result], settin
     assert cli("fmt", "-l", "--changed-since", "HEAD", tmp_path).stdout == f"{tmp_path / 'changed.hlo'}\n"
 
 
-# ---- what is ignored --------------------------------------------------------------------------------------------------
+# ---- ignored files ----------------------------------------------------------------------------------------------------
 
-# Two inconsistencies of git are left out: stars after a literal beginning of a pattern, such as `a**/b`, and escaped slashes after stars.
+# Two inconsistencies of git are left out: stars after a literal beginning of a pattern, such as
+# `a**/b`, and escaped slashes after stars.
 PARTS = [
     "a", "b", "ab", "*", "?", "[ab]", "[!a]", "[^b]", "[a-c]", "[[:alpha:]]", "[]a]", "[a", "\\a", "\\*", "\\[", "[\\]]", "a ", "\\ ", "-", "[a-]",
     "[--a]", "c.hlo", "*.hlo", "é", "[!/]", "[a/b]", "[[:foo:]]", "[[:a]", "\\!", "!", "#", "[!]a]", "[]-a]", "[b\\-c]",
@@ -196,7 +200,7 @@ def pattern(draw: random.Random) -> str:
 
 
 def tree(draw: random.Random, folder: Path, depth: int = 0) -> Iterator[Path]:
-    """Makes files, folders and ignore files, and yields the paths."""
+    """Creates files, folders and ignore files, and yields the paths."""
     if depth == 0 or draw.random() < 0.5:
         end = draw.choice(["\n", "\r\n"])
         (folder / ".gitignore").write_text(end.join(pattern(draw) for _ in range(draw.randint(1, 5))), newline="")
@@ -221,7 +225,7 @@ def ignored_below(folder: Path, rules: IgnoreRules) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_git_ignores_the_same(tmp_path: Path, seed: int) -> None:
+def test_the_same_files_are_ignored_as_by_git(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     subprocess.run(["git", "init", "-q", tmp_path], env=QUIET, check=True)
     paths = list(tree(draw, tmp_path))
@@ -259,7 +263,10 @@ def test_many_patterns_in_many_folders(tmp_path: Path, cli: Callable[..., Result
 
 
 def test_many_patterns_and_many_files(tmp_path: Path) -> None:
-    """The time for an entry is bounded: patterns without wildcards are looked up, and few others are tried."""
+    """The time per entry is bounded.
+
+    Patterns without wildcards are looked up, and only few others are tried.
+    """
     (tmp_path / ".git").mkdir()
     words = [f"/n{k}" if k % 2 else f"n{k}" for k in range(10_000)]
     (tmp_path / ".gitignore").write_text("\n".join([*(f"?*a*b*{k}" for k in range(10_000)), *words, "!n7", "*a" * 3_000, "n8"]))

@@ -16,10 +16,10 @@ WRONG = "ENTRY e {\n  p = f32[4] parameter(0)\n  a = f32[5] negate(p)\n  ROOT b 
 
 @pytest.fixture
 def codes(cli, tmp_path):
-    """A function from a text, options and settings to the codes that are reported."""
+    """Returns a function from a text, options and settings to the reported codes."""
 
     def run(*options: str, text: str = WRONG, settings: str = "", name: str = "m.hlo") -> list[str]:
-        # A new folder for each, since settings are cached by folder.
+        # A new folder for each call, since settings are cached by folder.
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
         (folder / name).parent.mkdir(parents=True)
         (folder / "hlotool.toml").write_text(settings)
@@ -61,7 +61,7 @@ def test_severities(cli, tmp_path):
 
 
 @pytest.mark.parametrize(("options", "code"), [((), 1), (("--fail-on", "never"), 0), (("--exit-zero",), 0), (("--fail-on", "error"), 1)])
-def test_when_to_fail(cli, bad, options, code):
+def test_severity_that_fails(cli, bad, options, code):
     assert cli("verify", *options, bad).exit_code == code
 
 
@@ -119,7 +119,7 @@ ENTRY e {
 
 
 def test_stage(codes):
-    """Layouts are compared after optimization; scheduled modules are taken for optimized ones."""
+    """Layouts are compared after optimization. Scheduled modules count as optimized."""
     scheduled = STAGED.replace("HloModule m,", "HloModule m, is_scheduled=true,")
     layouts = ("--select", "L")
     assert codes(*layouts, text=STAGED) == []
@@ -157,7 +157,7 @@ def test_presets(codes, cli, good):
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_presets_make_sense(name):
+def test_presets_are_consistent(name):
     preset = PRESETS[name]
     VerifyModes(**preset.modes)
     Selection.layered([Layer(preset.select, preset.extend_select, preset.ignore)])

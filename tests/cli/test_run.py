@@ -136,7 +136,7 @@ def test_pickles_are_not_loaded(cli, sum_file, tmp_path):
     assert result.stderr == f"hlotool: cannot read '{path}': it is not an .npy or .npz file, or it holds Python objects, which are not loaded\n"
 
 
-def test_what_cannot_be_run_is_shown_in_the_source(cli):
+def test_the_source_of_an_error_is_shown(cli):
     result = cli("run", "-", stdin='ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="f" }')
     assert result.exit_code == 2
     assert result.stderr.startswith("hlotool: random") or "error[R001] not-runnable" in result.stderr
@@ -166,7 +166,7 @@ def test_no_other_command_imports_numpy(process, sum_file):
 
 
 def test_mixed_precision_of_optimized_modules_runs(cli, tmp_path):
-    """Compilers leave operands of different float types behind; before optimization, they are mistakes."""
+    """Compilers leave operands of mixed float types, which are errors before optimization."""
     path = tmp_path / "mixed.hlo"
     text = "HloModule m{}\n\nENTRY e {{\n  a = f32[] constant(1)\n  b = bf16[] constant(0.00390625)\n  ROOT c = bf16[] add(a, b)\n}}\n"
     path.write_text(text.format(", is_scheduled=true"))
@@ -197,14 +197,14 @@ def _values(result):
     return [x["values"] for x in json.loads(result.stdout)]
 
 
-def test_names_of_jax_are_understood(cli):
+def test_names_from_jax_are_recognized(cli):
     rest = ("--input", "w.3=1", "--input", "w.4.0=2", "--input", "w.4.1={3,4}")
     wanted = [[1, 2, 3], [5, 6], 1, 2, [3, 4]]
     assert _values(cli("run", "-", "--json", "--input", "x={1,2,3}", "--input", "params['w']={5,6}", *rest, stdin=NAMED)) == wanted
     assert _values(cli("run", "-", "--json", "--input", "0={1,2,3}", "--input", "Arg_1={5,6}", *rest, stdin=NAMED)) == wanted
     result = cli("run", "-", "--input", "y=1", stdin="ENTRY e { ROOT size = f32[] parameter(0) }")
     assert result.stderr == "hlotool: there is no parameter 'y'; the only parameter is size\n"
-    # Two parameters could be meant.
+    # The name could refer to two parameters.
     result = cli("run", "-", "--input", "w=1", stdin=NAMED)
     assert (result.exit_code, "there is no parameter 'w'" in result.stderr) == (2, True)
 
@@ -221,7 +221,7 @@ def test_unnamed_arrays_are_in_order(cli, tmp_path):
     assert (result.exit_code, result.stderr) == (2, f"hlotool: '{path}' has 6 unnamed arrays, but the entry computation takes 5\n")
 
 
-def test_one_number_is_that_of_all_elements(cli):
+def test_one_number_fills_the_array(cli):
     text = "ENTRY e { x = f32[2,2] parameter(0) p = pred[2] parameter(1) z = c64[2] parameter(2) ROOT t = tuple(x, p, z) }"
     shown = _values(cli("run", "-", "--json", "--input", "x=2.5", "--input", "p=true", "--input", "z=(1,2)", stdin=text))
     assert shown == [[[2.5, 2.5], [2.5, 2.5]], [True, True], [[1, 2], [1, 2]]]

@@ -1,4 +1,7 @@
-"""`hlotool run` with damaged files, impossible sizes and endless work ends with a message and exit code 2."""
+"""`hlotool run` rejects damaged files and impossible sizes, and stops endless work.
+
+It ends with a message and exit code 2.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ NEGATE = "ENTRY e { x = f32[2,3] parameter(0) ROOT y = f32[2,3] negate(x) }"
 
 @pytest.fixture
 def refused(cli) -> Callable[..., str]:
-    """A function that runs a text with arguments that must be rejected, and returns the message."""
+    """Returns a function that runs a text with wrong arguments, and returns the message."""
 
     def run(text: str, *arguments: str) -> str:
         result = cli("run", "-", *arguments, stdin=text)
@@ -81,7 +84,7 @@ def test_headers_of_arrays_larger_than_memory(refused, array):
         assert refused(NEGATE, "--input", f"x={array}").startswith(f"hlotool: cannot read '{array}': ")
 
 
-def test_arrays_of_raw_bytes_use_the_bits_of_the_type_only(cli, array):
+def test_arrays_of_raw_bytes_use_only_the_bits_of_the_type(cli, array):
     np.save(array, np.frombuffer(b"\x07\xff\x00", "V1"))
     text = "ENTRY e {{ x = {0}[3] parameter(0) ROOT y = {0}[3] copy(x) }}"
     for element_type, shown in (("s4", "[ 7 -1  0]"), ("u2", "[3 3 0]"), ("pred", "[ True  True False]")):
@@ -122,7 +125,7 @@ def test_timeouts_that_are_not_numbers(refused):
 
 
 def test_one_instruction_that_takes_days(process, tmp_path):
-    # Maxima read the broadcast number again and again; sums would copy the array first.
+    # A maximum reads the broadcast number again and again; a sum would copy the array first.
     larger = "larger { a = f32[] parameter(0) b = f32[] parameter(1) ROOT r = f32[] maximum(a, b) }"
     broadcast = "x = f32[1000000,1000000] broadcast(c), dimensions={}"
     path = tmp_path / "days.hlo"
@@ -136,7 +139,10 @@ def test_one_instruction_that_takes_days(process, tmp_path):
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE, ids=lambda case: re.search(r"HloModule (\S+)", case.text)[1])
 def test_random_arguments_without_verification(refused: Callable[..., str], case: Case, tmp_path: Path) -> None:
-    """The case with parameters instead of constants: random values are drawn, and memory is estimated, before the run finds the error."""
+    """Runs the case with parameters instead of constants.
+
+    Random values are drawn and memory is estimated before the run finds the error.
+    """
     entry = case.text.index("ENTRY")
     numbers = iter(range(10))
     text = case.text[:entry] + re.sub(r"constant\(.*\)", lambda match: f"parameter({next(numbers)})", case.text[entry:])

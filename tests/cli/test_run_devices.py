@@ -23,7 +23,7 @@ ENTRY e {
 """
 
 
-def test_each_device_is_an_element_of_the_result(cli, tmp_path):
+def test_results_are_listed_by_device(cli, tmp_path):
     stored = tmp_path / "out.npz"
     result = cli("run", "-", "--replicas", "2", "--partitions", "2", "--seed", "5", "--json", "-o", stored, "-q", stdin=GATHER)
     assert (result.exit_code, result.stderr) == (0, "")
@@ -42,7 +42,7 @@ def test_arguments_are_used_on_every_device(cli):
     assert [x["values"] for x in json.loads(result.stdout)] == [[7, 7], [7, 7]]
 
 
-def test_too_few_devices_name_the_option(cli):
+def test_errors_about_too_few_devices_name_the_option(cli):
     result = cli("run", "-", "--input", "x={7}", stdin=GATHER)
     assert result.exit_code == 2
     assert "replica 1 takes part, but the run has 1 replica" in result.stderr
@@ -71,7 +71,7 @@ def test_invalid_functions_for_custom_calls(cli, tmp_path, monkeypatch, custom_c
     assert message in result.stderr
 
 
-# ---- as many devices as the header says ---------------------------------------------------------------------------------
+# ---- the number of devices in the header --------------------------------------------------------------------------------
 
 RING = """HloModule m, num_partitions=2
 
@@ -91,7 +91,7 @@ ENTRY e {
 """
 
 
-def test_the_header_says_how_many_devices_there_are(cli):
+def test_the_header_gives_the_number_of_devices(cli):
     result = cli("run", "-", stdin=RING)
     assert result.stdout.splitlines() == ["device0.output  f32[]  1.0", "device1.output  f32[]  nan"]
     replicated = RING.replace("num_partitions=2", "replica_count=2").replace("partition-id", "replica-id").replace("channel_id=1, ", "")
@@ -105,7 +105,7 @@ def test_the_header_says_how_many_devices_there_are(cli):
 
 
 def test_arguments_of_partitioned_modules_are_parts(cli, file_of, tmp_path):
-    """Of a module and the same one after partitioning, one takes whole arrays, and the other parts of them."""
+    """A module takes whole arrays; the same module after partitioning takes parts of them."""
     part = WHOLE.replace("partitions=4", "partitions=4, is_scheduled=true").replace("f32[8]", "f32[2]")
     np.savez(tmp_path / "in.npz", x=np.zeros(8, np.float32))
     for result in (
@@ -119,7 +119,7 @@ def test_arguments_of_partitioned_modules_are_parts(cli, file_of, tmp_path):
     assert "each device takes its part" not in unequal.stderr
 
 
-def test_observers_tell_the_device(cli, tmp_path):
+def test_observers_name_the_device(cli, tmp_path):
     kept = tmp_path / "trace.npz"
     result = cli("run", "-", "-q", "--trace", "^[fr]$", "--trace-out", kept, stdin=RING)
     assert sorted(result.stdout.splitlines()) == [

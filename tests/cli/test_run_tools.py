@@ -1,4 +1,4 @@
-"""`hlotool run`: comparing, tracing, profiling, looking for NaN, and limits."""
+"""`hlotool run`: comparing, tracing, profiling, searching for NaN, and limits."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_two_modules_get_the_same_arguments(cli, twice, file_of):
 # ---- watching ---------------------------------------------------------------------------------------------------------
 
 
-def test_traces_say_which_round(cli, file_of, tmp_path):
+def test_traces_number_the_iterations(cli, file_of, tmp_path):
     path, kept = file_of("loop.hlo", LOOP), tmp_path / "t.npz"
     result = cli("run", path, "--input", "start={256,1,0.5}", "--trace", "^(root|start|next)$", "--trace-out", kept, "--max-iterations", "2")
     assert result.exit_code == 2
@@ -169,7 +169,7 @@ NANS = """ENTRY e {
 }"""
 
 
-def test_a_nan_in_a_result_is_remarked(cli, tmp_path):
+def test_a_nan_in_a_result_is_mentioned(cli, tmp_path):
     result = cli("run", "-", "--input", "x={-1,-4,1}", stdin=NANS)
     assert (result.exit_code, result.stderr) == (
         0,
@@ -183,7 +183,7 @@ def test_a_nan_in_a_result_is_remarked(cli, tmp_path):
     assert cli("run", "-", "--input", "x={nan,4,1}", "-q", stdin=NANS).stderr == ""
 
 
-def test_nan_on_both_sides_is_told(cli, file_of):
+def test_nan_on_both_sides_is_reported(cli, file_of):
     path = file_of("nans.hlo", NANS)
     result = cli("run", path, "--against", path, "--input", "x={-1,-4,1}")
     assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "output.0  f32[3]  equal  2 NaN on both sides")
@@ -194,7 +194,7 @@ def test_nan_on_both_sides_is_told(cli, file_of):
 # ---- limits -----------------------------------------------------------------------------------------------------------
 
 
-def test_memory_is_estimated_before_anything_is_made(cli):
+def test_memory_is_estimated_before_anything_is_allocated(cli):
     text = "ENTRY e { x = f32[1000000000000] parameter(0) ROOT r = f32[1000000000000] negate(x) }"
     result = cli("run", "-", stdin=text)
     assert result.exit_code == 2
@@ -209,7 +209,7 @@ def test_memory_is_estimated_before_anything_is_made(cli):
     assert "takes a size such as" in cli("run", "-", "--max-memory", "much", stdin=small).stderr
 
 
-def test_the_largest_values_are_listed_with_who_needs_them(cli):
+def test_the_largest_values_are_listed_with_their_users(cli):
     text = """HloModule m
 inner {
   p = f32[100] parameter(0)
@@ -234,8 +234,11 @@ ENTRY e {
     ]
 
 
-def test_loops_whose_state_swings_end_too(cli):
-    """One of few instructions that never repeats from one iteration to the next; a state that stays as it is would end the loop."""
+def test_loops_with_an_alternating_state_time_out(cli):
+    """The state of this loop never repeats from one iteration to the next.
+
+    A state that stays the same would end the loop.
+    """
     text = """HloModule m
 yes { s = (f32[], f32[]) parameter(0) ROOT t = pred[] constant(true) }
 swap { s = (f32[], f32[]) parameter(0) a = f32[] get-tuple-element(s), index=0 b = f32[] get-tuple-element(s), index=1
@@ -244,7 +247,7 @@ ENTRY e { x = f32[] constant(0) y = f32[] constant(1) i = (f32[], f32[]) tuple(x
     assert "took longer than 0.1 seconds" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
 
 
-def test_what_is_not_valid_is_not_run(cli):
+def test_invalid_modules_are_not_run(cli):
     text = "ENTRY e { x = f32[2] parameter(0) y = f32[3] parameter(1) ROOT r = f32[2] copy(x), sharding={replicated} z = f32[4] copy(y) }"
     result = cli("run", "-", stdin=text)
     assert result.exit_code == 2
@@ -253,7 +256,7 @@ def test_what_is_not_valid_is_not_run(cli):
     assert "is float32[3], not f32[4] as written" in cli("run", "-", "--no-verify", stdin=text).stderr
 
 
-def test_assumptions_are_said(cli):
+def test_assumptions_are_reported(cli):
     text = """ENTRY e { ids = s32[5] parameter(0) table = f32[9,2] parameter(1) var = f32[] parameter(2)
   g = f32[5,2] gather(table, ids), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,2}
   q = f32[] rsqrt(var) ROOT t = tuple(g, q) }"""
@@ -275,7 +278,7 @@ def test_contradictory_assumptions(cli):
 
 
 @pytest.mark.parametrize(("executor", "ending"), [("reference", " instructions  w iteration 2  root"), ("plan", " s  w iteration 2")])
-def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch, executor, ending):
+def test_a_terminal_shows_the_progress_of_a_long_run(file_of, monkeypatch, executor, ending):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
@@ -291,13 +294,13 @@ def test_a_terminal_shows_where_a_long_run_stands(file_of, monkeypatch, executor
     assert shown[-1] == ""
 
 
-def test_the_reference_executor_is_remarked_where_code_was_wanted(cli):
+def test_a_fallback_to_the_reference_executor_is_mentioned(cli):
     text = "ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }"
     assert "the reference executor runs the module" in cli("run", "-", "--executor", "plan", "--profile", stdin=text).stderr
     assert "the reference executor" not in cli("run", "-", "--executor", "plan", stdin=text).stderr
 
 
-def test_code_is_shown_or_why_there_is_none(cli):
+def test_code_is_shown_or_the_reason_why_there_is_none(cli):
     shown = cli("run", "-", "--show-plan", stdin="ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) }")
     assert "v2 = negative(v1)" in shown.stdout
     elided = cli("run", "-", "--show-plan", stdin="ENTRY e { ROOT c = f32[9] constant({...}) }")

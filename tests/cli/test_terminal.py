@@ -1,4 +1,4 @@
-"""What reaches a terminal: control characters of the input never do, while files and pipes get every byte."""
+"""Control characters of the input never reach a terminal, but files and pipes get every byte."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Colors, a title of the window, backspaces, an 8-bit control character, one that is not UTF-8, and one that turns the direction of text.
+# Colors, a window title, backspaces, an 8-bit control character, one that is not UTF-8, and one
+# that changes the text direction.
 BAD = b"\x1b[31m\x1b]0;title\x07\x08\x7f\xc2\x9b31m\x9b31m\xe2\x80\xaex\r"
 NEGATE = b'negate(p), frontend_attributes={k="%s"}, backend_config={"k":"%s"}, metadata={op_name="%s"}  // %s' % (BAD, BAD, BAD, BAD[:-1])
 TEXT = b"HloModule m\n\nENTRY e {\n  p = f32[4] parameter(0)\n\n  d = f32[4] %s\n  ROOT   r = f32[4] %s\n}\n" % (NEGATE, NEGATE)
@@ -20,7 +21,7 @@ OWN_COLORS = re.compile(rb"\x1b\[[0-9;]*m")
 
 
 def on_terminal(*arguments: str | Path, folder: Path) -> bytes:
-    """What a command writes to a terminal."""
+    """Returns the output of a command on a terminal."""
     ours, theirs = pty.openpty()
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "HLOTOOL_PAGER": "cat"}
     env.pop("NO_COLOR", None)
@@ -67,7 +68,7 @@ def test_no_control_character_reaches_a_terminal(tmp_path: Path, line: str) -> N
     assert b"Traceback" not in written
     assert b"No such option" not in written
     assert written, line
-    # Colors that hlotool adds are those of whole words; what is left must be text.
+    # Colors that hlotool adds enclose whole words; the rest must be plain text.
     left = OWN_COLORS.sub(b"", written).decode()
     assert not re.findall(r"[^\n\t -~\u00a0-\u200d\u2010-\u2027\u2030-\ud7ff]", left.replace("\N{REPLACEMENT CHARACTER}", ""))
     assert b"\x1b[31mx" not in written

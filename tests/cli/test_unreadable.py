@@ -1,4 +1,7 @@
-"""Files and folders that cannot be read: they get a message of one line and exit code 2, and the command does its work on all others."""
+"""Unreadable files and folders: a one-line message for each, and exit code 2.
+
+The command processes all others.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from texts import MESSY, NEAT
 Cli = Callable[..., Result]
 
 NOBODY = 65534
-"""A user without special rights."""
+"""A user without special privileges."""
 WRONG = "ENTRY e { x = f32[2] parameter(0) ROOT r = f32[3] negate(x) }\n"
 NEGATE = "ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }\n"
 
@@ -62,12 +65,12 @@ UNREADABLE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "cut off": (cut_off, "damaged"),
     "forbidden": (forbidden, "Permission denied"),
 }
-"""How to make a path that cannot be read, and words of the message about it."""
+"""Functions that make a path that cannot be read, with words of the message about it."""
 
 
 @contextmanager
 def without_special_rights() -> Iterator[None]:
-    """Permissions do not bind the superuser, so the tests go on as another user."""
+    """Runs the tests as another user if they are run by root, whom permissions do not bind."""
     if os.geteuid():
         yield
         return
@@ -82,7 +85,7 @@ def without_special_rights() -> Iterator[None]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder in which any user may read and write; the temporary folders of pytest belong to one user."""
+    """Makes a folder that any user may read and write, unlike those of pytest."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield Path(name)
@@ -90,7 +93,7 @@ def folder() -> Iterator[Path]:
 
 @pytest.fixture
 def as_user(cli: Cli, folder: Path) -> Cli:
-    """Runs a command without special rights, after a run that has imported what it needs."""
+    """Returns a function that runs a command without privileges, after importing everything."""
 
     def run(*arguments: str | Path) -> Result:
         cli(*arguments[:1], folder / "no such file")
@@ -101,7 +104,7 @@ def as_user(cli: Cli, folder: Path) -> Cli:
 
 
 def readable(folder: Path, text: str) -> Path:
-    """A file that belongs to the user that commands run as, since `fmt` does not change owners."""
+    """Makes a file that belongs to the user of the commands, since `fmt` does not change owners."""
     path = folder / "readable.hlo"
     path.write_text(text)
     if not os.geteuid():
@@ -226,7 +229,10 @@ def test_a_folder_that_cannot_be_written_to(as_user: Cli, folder: Path) -> None:
 
 @pytest.mark.parametrize("command", [("fmt", "--stdout"), ("verify",)], ids=" ".join)
 def test_in_a_closed_folder(as_user: Cli, folder: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The working directory can be used though the folder around it may not be searched, for settings or a git repository."""
+    """A working directory is usable even if its parent folder cannot be searched.
+
+    hlotool looks for settings and a git repository there.
+    """
     inner = folder / "closed" / "inner"
     inner.mkdir(parents=True)
     inner.chmod(0o777)

@@ -1,4 +1,4 @@
-"""Files and folders from anywhere: nothing takes all memory, hangs, or ends with an internal error."""
+"""Untrusted files and folders: nothing exhausts memory, hangs, or ends with an internal error."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ ENTRY e {
 
 @pytest.fixture
 def deep(tmp_path: Path) -> Iterator[Path]:
-    """A folder in a folder, 1,500 times, with a module at the bottom."""
+    """Makes 1,500 nested folders with a module at the bottom."""
     folder, before = tmp_path / "deep", Path.cwd()
     folder.mkdir()
     os.chdir(folder)
@@ -65,7 +65,7 @@ def deep(tmp_path: Path) -> Iterator[Path]:
     finally:
         os.chdir(before)
     yield folder
-    # Bottom up, since what removes trees recurses in some versions of Python.
+    # Bottom up, since the functions that remove trees recurse in some versions of Python.
     for depth in (1499, 1000, 500, 0):
         shutil.rmtree(folder / "/".join(["d"] * depth), ignore_errors=True)
 
@@ -93,7 +93,7 @@ def test_archives_of_zeros(cli: Callable[..., Result], tmp_path: Path, monkeypat
         )
 
 
-def test_rules_to_load_are_bounded(cli: Callable[..., Result], tmp_path: Path) -> None:
+def test_the_size_of_rule_files_is_limited(cli: Callable[..., Result], tmp_path: Path) -> None:
     (tmp_path / "m.hlo").write_text(SUM)
     with (tmp_path / "rules.py").open("w") as file:
         file.truncate(1 << 40)
@@ -116,7 +116,7 @@ def test_numba_reads_no_settings_of_the_working_directory(tmp_path: Path) -> Non
     assert not (tmp_path / "mark").exists()
 
 
-def test_programs_are_found_in_absolute_folders_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_are_only_found_in_absolute_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("here", "there"):
         (tmp_path / folder).mkdir()
         program = tmp_path / folder / "program"
@@ -139,7 +139,7 @@ def test_links_to_other_computers_are_not_followed() -> None:
 
 
 def test_generated_code_has_no_text_of_the_module(tmp_path: Path) -> None:
-    """Code that is made from a module and then run says the same whatever is in the strings of the module."""
+    """Generated code, which is executed, does not depend on the strings in the module."""
     mark = tmp_path / "mark"
     bad = r"'\"\"\"\n\nopen('MARK', 'w').close()\n#".replace("MARK", str(mark))
     notes = f'metadata={{op_name="{bad}" source_file="{bad}"}}, backend_config="{bad}", frontend_attributes={{k="{bad}"}}'

@@ -21,7 +21,7 @@ def test_clean(cli, good):
     assert (result.exit_code, result.stdout, result.stderr) == (0, "1 file checked, no findings\n", "")
 
 
-def test_text_shows_the_place(cli, bad):
+def test_text_shows_the_line(cli, bad):
     result = cli("verify", bad)
     assert result.exit_code == 1
     assert result.stdout == (
@@ -92,7 +92,7 @@ def test_stdin_and_its_name(cli):
     assert result.stdout.startswith("x.hlo:5:26: error[S002]")
 
 
-def test_lines_of_later_modules_are_those_of_the_file(cli, tmp_path):
+def test_lines_of_later_modules_count_from_the_start_of_the_file(cli, tmp_path):
     path = tmp_path / "two.hlo"
     path.write_text(FAULTY + "// -----\n" + FAULTY)
     result = cli("verify", path)
@@ -101,7 +101,7 @@ def test_lines_of_later_modules_are_those_of_the_file(cli, tmp_path):
     assert "12 |   ROOT r = f32[2] negate(q)" in result.stdout
 
 
-def test_a_byte_order_mark_moves_nothing(cli):
+def test_a_byte_order_mark_does_not_shift_positions(cli):
     result = cli("verify", stdin="\ufeffHloModule m, zork=1\nENTRY e { ROOT p = f32[] parameter(0) }\n")
     assert "<stdin>:1:14" in result.stdout
     assert "1 | HloModule m, zork=1\n  |              ^^^^\n" in result.stdout
@@ -138,7 +138,7 @@ def rendered(line: str, column: int, end_column: int, width: int = 60, **changes
 
 
 @pytest.mark.parametrize("at", [0, 30, 50_000, 99_990])
-def test_long_lines_are_cut_around_the_place(at):
+def test_long_lines_are_truncated_around_the_position(at):
     line = "x" * at + "!?" + "y" * (100_000 - at)
     shown, marks = rendered(line, at + 1, at + 3)[3:5]
     assert len(shown) <= 60
@@ -146,12 +146,12 @@ def test_long_lines_are_cut_around_the_place(at):
     assert marks.count("^") == 2
 
 
-def test_a_place_after_the_end_of_the_line():
+def test_a_position_after_the_end_of_the_line():
     shown, marks = rendered("abc", 10, 11)[3:5]
     assert (shown, marks) == ("7 | abc", "  |    ^")
 
 
-def test_tabs_and_wide_characters_keep_the_marks_below():
+def test_marks_align_below_tabs_and_wide_characters():
     shown, marks = rendered("\ta\N{CJK UNIFIED IDEOGRAPH-4E2D}(b)", 5, 6)[3:5]
     assert shown == "7 |  a\N{CJK UNIFIED IDEOGRAPH-4E2D}(b)"
     assert marks == "  |      ^"
@@ -168,7 +168,7 @@ def test_notes_and_hint():
     assert rendered("a", 1, 2, notes=("one", "two"), hint="three")[5:] == ["  = note: one", "  = note: two", "  = hint: three", ""]
 
 
-def test_a_span_over_lines_is_marked_to_the_end_of_the_first():
+def test_a_span_over_several_lines_is_marked_to_the_end_of_the_first():
     diagnostic = Diagnostic("S001", "syntax-error", "error", "message", "m.hlo", 7, 3, 9, 1)
     text = "".join(FORMATS["text"]([FileFinding(diagnostic, "a (bc d")], Style()))
     assert "  |   ^^^^^\n" in text
@@ -186,7 +186,7 @@ def test_a_span_over_lines_is_marked_to_the_end_of_the_first():
         ("auto", {"TERM": "dumb"}, True, False),
     ],
 )
-def test_when_to_color(monkeypatch, choice, environment, terminal, wanted):
+def test_color_settings(monkeypatch, choice, environment, terminal, wanted):
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     for name, value in environment.items():

@@ -1,4 +1,8 @@
-"""The corpus outside the project: XLA's verdicts and prints on real texts. Collected only when HLOTOOL_CORPUS names its folder."""
+"""Tests on the corpus: XLA's verdicts and prints for real texts.
+
+The corpus is outside of the repository; these tests are collected only if HLOTOOL_CORPUS names its
+folder.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from hlotool.text.print.printer import to_text
 CORPUS = Path(os.environ["HLOTOOL_CORPUS"])
 XLA = PrintOptions.xla_default()
 DUMPS = sorted((CORPUS / "dumps").glob("*.hlo.xz"))
-# Tests run in this many parts, so that a failure does not hide the others.
+# The rows are tested in this many parts, so that one failure does not hide the others.
 PARTS = 50
 
 
@@ -40,7 +44,7 @@ def part(number: int, *classes: str) -> list[dict[str, Any]]:
 
 
 def both(text: str) -> str | None:
-    """What is wrong with reading a text that XLA reads."""
+    """Returns an error in parsing a text that XLA reads, or a difference between both paths."""
     try:
         fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     except ParseError as error:
@@ -66,7 +70,7 @@ def test_prints_as_xla_does(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(PARTS))
-def test_lossless(number: int) -> None:
+def test_printing_is_lossless(number: int) -> None:
     wrong = []
     for row in part(number, "module", "headerless"):
         text = to_text(parse(row["text"]))
@@ -76,20 +80,20 @@ def test_lossless(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", range(PARTS))
-def test_code_of_builders_makes_the_module_again(number: int) -> None:
+def test_generated_builder_code_makes_the_module_again(number: int) -> None:
     for row in part(number, "module", "headerless"):
         check_rebuilt(parse(row["text"], row["id"]))
 
 
 @pytest.mark.parametrize("path", DUMPS, ids=lambda path: path.name)
-def test_code_of_builders_makes_the_dump_again(path: Path) -> None:
+def test_generated_builder_code_makes_the_dump_again(path: Path) -> None:
     check_rebuilt(parse(unpacked(path)))
 
 
-def test_refused() -> None:
+def test_rejected_texts() -> None:
     wrong = []
     for row in rows():
-        # A row without an expectation is refused by the older build of XLA only.
+        # A row without an expectation is rejected only by the older build of XLA.
         if row["cls"] == "abort" or (row["cls"] == "negative" and "parse_error" in (row.get("test_expectation") or [])):
             try:
                 parse(row["text"])
@@ -110,5 +114,5 @@ def test_dumps(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in DUMPS if path.stat().st_size < 100_000], ids=lambda path: path.name.removesuffix(".hlo.xz"))
-def test_dumps_by_both_paths(path: Path) -> None:
+def test_dumps_on_both_paths(path: Path) -> None:
     assert both(unpacked(path)) is None

@@ -1,4 +1,4 @@
-"""Formats that are not read as text, limits of pictures, and what is said if a library is missing."""
+"""Graph formats other than text, limits of pictures, and messages about missing libraries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def chain(length: int) -> str:
 
 
 def doubling(levels: int) -> str:
-    """Computations that each call the one before twice."""
+    """Returns computations that each call the previous one twice."""
     bodies = "".join(
         f"g{k} {{\n  p = f32[] parameter(0)\n  a = f32[] call(p), to_apply=g{k - 1}\n  ROOT b = f32[] call(a), to_apply=g{k - 1}\n}}\n"
         for k in range(1, levels)
@@ -73,7 +73,7 @@ def test_png_shows_the_svg_at_twice_its_size(module):
 
 
 def colors_of(module, color_by: str) -> dict[str, str]:
-    """The color of each closed box, by the first line of its text."""
+    """Returns the color of each closed box, by the first line of its text."""
     root = ElementTree.fromstring(hlotool.to_graph(module, "svg", GraphOptions(color_by=color_by)))
     space = "{http://www.w3.org/2000/svg}"
     boxes = [group for group in root.iter(f"{space}g") if group.find(f"{space}title") is not None]
@@ -89,7 +89,7 @@ def test_colors_by_opcode(module):
 
 def test_colors_by_bytes(module):
     colors = colors_of(module, "bytes")
-    # It reads two arrays and writes one, more than all others.
+    # It reads two arrays and writes one, more than any other instruction.
     assert colors["r"] == HEAT[-1]
     assert colors["p"] == colors["small"] == HEAT[0]
 
@@ -105,7 +105,7 @@ def test_colors_by_source():
 
 
 @pytest.mark.parametrize("color_by", COLORINGS)
-def test_legend_says_what_colors_mean(module, color_by):
+def test_the_legend_explains_the_colors(module, color_by):
     root = ElementTree.fromstring(hlotool.to_graph(module, "svg", GraphOptions(color_by=color_by)))
     words = [element.text for element in root.findall("{http://www.w3.org/2000/svg}text")]
     expected = {"opcode": "elementwise", "bytes": "up to 768 B", "flops": "up to 64 flops", "source": "b.py"}
@@ -116,13 +116,13 @@ def test_legend_says_what_colors_mean(module, color_by):
 
 
 def random_edges(random: Random, count: int) -> list[tuple[int, int]]:
-    """Edges of which most are short, as in modules, and some lead to the same item."""
+    """Returns random edges: most are short, as in modules, and some lead to the same item."""
     edges = [(max(0, k - 1 - int(random.expovariate(0.3))), k) for k in range(1, count) for _ in range(random.choice([0, 1, 1, 2, 3]))]
     return [*edges, *((random.randrange(count), random.randrange(count)) for _ in range(count // 8)), *((0, k) for k in range(1, count, 9))]
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_items_of_a_row_are_apart(seed):
+def test_items_in_a_row_do_not_overlap(seed):
     random = Random(seed)
     count = random.choice([2, 5, 20, 60, 150])
     edges = random_edges(random, count)
@@ -151,7 +151,7 @@ def test_boxes_of_any_size_do_not_overlap(seed):
 # ---- limits ---------------------------------------------------------------------------------------------------------
 
 
-def test_groups_are_open_as_long_as_there_is_room():
+def test_groups_are_expanded_while_there_is_space():
     module = hlotool.parse(chain(1000))
     assert picture_of(module, GraphOptions()).closed_boxes <= 100
     assert picture_of(module, GraphOptions(expand="all")).closed_boxes == 1001
@@ -169,14 +169,14 @@ def test_too_many_pixels_for_png():
 
 
 def wide(count: int) -> str:
-    """Layers without names in which every instruction is large, so that the picture is."""
+    """Returns unnamed layers with so large instructions that the picture is large."""
     lines = [f"  {'x' * 60}{k} = f32[] {('sine', 'cosine', 'tanh')[k * k % 11 % 3]}({'x' * 60}{max(k - 5, 0)})\n" for k in range(1, count)]
     names = ", ".join(f"{'x' * 60}{k}" for k in range(count))
     shapes = ", ".join(["f32[]"] * count)
     return f"ENTRY e {{\n  {'x' * 60}0 = f32[] parameter(0)\n{''.join(lines)}  ROOT t = ({shapes}) tuple({names})\n}}\n"
 
 
-def test_calls_that_double():
+def test_computations_that_each_call_the_previous_one_twice():
     module = hlotool.parse(doubling(40))
     assert hlotool.to_graph(module, "svg").count("<path") > 1
     assert len(page_data(hlotool.to_graph(module))["computations"]) == 41
@@ -185,7 +185,7 @@ def test_calls_that_double():
 
 
 def test_deep_calls():
-    """Deeper than Python recurses."""
+    """Deeper than Python can recurse."""
     module = hlotool.parse(nested(3000))
     boxes, groups, _ = read_dot(hlotool.to_graph(module, "dot", GraphOptions(expand="all")))
     assert (len(boxes), len(groups)) == (3001, 6000)
@@ -194,7 +194,7 @@ def test_deep_calls():
 
 
 def test_many_parameters():
-    """They have no operands, and occur as regularly as layers do."""
+    """Parameters have no operands, and are as regular as layers."""
     count = 600
     shapes, names = ", ".join(["f32[]"] * count), ", ".join(f"p{k}" for k in range(count))
     parameters = "".join(f"  p{k} = f32[] parameter({k})\n" for k in range(count))
@@ -236,7 +236,7 @@ def test_page_loads_nothing(module):
     assert page.scripts == 2
 
 
-def test_page_has_text_costs_and_places(module):
+def test_page_has_text_costs_and_positions(module):
     data = page_data(hlotool.to_graph(module))
     table = data["instructions"]
     k = table["name"].index("f")
@@ -250,7 +250,7 @@ def test_page_has_text_costs_and_places(module):
 
 
 def test_script_of_the_page_finds_its_elements_and_data(module):
-    """The names by which the script refers to elements and data are those of the page."""
+    """The script only refers to elements and data that the page has."""
     text = hlotool.to_graph(module)
     page, script = GraphPage(text), text.rpartition("<script>")[2]
     assert set(re.findall(r'byId\("(\w+)"\)', script)) <= set(page.ids)
@@ -278,7 +278,7 @@ def test_page_of_a_part(module, options, shown, named):
 
 
 def test_page_of_20000_instructions():
-    """No group has more items than a reader can see, and the page is not much larger than the module."""
+    """No group has too many items to read, and the page is not much larger than the module."""
     text = chain(20_000)
     page = hlotool.to_graph(hlotool.parse(text))
     assert max(map(len, page_data(page)["groups"]["items"])) <= 160

@@ -1,11 +1,11 @@
-"""The arrangement of pictures."""
+"""The layout of pictures."""
 
 from __future__ import annotations
 
 from hlotool.graph.layout import arrange
 
 
-def test_items_that_lead_nowhere_are_below_those_of_their_row_that_go_on() -> None:
+def test_items_without_successors_are_placed_below_others_in_their_row() -> None:
     """A row of 24 items is divided into two lines."""
     edges = [(0, k) for k in range(1, 25)] + [(k, 25) for k in range(2, 25, 2)]
     rows = arrange(26, edges).rows

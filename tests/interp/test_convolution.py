@@ -1,4 +1,4 @@
-"""Convolutions of floats: all ways to compute them agree with the sum over the window's elements."""
+"""Convolutions of floats: all implementations agree with the sum over the window's elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hlotool.shapes.values import WindowDimension
 
 
 def random_dimension(random: Random) -> tuple[WindowDimension, int, int]:
-    """A dimension of a window, and the sizes of images and result."""
+    """Returns a dimension of a window, and the sizes of image and result."""
     while True:
         base, size = random.randint(1, 7), random.randint(1, 6)
         stride, dilation, base_dilation = (random.choice((1, 1, 2, 3)) for _ in range(3))
@@ -29,7 +29,7 @@ def random_dimension(random: Random) -> tuple[WindowDimension, int, int]:
 
 
 def random_array(random: Random, sizes: tuple[int, ...]) -> Array:
-    """Random numbers in any memory order."""
+    """Returns random numbers in a random memory order."""
     order = random.sample(range(len(sizes)), len(sizes))
     values = np.random.default_rng(random.getrandbits(32)).standard_normal([sizes[k] for k in order], np.float32)
     return values.transpose(np.argsort(order))
@@ -37,7 +37,7 @@ def random_array(random: Random, sizes: tuple[int, ...]) -> Array:
 
 @settings(max_examples=100)
 @given(RANDOM)
-def test_all_ways_agree(random: Random) -> None:
+def test_all_implementations_agree(random: Random) -> None:
     dimensions = [random_dimension(random) for _ in range(random.choice((0, 1, 1, 2, 2, 3)))]
     window, bases, sizes = ([d[k] for d in dimensions] for k in range(3))
     groups, batch, features, outputs = (random.choice((1, 1, 2, 3)) for _ in range(4))
@@ -65,7 +65,7 @@ def test_all_ways_agree(random: Random) -> None:
     ],
 )
 @pytest.mark.parametrize("features", [1, 2])
-def test_padding_that_is_not_read_is_not_in_memory(window: str, kernel: str, result: str, features: int) -> None:
+def test_unread_padding_is_not_allocated(window: str, kernel: str, result: str, features: int) -> None:
     text = (
         f"ENTRY e {{ x = f32[1,10,{features}] parameter(0) k = f32[{kernel},{features},1] parameter(1)\n"
         f"ROOT r = f32[1,{result},1] convolution(x, k), window={{{window}}}, dim_labels=b0f_0io->b0f }}"

@@ -1,4 +1,4 @@
-"""Dead code that fails: both executors stop, whatever it is that nothing needs the value of."""
+"""Dead code that fails: both executors stop, even if nothing uses the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OPS_FOLDER = Path(__file__).parent.parent / "ops"
 
 
 def dead_cases(path: Path) -> list[Module]:
-    """The cases of an opcode with another root, so that nothing needs their results."""
+    """Returns the cases of an opcode with another root, so that nothing uses their results."""
     modules = []
     for case in read_cases(path):
         try:
@@ -39,7 +39,7 @@ def test_dead_operations(path: Path) -> None:
         try:
             arguments = random_arguments(module, 1)
         except (HlotoolError, KeyError, ValueError):
-            # A module with errors may have parameters that no array fits.
+            # A module with errors may have parameters that no array matches.
             continue
         failures = [bool(outcome(module, arguments, executor, LIMITS)[1]) for executor in ("reference", "plan")]
         assert failures[0] == failures[1], str(module)
@@ -65,7 +65,7 @@ ALONE = """always { p = f32[2] parameter(0) ROOT t = pred[] constant(true) }
     d = f32[<=2] set-dimension-size(b, n), dimensions={0} ROOT r = f32[] negate(p) }
 """
 PARAMETERS = "x = f32[2] parameter(0) n = s32[] parameter(1) m = s32[] parameter(2)"
-# Too long to be written twice, so that a computation with it is a function of its own.
+# Too long to be written twice, so that a computation with it becomes a function of its own.
 CHAIN = "a0 = f32[2] exponential(x) " + " ".join(f"a{k} = f32[2] add(a{k - 1}, x)" for k in range(1, 80))
 PLACES = {
     "the entry": f"{ALONE}ENTRY e {{ {PARAMETERS} $ ROOT r = f32[2] negate(x) }}",
@@ -98,7 +98,7 @@ def test_failing_code(failing: str, place: str) -> None:
 
 
 def test_effects_of_dead_calls() -> None:
-    """What a computation sends to the host is sent, also if nothing needs its value."""
+    """Data that a computation sends to the host is sent even if nothing uses its result."""
     text = f"""f {{ x = f32[2] parameter(0) t = token[] after-all() o = token[] outfeed(x, t), outfeed_shape=f32[2]
         {CHAIN} ROOT r = f32[2] negate(a79) }}
       ENTRY e {{ x = f32[2] parameter(0) y = f32[2] negate(x) c = f32[2] call(y), to_apply=f d = f32[2] call(x), to_apply=f

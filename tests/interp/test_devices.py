@@ -1,4 +1,4 @@
-"""What `evaluate_replicas`, host queues and handlers of custom calls promise beyond the values of single opcodes."""
+"""Behavior of `evaluate_replicas`, host queues and custom-call handlers beyond single opcodes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def refused(text: str, *arguments: object, **options: object) -> hlotool.Diagnos
 
 
 @pytest.mark.parametrize(("devices", "partitions"), [(0, 1), (3, 2), (2, 0), (1, 2)])
-def test_devices_must_make_whole_replicas(devices, partitions):
+def test_the_number_of_devices_must_be_a_multiple_of_partitions(devices, partitions):
     module = hlotool.parse("ENTRY e { ROOT r = u32[] replica-id() }")
     with pytest.raises(hlotool.EvaluationError) as caught:
         hlotool.evaluate_replicas(module, [[]] * devices, num_partitions=partitions)
     assert caught.value.diagnostics[0].code == "R002"
 
 
-def test_each_device_has_results_of_its_own():
+def test_each_device_has_its_own_results():
     module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] all-gather(x), replica_groups={{0},{1}}, dimensions={0} }")
     first, second = hlotool.evaluate_replicas(module, [[[1.0, 2.0]], [[3.0, 4.0]]])
     first += 1
@@ -88,7 +88,7 @@ def test_channels_to_and_from_the_host():
     assert "sent nothing more" in refused(text, queues=queues).message
 
 
-def test_infeed_items_must_fit():
+def test_infeed_items_must_match_the_shape():
     found = refused("ENTRY e { t = token[] after-all() ROOT a = (s8[], token[]) infeed(t) }", queues=hlotool.HostQueues(infeed=[200]))
     assert "cannot hold 200" in found.message
 
@@ -96,7 +96,7 @@ def test_infeed_items_must_fit():
 # ---- custom calls -----------------------------------------------------------------------------------------------------
 
 
-def test_handlers_get_operands_and_if_they_want_the_call():
+def test_handlers_get_operands_and_optionally_the_call():
     seen = []
 
     def double(x: np.ndarray, call: hlotool.CustomCall) -> np.ndarray:
@@ -118,7 +118,7 @@ def test_handlers_come_before_known_targets():
     ("handler", "words"),
     [(lambda x: x[:1], "does not fit"), (lambda x: 1 / 0, "ZeroDivisionError"), (lambda: 0, "TypeError"), (lambda x: "no", "does not fit")],
 )
-def test_what_handlers_do_wrong_is_reported_at_the_call(handler, words):
+def test_errors_of_handlers_are_reported_at_the_call(handler, words):
     found = refused(DOUBLE, [1.0, 2.0], custom_calls={"double": handler})
     assert (found.code, found.instruction) == ("R004", "r")
     assert words in found.message
@@ -130,22 +130,22 @@ def test_handlers_that_cannot_be_loaded(place):
         load_handler(place)
 
 
-# ---- loops without end ------------------------------------------------------------------------------------------------
+# ---- endless loops ----------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_that_changes_nothing_any_more_is_left():
+def test_a_loop_that_stops_changing_its_state_is_left():
     text = """yes { s = (f32[], u32[]) parameter(0) ROOT go_on = pred[] constant(true) }
     half { s = (f32[], u32[]) parameter(0) x = f32[] get-tuple-element(s), index=0 y = u32[] get-tuple-element(s), index=1
       two = f32[] constant(2) h = f32[] divide(x, two) EFFECT ROOT t = (f32[], u32[]) tuple(h, z) }
     ENTRY e { x = f32[] parameter(0) y = u32[] parameter(1) s = (f32[], u32[]) tuple(x, y)
       ROOT r = (f32[], u32[]) while(s), condition=yes, body=half }"""
     assert run(text.replace("EFFECT", "z = u32[] copy(y)"), 1.0, 3) == (0, 3)
-    # What other devices or a random state may change cannot be left.
+    # Loops whose state other devices or a random state may change cannot be left.
     found = refused(text.replace("EFFECT", "z = u32[] replica-id()"), 1.0, 0, max_iterations=400)
     assert found.code == "R005"
 
 
-def test_memory_is_that_of_all_devices() -> None:
+def test_memory_is_counted_for_all_devices() -> None:
     module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) ROOT r = f32[1000] negate(x) }")
     limits = hlotool.RunOptions(max_memory=10_000)
     hlotool.evaluate_replicas(module, [[np.zeros(1000)]], options=limits)

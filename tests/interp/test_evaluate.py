@@ -1,4 +1,4 @@
-"""What `evaluate` promises beyond the value of single opcodes: arguments, errors, limits, depth."""
+"""Behavior of `evaluate` beyond single opcodes: arguments, errors, limits, depth."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_results_belong_to_the_caller():
     assert result[1].tolist() == [[1, 1], [1, 1]]
 
 
-def test_random_arguments_are_the_same_everywhere():
+def test_random_arguments_are_the_same_on_all_systems():
     module = hlotool.parse("ENTRY e { a = (f32[2], pred[3]) parameter(0) b = u4[4] parameter(1) ROOT r = u4[4] not(b) }")
     first, again, other = (random_arguments(module, seed) for seed in (3, 3, 4))
     assert [x.tolist() for x in leaves(first)] == [x.tolist() for x in leaves(again)]
@@ -100,7 +100,7 @@ def test_random_arguments_are_the_same_everywhere():
     assert first[0][0].tolist() == [2.040919065475464, -2.5556650161743164]
 
 
-# ---- what cannot be run -----------------------------------------------------------------------------------------------
+# ---- modules that cannot be run ---------------------------------------------------------------------------------------
 
 
 def test_all_missing_opcodes_are_named_before_anything_runs():
@@ -114,7 +114,7 @@ ENTRY e {
     assert [(d.code, d.line, d.column, d.instruction) for d in found] == [("R001", 4, 3, "y"), ("R001", 5, 8, "z")]
 
 
-def test_elided_constants_need_a_decision():
+def test_elided_constants_need_an_option():
     text = "ENTRY e { ROOT c = f32[3] constant({...}) }"
     (found,) = refused(text)
     assert found.code == "R003"
@@ -124,13 +124,13 @@ def test_elided_constants_need_a_decision():
     assert run(text, elided_fill="random").tolist() == run(text, elided_fill="random").tolist()
 
 
-def test_a_wrong_written_shape_is_noticed():
+def test_a_wrong_declared_shape_is_reported():
     (found,) = refused("HloModule m\nENTRY e {\n  x = f32[2] parameter(0)\n  ROOT r = f32[3] negate(x)\n}", [1.0, 2.0])
     assert (found.code, found.line) == ("R004", 4)
     assert found.message == "the result of 'negate' is float32[2], not f32[3] as written"
 
 
-def test_what_numpy_refuses_is_an_error_of_ours():
+def test_errors_of_numpy_become_evaluation_errors():
     (found,) = refused("ENTRY e { x = f32[2,3] parameter(0) ROOT r = f32[5,2] bitcast(x) }", np.zeros((2, 3)))
     assert found.code == "R004"
     assert found.message == "'bitcast' cannot be computed: cannot reshape array of size 6 into shape (5,2)"
@@ -138,14 +138,14 @@ def test_what_numpy_refuses_is_an_error_of_ours():
 
 
 @pytest.mark.parametrize("executor", ["reference", "plan"])
-def test_a_computation_for_other_values(executor):
+def test_a_computation_applied_to_other_values(executor):
     text = "f { a = f32[] parameter(0) b = f32[4] parameter(1) ROOT c = f32[] negate(a) } "
     module = hlotool.parse(text + "ENTRY e { x = f32[4] parameter(0) ROOT r = f32[4] map(x), dimensions={0}, to_apply=f }")
     with pytest.raises(hlotool.EvaluationError, match="'f' is applied to values that do not match its parameters"):
         hlotool.evaluate(module, [np.ones(4, np.float32)], executor=executor)
 
 
-def test_a_broken_rule_explains_a_wrong_result():
+def test_a_verifier_finding_explains_a_wrong_result():
     text = "ENTRY e { x = f32[3] parameter(0) i = s32[] parameter(1) ROOT r = f32[4] dynamic-slice(x, i), dynamic_slice_sizes={4} }"
     (found,) = refused(text, [1.0, 2.0, 3.0], 0)
     assert found.message == "the result of 'dynamic-slice' is float32[3], not f32[4] as written"
@@ -179,7 +179,7 @@ def test_loops_can_be_limited():
     assert found.code == "R005"
 
 
-def test_calls_nest_as_deep_as_memory_goes():
+def test_calls_nest_as_deeply_as_memory_allows():
     depth = 10_000
     parts = ["level0 { p = f32[] parameter(0) one = f32[] constant(1) ROOT r = f32[] add(p, one) }"]
     parts += [f"level{k} {{ p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=level{k - 1} }}" for k in range(1, depth)]
@@ -187,7 +187,7 @@ def test_calls_nest_as_deep_as_memory_goes():
     assert run(text, 1.0) == 2
 
 
-def test_loops_and_branches_nest_too():
+def test_loops_and_branches_nest_deeply_too():
     depth = 2_000
     parts = ["yes { s = (pred[], f32[]) parameter(0) ROOT p = pred[] get-tuple-element(s), index=0 }"]
     parts += ["level0 { s = (pred[], f32[]) parameter(0) x = f32[] get-tuple-element(s), index=1 no = pred[] constant(false) ROOT t = tuple(no, x) }"]
@@ -202,7 +202,7 @@ def test_loops_and_branches_nest_too():
     assert run(text, (True, 5.0)) == (False, 5)
 
 
-def test_tuples_nest_too():
+def test_tuples_nest_deeply_too():
     depth = 3_000
     lines = ["t0 = (f32[]) tuple(x)"] + [f"t{k} = tuple(t{k - 1})" for k in range(1, depth)]
     value = run("\n".join(["ENTRY e {", "x = f32[] parameter(0)", *lines, f"ROOT r = tuple(t{depth - 1})", "}"]), 4.0)
@@ -248,7 +248,7 @@ ENTRY e { x = f32[4] parameter(0) ROOT n = f32[4] map(x), dimensions={0}, to_app
 
 
 @pytest.mark.parametrize("size", [5, 1023, 1024, 5000])
-def test_reducers_that_are_not_recognised(size):
+def test_unrecognized_reducers(size):
     text = f"""HloModule m
 keep_larger {{ a = s32[] parameter(0) i = s32[] parameter(1) b = s32[] parameter(2) j = s32[] parameter(3)
   wins = pred[] compare(b, a), direction=GT x = s32[] select(wins, b, a) k = s32[] select(wins, j, i) ROOT t = tuple(x, k) }}
@@ -258,7 +258,7 @@ ENTRY e {{ x = s32[{size}] parameter(0) i = s32[{size}] iota(), iota_dimension=0
     assert run(text, numbers) == (numbers.max(), numbers.argmax())
 
 
-# ---- what stays the same in loops -------------------------------------------------------------------------------------
+# ---- loop invariants --------------------------------------------------------------------------------------------------
 
 CONSTANT_STEPS = """HloModule m
 add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT r = s32[] add(a, b) }
@@ -273,7 +273,7 @@ ENTRY e { z = s32[] constant(0) f = f32[] constant(0) v = f32[6] broadcast(f), d
   ROOT w = (s32[], s32[], f32[6]) while(s), condition=c, body=b }"""
 
 
-def test_steps_without_parameters_are_repeated_where_they_may_differ():
+def test_impure_steps_without_parameters_run_in_each_iteration():
     calls = []
 
     def count(zero):

@@ -1,4 +1,4 @@
-"""Functions of the elementwise kernels, for numbers at which they are easily wrong, and arrays of any form."""
+"""Functions of the elementwise kernels, for error-prone numbers and for arrays in any form."""
 
 from __future__ import annotations
 
@@ -25,20 +25,23 @@ SPECIAL = [
 
 
 def numbers_of(dtype: Any) -> Array:
-    """Special numbers, and those next to them."""
+    """Returns special numbers, and the numbers next to them."""
     numbers = np.array(SPECIAL, dtype)
     return np.concatenate([numbers, np.nextafter(numbers, dtype(np.inf)), np.nextafter(numbers, dtype(-np.inf))])
 
 
 def forms(numbers: Array) -> list[Array]:
-    """The same numbers in one array, in one with other strides, in scalars, in an empty array, and in one broadcast from a scalar."""
+    """Returns the numbers as arrays of several forms.
+
+    The forms are contiguous, strided and empty arrays, scalars, and arrays broadcast from a scalar.
+    """
     spread = np.zeros((len(numbers), 3), numbers.dtype)
     spread[:, 1] = numbers
     return [numbers, spread[::-1, 1], numbers[:0], *map(np.array, numbers), *(np.broadcast_to(x, (2, 3)) for x in numbers)]
 
 
 def assert_same(result: Any, expected: Any) -> None:
-    """Equal numbers and signs of zeros; any NaN equals any other."""
+    """Checks that numbers and signs of zeros are equal; any NaN equals any other."""
     np.testing.assert_array_equal(result, expected)
     assert np.asarray(result).dtype == np.asarray(expected).dtype
     np.testing.assert_array_equal(np.signbit(result) & ~np.isnan(result), np.signbit(expected) & ~np.isnan(expected))
@@ -61,7 +64,7 @@ def sign(x: float) -> float:
 
 
 def each(function: Callable[..., Any], *arrays: Array) -> Array:
-    """The results of a function of Python's numbers for all elements."""
+    """Returns the results of a function of Python numbers for all elements."""
     spread = np.broadcast_arrays(*arrays)
     values = [function(*(x.item() for x in row)) for row in zip(*(x.ravel() for x in spread), strict=True)]
     return np.array(values, spread[0].dtype).reshape(spread[0].shape)
@@ -162,7 +165,7 @@ def test_products_of_integers_are_exact(name: str, other: str) -> None:
         values = [random.choice((low, high, random.randint(low, high))) for _ in range(sizes[0] * sizes[1])]
         return np.array(values, object).reshape(sizes)
 
-    # Up to 2^24, 2^53, and beyond, in one sum or in several.
+    # Sums up to 2^24, 2^53 and larger, in one block or in several.
     for terms, limit in ((0, 3), (1, 2**64), (5, 3), (70, 2**12), (200, 2**15), (1100, 200), (130, 2**30)):
         lhs, rhs = drawn(name, (2, terms), limit), drawn(other, (terms, 3), limit)
         left, right = (x.astype(NUMBERS[of].computed).astype(NUMBERS[of].held) for x, of in ((lhs, name), (rhs, other)))

@@ -1,4 +1,4 @@
-"""Gather and scatter with random dimension numbers: the fast ways agree with the definition, element by element."""
+"""Gather and scatter with random dimension numbers: the fast paths agree with the definition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlotool.interp.kernels import scattering
 
 
 class Numbers:
-    """Random dimension numbers of a gather, or of a scatter, which has the same but for their names."""
+    """Random dimension numbers of a gather, or of a scatter, whose names differ."""
 
     def __init__(self, random: Random) -> None:
         rank = random.randint(0, 4)
@@ -53,7 +53,10 @@ class Numbers:
         return ", ".join([*parts, f"index_vector_dim={self.vector}"])
 
     def elements(self, indices: Array, clamps: bool) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-        """The pairs of an element of the result or of the updates, and one of the operand, in the order of the former."""
+        """Returns pairs of an element of the result or the updates, and one of the operand.
+
+        The pairs are in the order of the former.
+        """
         pairs = []
         vectors = np.moveaxis(indices, self.vector, -1)
         for place in np.ndindex(*self.result):
@@ -79,7 +82,7 @@ def shape(element_type: str, sizes: list[int]) -> str:
 
 
 def stored_anyhow(random: Random, values: Array) -> Array:
-    """The same values in any memory order."""
+    """Returns the same values in a random memory order."""
     order = random.sample(range(values.ndim), values.ndim)
     return np.asarray(values.transpose(order).copy().transpose(np.argsort(order))) if order else values
 
@@ -98,7 +101,7 @@ def test_gather(random: Random) -> None:
     operand = stored_anyhow(random, generator.standard_normal(numbers.operand, np.float32))
     indices = generator.integers(-1, 5, numbers.indices, np.int32)
     result = hlotool.evaluate(hlotool.parse(text), [operand, indices])
-    # XLA has zeros where there is nothing to gather, which collapsed dimensions make possible.
+    # XLA returns zeros if there is nothing to gather, which collapsed dimensions make possible.
     expected = np.zeros(numbers.result, np.float32)
     for place, element in numbers.elements(indices, clamps=True) if 0 not in numbers.slices else ():
         expected[place] = operand[element]
@@ -120,7 +123,7 @@ def test_scatter(random: Random) -> None:
     )
     note(text)
     generator = np.random.default_rng(random.getrandbits(32))
-    # Zeros of both signs, too; sums of these numbers depend on the order.
+    # Includes zeros of both signs; sums of these numbers depend on the order.
     values = np.array([0.0, -0.0, 1, 3, -5, 1 / 3, 2.0**30]).astype(np.float32) if element_type != "s8" else np.arange(-128, 128, 51)
     dtype = NUMPY_TYPES[element_type]
     operand = stored_anyhow(random, np.asarray(generator.choice(values, numbers.operand)).astype(dtype))

@@ -1,4 +1,4 @@
-"""Custom calls of unknown targets that nothing needs are not computed, and neither is what depends on them."""
+"""Unused custom calls of unknown targets, and all that depends on them, are not computed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def module_with(body: str) -> Module:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_what_is_left_out(name: str) -> None:
+def test_left_out_instructions(name: str) -> None:
     body, expected = ROWS[name]
     module = module_with(body)
     assert sorted(x.name for x in left_out(module.entry, RunOptions())) == expected

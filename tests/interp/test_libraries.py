@@ -1,4 +1,7 @@
-"""Custom calls of GPU libraries against their definitions: gradients against the linear maps that they transpose, attention against its formula."""
+"""Custom calls of GPU libraries against their definitions.
+
+Gradients are compared with the linear maps that they transpose, attention with its formula.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def _run(text: str, *arguments: Any) -> Any:
 
 
 def _call(target: str, window: str, groups: int, result: tuple[int, ...], lhs: Any, rhs: Any) -> Any:
-    """The first result of a convolution of cuDNN, with its dimensions in an unusual order."""
+    """Returns the first result of a cuDNN convolution with its dimensions in an unusual order."""
     shapes = [f"f64[{','.join(map(str, dims))}]" for dims in (result, lhs.shape, rhs.shape)]
     text = (
         f"ENTRY e {{ a = {shapes[1]} parameter(0) b = {shapes[2]} parameter(1) "
@@ -69,7 +72,7 @@ def _dims(lhs: tuple[Any, int], rhs: tuple[Any, int]) -> str:
     )
 
 
-# [batch, place, head, feature]; the scores are [batch, head, place of Q, place of K].
+# [batch, position, head, feature]; the scores are [batch, head, position in Q, position in K].
 _ROWS, _SCORES = (0, 2), (0, 1)
 _PRODUCTS = {
     "bmm1": ((_ROWS, 3), (_ROWS, 3)),
@@ -117,7 +120,7 @@ def test_attention_and_its_gradient(mask: str, window: int, with_bias: bool) -> 
     output, sums, _ = _attention(f"fmha{word}", f"{shape}, f32[{batch},{heads},{places}]", config, q, k, v, *extra)
     np.testing.assert_allclose(output, _formula(q, k, v, kept, bias, scale), rtol=1e-5, atol=1e-6)
 
-    # As XLA passes them, the output and its gradient are arranged like Q.
+    # As XLA passes them, the output and its gradient are laid out like Q.
     slope = draw.standard_normal(q.shape).astype(np.float32)
     rest = [sums, slope, *extra, np.ascontiguousarray(output.transpose(0, 2, 1, 3))]
     gradients = _attention(f"fmha{word}Backward", ", ".join([shape] * 3), config, q, k, v, *rest)[:3]
@@ -133,19 +136,19 @@ def test_attention_and_its_gradient(mask: str, window: int, with_bias: bool) -> 
         assert np.isclose(gradients[which][b, n, s, d], (values[0] - values[1]) / (2 * step), rtol=1e-3, atol=1e-5), which
 
 
-def test_attention_ends_at_the_lengths_of_padded_rows() -> None:
+def test_attention_respects_the_lengths_of_padded_rows() -> None:
     draw = np.random.default_rng(5)
     q, k, v = (draw.standard_normal((2, 3, 1, 2)).astype(np.float32) for _ in range(3))
     lengths = np.array([3, 1], np.int32)
     output, sums, _ = _attention("fmhaSoftmax", "f32[2,1,3,2], f32[2,1,3]", _config("PADDING", 0, 1), q, k, v, lengths, lengths)
     whole = np.ones((3, 3), bool)
     np.testing.assert_allclose(output[0], _formula(q[:1], k[:1], v[:1], whole, 0, 1)[0], rtol=1e-5, atol=1e-6)
-    # The only place of the second row attends to itself; what follows it, to nothing.
+    # The only position of the second row attends to itself; padding attends to nothing.
     np.testing.assert_allclose(output[1, 0], [v[1, 0, 0], [0, 0], [0, 0]], rtol=1e-6)
     assert sums[1, 0, 1] == -np.inf
 
 
-def test_dropout_is_refused() -> None:
+def test_dropout_is_rejected() -> None:
     q = np.ones((1, 1, 1, 1), np.float32)
     with pytest.raises(hlotool.EvaluationError, match="uses dropout"):
         _attention("fmhaSoftmax", "f32[1,1,1,1]", _config("NO_MASK", 0, 1).replace('rate":0', 'rate":0.5'), q, q, q)

@@ -1,4 +1,7 @@
-"""Results do not depend on where in memory the elements of operands are: views give the same bits as dense arrays, with every executor."""
+"""Results do not depend on the memory order of operands.
+
+Views give the same bits as dense arrays, with every executor.
+"""
 
 from __future__ import annotations
 
@@ -28,19 +31,19 @@ from hlotool.ir.model import Module
 from hlotool.literals.parse import parse_literal
 
 FOLDER = Path(__file__).parent.parent
-# Kernels that are only called with several devices, by the cases of these.
+# Kernels that are only called on several devices: the opcodes in the cases of tests/devices.
 OF_DEVICES = {
     x.opcode
     for path in (FOLDER / "devices").glob("*.hlo")
     for case in read_cases(path)
     for x in hlotool.parse(case.text, strict=False).all_instructions()
 }
-# Those that take no arrays with dimensions, and those of later parts of operations that others begin.
+# Kernels without array operands, and kernels of the later parts of asynchronous operations.
 WITHOUT_ARRAYS = {"after-all", "async-done", "async-update", "copy-done", "get-tuple-element", "iota", "rng", "rng-get-and-update-state"}
 
 
 def modules_of(opcode: str) -> list[tuple[Module, list[Any]]]:
-    """The cases of an opcode, and random instances of it, with arguments."""
+    """Returns the cases of an opcode, and random instances of it, with arguments."""
     found: list[tuple[Module, list[Any]]] = []
     path = FOLDER / "ops" / f"{opcode}.hlo"
     for case in read_cases(path) if path.exists() else ():
@@ -104,7 +107,7 @@ PRODUCTS = [
 @pytest.mark.parametrize("sizes", PRODUCTS, ids=str)
 @pytest.mark.parametrize("element_type", ["f32", "f64", "c64"])
 def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
-    """NumPy chooses among functions by the sizes of matrices and their order in memory."""
+    """NumPy chooses among functions by the sizes and memory order of matrices."""
     rows, contracted, columns = sizes
     text = f"""ENTRY e {{ x = {element_type}[{rows},{contracted}] parameter(0) y = {element_type}[{contracted},{columns}] parameter(1)
       ROOT r = {element_type}[{rows},{columns}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}"""
@@ -121,7 +124,7 @@ def test_products(sizes: tuple[int, int, int], element_type: str) -> None:
 @pytest.mark.parametrize("rows", [2, 7, 33])
 @pytest.mark.parametrize("executor", ["reference", "plan"])
 def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> None:
-    """NumPy has a function for symmetric matrices, which adds up in another order."""
+    """NumPy has a function for symmetric matrices, which sums in another order."""
     text = f"""ENTRY e {{ x = f32[{rows},300] parameter(0) y = f32[{rows},300] parameter(1)
       ROOT r = f32[{rows},{rows}] dot(x, y), lhs_contracting_dims={{1}}, rhs_contracting_dims={{1}} }}"""
     module, x = hlotool.parse(text), np.random.default_rng(1).standard_normal((rows, 300)).astype(np.float32)
@@ -129,7 +132,7 @@ def test_the_product_of_a_matrix_and_its_transpose(rows: int, executor: str) -> 
 
 
 def test_layouts() -> None:
-    """An operand is held in memory as its layout says; a view that is so gives the same bits as an array."""
+    """An operand is in memory as its layout says; a view gives the same bits as an array."""
     text = """ENTRY e { x = f32[1,300] parameter(0) y = f32[300,70]{0,1} parameter(1)
       ROOT r = f32[1,70] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} }"""
     viewed = text.replace(
@@ -151,7 +154,7 @@ SUMS = [((3, 3000, 20), (1,)), ((5, 600, 50), (1,)), ((381, 172, 20), (1,)), ((4
 
 @pytest.mark.parametrize(("sizes", "axes"), SUMS, ids=str)
 def test_sums_in_blocks(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
-    """A block of few rows adds up in the order of the whole array."""
+    """A block of few rows sums in the order of the whole array."""
     kept = [size for k, size in enumerate(sizes) if k not in axes]
     text = f"""add {{ a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }}
       ENTRY e {{ x = f32{list(sizes)} parameter(0) y = f32{list(sizes)} exponential(x) zero = f32[] constant(0)
@@ -164,7 +167,10 @@ def test_sums_in_blocks(sizes: tuple[int, ...], axes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("element_type", ["f32", "f64", "c64", "c128"])
 @pytest.mark.parametrize("exponent", ["2", "0.5", "-1", "3", "0"])
 def test_powers(element_type: str, exponent: str) -> None:
-    """NumPy computes squares, roots and reciprocals by other functions if all exponents are one number in memory."""
+    """NumPy has special functions for powers if all exponents are one number in memory.
+
+    They compute squares, roots and reciprocals.
+    """
     number = f"({exponent}, 0)" if element_type.startswith("c") else exponent
     text = f"""ENTRY e {{ x = {element_type}[70] parameter(0) n = {element_type}[] constant({number})
       y = {element_type}[70] broadcast(n), dimensions={{}} ROOT r = {element_type}[70] power(x, y) }}"""
@@ -191,7 +197,7 @@ GRADIENTS = {
 
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_convolutions_with_large_windows(name: str) -> None:
-    """Where sizes alone decide how a convolution is computed, it reads views where they are."""
+    """If only the sizes decide how a convolution is computed, it reads views in place."""
     module = hlotool.parse(f"ENTRY e {{ {GRADIENTS[name].replace('$', 'dim_labels=b01f_01io->b01f')} }}")
     arguments = random_arguments(module, 1)
     assert computation_disagreement(module, arguments, Random(1)) is None
@@ -218,7 +224,7 @@ ENTRY e { k = f32[60,80] parameter(0) o = f32[8,60] parameter(1) x = f32[1,80] p
   s = (s32[], f32[60,80], f32[8,60], f32[1,80]) tuple(i, k, o, x)
   ROOT r = (s32[], f32[60,80], f32[8,60], f32[1,80]) while(s), condition=more, body=step }"""
 UPDATES = {
-    # With the next state, and whether the array is kept in the other order.
+    # Each row has the update, the next state, and whether the array is kept in the other order.
     "updated in place": ("l = f32[60,80] dynamic-update-slice(k, x, i, z)", "l", True),
     "read as it is": ("l = f32[60,80] copy(k)", "k", True),
     "through reshapes": ("q = f32[1,60,1,80] reshape(k) l = f32[60,80] reshape(q)", "k", True),
@@ -237,7 +243,10 @@ UPDATES = {
 
 @pytest.mark.parametrize("name", UPDATES)
 def test_arrays_in_loops(name: str) -> None:
-    """An array of which a loop reads only transposed views is copied once, not in each iteration; results are the same in any case."""
+    """An array of which a loop reads only transposed views is copied once, not in each iteration.
+
+    The results are the same in any case.
+    """
     update, following, is_kept = UPDATES[name]
     module = hlotool.parse(CACHE.replace("UPDATE", update).replace("NEXT", following))
     arguments = random_arguments(module, 3)

@@ -1,4 +1,4 @@
-"""Numbers of less than eight bits are the low bits of a byte, and its other bits are 0, however they were made."""
+"""Numbers of less than eight bits are the low bits of a byte; the other bits are always 0."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NarrowDraw(Draw):
 
 
 def upper_bits(module: Module, arguments: list[Any], executor: str) -> list[Any]:
-    """The results in which bits above the width of the type are set."""
+    """Returns the results in which bits above the width of the type are set."""
     values = leaves(hlotool.evaluate(module, arguments, executor=executor))
     arrays = [np.asarray(value) for value in values]
     return [x for x in arrays if x.dtype in WIDTHS and (x.view(np.uint8) >> WIDTHS[x.dtype]).any()]
@@ -49,7 +49,7 @@ def test_results(family: str, executor: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("executor", ["reference", "plan"])
 @pytest.mark.parametrize("name", NARROW)
-def test_constants_are_equal_to_what_is_computed(name: str, executor: str) -> None:
+def test_constants_equal_computed_values(name: str, executor: str) -> None:
     number = NARROW[name]
     numbers = np.arange(1 << number.bits).astype(np.uint8).view(number.held)
     text = ", ".join(str(x) for x in numbers.tolist())
@@ -64,7 +64,7 @@ def test_constants_are_equal_to_what_is_computed(name: str, executor: str) -> No
 @pytest.mark.parametrize("executor", ["reference", "plan"])
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers(name: str, executor: str) -> None:
-    """Scalars are arrays, too."""
+    """Scalars are arrays here, too."""
     text = f"ENTRY e {{ p = {name}[] parameter(0) c = {name}[] constant(0) ROOT t = ({name}[], {name}[]) tuple(p, c) }}"
     number = NARROW[name]
     results = hlotool.evaluate(hlotool.parse(text), [np.array(0xFF, np.uint8).view(number.held)], executor=executor)
@@ -102,17 +102,17 @@ DOUBLE = "double { a = T[] parameter(0) ROOT r = T[] add(a, a) }\n"
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", NARROW)
-def test_constants_and_arguments_are_used_alike(name: str, use: str) -> None:
-    """Also if nothing but the low bits of the arguments are the same."""
+def test_constants_and_arguments_give_the_same_results(name: str, use: str) -> None:
+    """This holds even if only the low bits of the arguments are the same."""
     number, random = NARROW[name], np.random.default_rng(1)
     if number.kind == "unsigned" and use in ("bits", "scalars"):
-        # Negations and absolute values are of signed numbers.
+        # Negations and absolute values exist for signed numbers only.
         body = USES[use].replace("abs(x)", "copy(x)").replace("negate(f)", "copy(f)")
     else:
         body = USES[use]
     arrays = [random.integers(0, 1 << number.bits, shape).astype(np.uint8) for shape in ((2, 3), (3, 2), ())]
     if number.kind == "float":
-        # Sums of infinities have no bits of their own.
+        # Sums of infinities have no well-defined bits.
         arrays = [array & np.uint8(1) for array in arrays]
     shapes = [f"{name}[{','.join(map(str, array.shape))}]" for array in arrays]
     clean = [array.view(number.held) for array in arrays]

@@ -1,4 +1,7 @@
-"""Loops over numbers and small arrays that are compiled: the same bits as without, whether Numba or Python runs their source."""
+"""Compiled loops over numbers and small arrays give the same bits as uncompiled ones.
+
+This holds whether Numba or Python runs their source.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ FILES = sorted((CASES.parent.parent / "ops").glob("*.hlo"))
 
 
 def modules(path: Path) -> list[hlotool.ir.model.Module]:
-    """The modules of a file in a loop, without those that cannot be."""
+    """Returns the modules of a file, each in a loop, except for those that cannot be in one."""
     found = []
     for case in read_cases(path):
         try:
@@ -34,7 +37,7 @@ def modules(path: Path) -> list[hlotool.ir.model.Module]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_operations_in_a_loop(path):
     for module in modules(path):
-        # Nothing is computed beforehand, although operands are constants.
+        # Nothing is folded, although operands are constants.
         with small_blocks(), compiled_loops(with_numba=False):
             assert disagreement(str(module)) is None, str(module)
 
@@ -53,7 +56,10 @@ PRODUCTS = """ENTRY e { x = f64[2,4] parameter(0) y = f64[4] parameter(1) VIEW
 
 @pytest.mark.parametrize("view", ["broadcast(y), dimensions={0}", "broadcast(y), dimensions={1}", "iota(), iota_dimension=1"])
 def test_products_of_views(view):
-    """NumPy adds up in another order if an operand has gaps, or elements that share memory; it is always passed a dense one."""
+    """NumPy sums in another order if an operand has gaps, or elements that share memory.
+
+    Compiled loops always pass a dense array.
+    """
     module = looped(hlotool.parse(PRODUCTS.replace("VIEW", f"v = f64[4,4] {view}")))
     with compiled_loops(with_numba=False) as sources:
         assert disagreement(str(module), inputs=4) is None
@@ -61,7 +67,7 @@ def test_products_of_views(view):
 
 
 def test_the_product_of_a_matrix_and_its_transpose():
-    """NumPy has a function for symmetric matrices, which adds up in another order."""
+    """NumPy has a function for symmetric matrices, which sums in another order."""
     text = "ENTRY e { x = f64[4,33] parameter(0) ROOT r = f64[4,4] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={1} }"
     with compiled_loops(with_numba=False) as sources:
         assert disagreement(str(looped(hlotool.parse(text)))) is None
@@ -79,7 +85,7 @@ ENTRY e { x = f32[2] parameter(0) i = s32[8] parameter(1) y = f32[8] parameter(2
         "f32[2] scatter(x, i, y), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1",
     ],
 )
-def test_reducers_of_wider_numbers_round_at_the_end(result):
+def test_reducers_with_wider_numbers_round_at_the_end(result):
     """Scatters may have them; a reduce whose result is narrower is an error."""
     module = looped(hlotool.parse(WIDER.replace("RESULT", result)))
     with compiled_loops(with_numba=False):
@@ -115,7 +121,7 @@ def test_a_loop_is_compiled_while_it_runs():
     assert len(sources) == 1
 
 
-def test_loops_inside_that_take_too_long_are_left_to_python():
+def test_inner_loops_that_take_too_long_are_left_to_python():
     with compiled_loops(with_numba=True), patch.object(loops, "_TOO_MUCH_WORK", 1000):
         assert hlotool.evaluate(nested(3, 2000), [np.zeros(3, np.int32)]).tolist() == [5_997_000] * 3
 

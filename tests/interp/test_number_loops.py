@@ -1,4 +1,4 @@
-"""Loops over single numbers, which have code of their own: the same results as the kernels of arrays give, compiled by Numba or not."""
+"""Code for loops over numbers: the same results as array kernels, compiled by Numba or not."""
 
 from __future__ import annotations
 
@@ -22,24 +22,30 @@ INTEGERS = "add subtract multiply divide remainder maximum minimum and or xor sh
 
 
 def constants(name: str) -> list[str]:
-    """The texts of the constants `c0`, `c1` and so on."""
+    """Returns the texts of the constants `c0`, `c1` and so on."""
     if name == "pred":
         return ["true", "false"]
     return ["0.5"] if name in FLOATS else ["3", "0", "100"] if name in UNSIGNED else ["3", "1", "0", "-5"]
 
 
 def operations(name: str, *, is_native: bool) -> list[tuple[str, str]]:
-    """Element types and texts of results of `x` and `y`, which are numbers of a type, and of constants; or of those that Numba compiles."""
+    """Returns element types and texts of operations on the numbers `x` and `y` and constants.
+
+    With `is_native`, only those that Numba compiles.
+    """
     return [row for row in every_operation(name) if not is_native or not is_left_to_python(name, *row)]
 
 
 def is_left_to_python(name: str, kind: str, text: str) -> bool:
-    """Whether Numba is not asked for an operation, or, since compiling takes long, has another one like it."""
+    """Returns whether an operation is not tested with Numba.
+
+    Numba does not compile it, or, since compiling takes long, compiles a similar one instead.
+    """
     opcode = text.partition("(")[0]
     if kind == "u64" or (opcode != "compare" and text.endswith((", c0)", ", c1)", ", c2)"))):
         return True
     if name == "s64":
-        # Dividing is left to Python, and so is what reads the quotient.
+        # Divisions, and operations on a quotient, are left to Python.
         return opcode in ("divide", "remainder", "shift-right-logical") or any(f"({operand}" in text or f", {operand})" in text for operand in "dehq")
     return name in FLOATS and opcode == "power"
 
@@ -55,7 +61,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
     rows = [(name, f"{opcode}(x, {y})") for opcode in binary for y in ("y", *labels)] + [(name, f"{opcode}(x)") for opcode in unary]
     rows += [("pred", f"compare(x, {y}), direction={direction}") for direction in DIRECTIONS for y in ("y", *labels[:2])]
     rows += [(name, "select(p, x, y)")]
-    # What is known of the range of a value makes the code for others shorter.
+    # Known ranges of values make the code for these shorter.
     if name in SIGNED:
         rows += [(name, "add(d, c0)"), (name, "subtract(e, c3)"), (name, "multiply(d, d)"), (name, "multiply(e, e)"), (name, "add(e, x)")]
         rows += [(name, text) for text in ("negate(m)", "subtract(m, h)", "negate(h)", "add(q, q)", "multiply(q, m)", "shift-right-logical(m, c1)")]
@@ -65,7 +71,7 @@ def every_operation(name: str) -> list[tuple[str, str]]:
 
 
 def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[str], list[str]]:
-    """The text of all operations, and the types and the names of the results."""
+    """Returns the text of all operations, and the types and the names of the results."""
     rows = operations(name, is_native=is_native)
     shape = f"{name}[{dimensions}]"
 
@@ -76,7 +82,7 @@ def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[
     lines = [constant(f"c{k}", number) for k, number in enumerate(constants(name))]
     lines += [f"  p = pred[{dimensions}] compare(x, y), direction=LT\n"]
     if name in SIGNED:
-        # Where nothing reads them, they are left out.
+        # Instructions without uses are left out.
         lines += [f"  d = {shape} remainder(x, c0)\n", f"  e = {shape} divide(x, c0)\n", f"  m = {shape} and(x, c0)\n"]
         lines += [f"  h = {shape} shift-right-logical(y, c1)\n", f"  q = {shape} select(p, m, h)\n"]
     lines += [f"  r{k} = {kind}[{dimensions}] {text}\n" for k, (kind, text) in enumerate(rows)]
@@ -84,7 +90,10 @@ def computed(name: str, dimensions: str, *, is_native: bool) -> tuple[str, list[
 
 
 def loop_of(name: str, *, is_native: bool) -> hlotool.ir.model.Module:
-    """A module that computes all operations on two numbers in the second of three iterations, before which their order is exchanged."""
+    """Returns a module that computes all operations on two numbers in a loop.
+
+    They run in the second of three iterations, before which the two numbers are exchanged.
+    """
     body, kinds, _ = computed(name, "", is_native=is_native)
     state = ", ".join(f"{kind}[]" for kind in ("s32", name, name, *kinds))
     kept = "".join(f"  o{k} = {kind}[] get-tuple-element(s), index={k + 3}\n" for k, kind in enumerate(kinds))
@@ -127,7 +136,7 @@ def test_results_are_those_of_arrays(name):
 
 
 @pytest.mark.parametrize("name", ["s32", "s64", "u16", "f32"])
-def test_compiled_loops_give_the_same(name):
+def test_compiled_loops_give_the_same_results(name):
     with compiled_loops(with_numba=True) as sources, patch.object(loops, "_MOST_COMPILED", 10_000):
         check(name, is_native=True)
     assert sources
@@ -159,21 +168,21 @@ def failing(error: type[Exception]) -> Callable[[object], object]:
     return fail
 
 
-def test_without_numba_nothing_changes(monkeypatch):
+def test_without_numba_results_are_the_same(monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setitem(sys.modules, "numba", None)
     check("pred", is_native=True)
 
 
 @pytest.mark.parametrize("error", [ImportError, AttributeError, SystemError])
-def test_where_numba_is_for_another_numpy_nothing_changes(error, monkeypatch):
+def test_with_numba_for_another_numpy_results_are_the_same(error, monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setattr(compiler, "import_module", failing(error))
     check("pred", is_native=True)
 
 
 @pytest.mark.parametrize("type_of", [lambda value: numba.types.unicode_type, failing(RecursionError)])
-def test_where_numba_cannot_compile_a_loop_nothing_changes(type_of, monkeypatch):
+def test_loops_that_numba_cannot_compile_give_the_same_results(type_of, monkeypatch):
     monkeypatch.setattr(loops, "_SECONDS", float("-inf"))
     monkeypatch.setattr("numba.typeof", type_of)
     check("pred", is_native=True)
@@ -202,7 +211,7 @@ def test_limits_hold(seconds, monkeypatch):
 
 @pytest.mark.parametrize(("executor", "seconds"), [("plan", float("-inf")), ("plan", 100.0), ("reference", 100.0)])
 def test_a_state_that_stays_the_same_is_the_result(executor, seconds, monkeypatch):
-    """As if somebody had stopped the run: nothing can come of it any more."""
+    """The loop ends as if it had been stopped: its state cannot change anymore."""
     monkeypatch.setattr(loops, "_SECONDS", seconds)
     result = hlotool.evaluate(hlotool.parse(ENDLESS.replace("STEP", "0")), [np.int32(5), np.int32(-1)], executor=executor)
     assert [x.item() for x in result] == [5, -1]

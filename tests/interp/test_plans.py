@@ -1,4 +1,4 @@
-"""Compiled modules: what users see of them beyond the same results as without."""
+"""Compiled modules: behavior that users see, apart from equal results."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ def test_a_chain_is_one_loop_over_blocks():
     source = hlotool.compile(hlotool.parse(CHAIN)).source
     assert source is not None
     assert source.count("for i in range") == 1
-    # The only array of the size of the operand is the result.
+    # The result is the only array of the size of the operand.
     assert source.count(" empty(") - source.count("w = empty(") == 1
 
 
 def test_a_number_computed_from_the_same_number():
-    """What a number is broadcast from is not looked for in itself, although it has the same bits."""
+    """The operand of a broadcast is not replaced by itself, although it has the same bits."""
     text = "ENTRY e { x = f32[4] parameter(0) c = f32[] constant(2) r = f32[] broadcast(c), dimensions={} "
     module = hlotool.parse(text + "w = f32[4] broadcast(r), dimensions={} ROOT m = f32[4] multiply(x, w) }")
     assert hlotool.compile(module)([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 4.0, 6.0, 8.0]
 
 
-def test_names_are_comments_and_nothing_else():
+def test_names_only_occur_in_comments():
     text = 'ENTRY e { x.__import__ = f32[2] parameter(0) ROOT os.system = f32[2] custom-call(x.__import__), custom_call_target="\\n1/0" }'
     module = hlotool.parse(text)
     options = hlotool.RunOptions(custom_calls={"\n1/0": lambda x: x + 1})
@@ -193,7 +193,7 @@ BLOCKWISE = {
 
 
 @pytest.mark.parametrize("name", BLOCKWISE)
-def test_what_is_computed_in_blocks_is_what_kernels_compute(name):
+def test_blocks_agree_with_kernels(name):
     hlotool.parse(BLOCKWISE[name])
     assert disagreement(BLOCKWISE[name], inputs=4) is None
     with small_blocks():
@@ -202,7 +202,7 @@ def test_what_is_computed_in_blocks_is_what_kernels_compute(name):
 
 @pytest.mark.parametrize("name", [*BLOCKWISE, "layer norm"])
 @pytest.mark.parametrize("threads", [2, 3, 50])
-def test_threads_compute_the_same(name, threads, monkeypatch):
+def test_threads_give_the_same_results(name, threads, monkeypatch):
     monkeypatch.setattr(blocks, "_LEAST_FOR_THREADS", 1)
     monkeypatch.setattr(blocks, "BLOCK_ELEMENTS", 500)
     text = BLOCKWISE.get(name, CHAIN)
@@ -213,7 +213,7 @@ def test_threads_compute_the_same(name, threads, monkeypatch):
     assert disagreement(text, inputs=2, options=options) is None
 
 
-def test_what_fails_in_a_thread_is_an_error_when_all_have_ended():
+def test_an_error_in_a_thread_is_raised_after_all_have_ended():
     ended = []
 
     def compute(first, last):
@@ -233,8 +233,8 @@ def test_numbers_of_threads(threads):
         hlotool.evaluate(hlotool.parse(CHAIN), [np.zeros((300, 200))], options=options)
 
 
-def test_blocks_of_arrays_that_nothing_needs_are_overwritten():
-    """Two of the three arrays of a loop's state are updated where they are; the arguments stay what they are."""
+def test_blocks_of_unused_arrays_are_overwritten():
+    """Two of three arrays of a loop's state are updated in place; arguments do not change."""
     run = hlotool.compile(hlotool.parse(BLOCKWISE["state of a loop that its blocks overwrite"]))
     assert run.source is not None
     assert "can_alias" in run.source
@@ -243,14 +243,14 @@ def test_blocks_of_arrays_that_nothing_needs_are_overwritten():
     assert x.tolist() == list(range(40000))
 
 
-def test_sums_of_what_is_not_in_row_major_order_may_be_rounded_in_another_order():
+def test_sums_over_other_memory_orders_may_round_in_another_order():
     text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
     ENTRY e { x = f32[700,600] parameter(0) t = f32[600,700] transpose(x), dimensions={1,0} y = f32[600,700] exponential(t) z = f32[] constant(0)
       ROOT s = f32[600] reduce(y, z), dimensions={1}, to_apply=add }"""
     x = np.random.default_rng(0).standard_normal((700, 600), np.float32)
     values = [hlotool.evaluate(hlotool.parse(text), [x], executor=executor) for executor in ("plan", "reference")]
     exact = np.exp(x.T.astype(np.float64)).sum(axis=1)
-    # Of partial sums of 128 terms, and of these.
+    # The error of partial sums of 128 terms, plus that of their sum.
     for value in values:
         assert np.abs(value / exact - 1).max() < 140 * np.finfo(np.float32).eps
 
@@ -303,7 +303,7 @@ def test_both_branches(executor):
     assert values == [[-2, -4, -6], [-1, -2, -3], [1, 4, 9], [1, 4, 9], [1, 4, 9]]
 
 
-def test_errors_are_at_the_same_place():
+def test_errors_have_the_same_location():
     text = "ENTRY e {\n  x = f32[2] parameter(0)\n  i = s32[] parameter(1)\n  ROOT r = f32[<=2] set-dimension-size(x, i), dimensions={0}\n}"
     module = hlotool.parse(text)
     messages = [outcome(module, [[1.0, 2.0], 5], executor, hlotool.RunOptions())[1] for executor in ("plan", "reference")]
@@ -311,7 +311,7 @@ def test_errors_are_at_the_same_place():
     assert ":4:" in messages[0]
 
 
-# Only what takes the first element would notice.
+# Only an instruction that reads the first element would notice.
 WRONG_TUPLE = """less { a = f32[] parameter(0) b = f32[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3)
   ROOT c = pred[] compare(a, b), direction=LT }
 ENTRY e { x = f32[3] parameter(0) i = s32[3] iota(), iota_dimension=0
@@ -319,19 +319,19 @@ ENTRY e { x = f32[3] parameter(0) i = s32[3] iota(), iota_dimension=0
   ROOT k = s32[3] get-tuple-element(t), index=1 }"""
 
 
-def test_a_tuple_of_other_arrays_than_written_is_left_to_the_reference_executor():
+def test_a_tuple_with_unexpected_arrays_is_left_to_the_reference_executor():
     values = [hlotool.evaluate(hlotool.parse(WRONG_TUPLE % ""), [[3.0, 1.0, 2.0]], executor=executor).tolist() for executor in ("plan", "reference")]
     assert values == [[1, 2, 0]] * 2
 
 
-def test_a_run_with_effects_is_not_begun_again():
+def test_a_run_with_effects_is_not_restarted():
     module = hlotool.parse(WRONG_TUPLE % "o = token[] after-all() f = token[] outfeed(x, o)")
     queues = hlotool.HostQueues()
     with pytest.raises(hlotool.EvaluationError, match="a different shape"):
         hlotool.evaluate(module, [[3.0, 1.0, 2.0]], executor="plan", options=hlotool.RunOptions(queues=queues))
 
 
-def test_computations_that_kernels_call_with_other_arguments_than_written():
+def test_computations_that_kernels_call_with_unexpected_arguments():
     text = """step { x = f32[4] parameter(0) c = f32[2] parameter(1) s = f32[2] add(c, c) ROOT t = (f32[2], f32[2]) tuple(s, s) }
     ENTRY e { x = f32[3,2] parameter(0) c = f32[2] parameter(1)
       ROOT r = (f32[3,2], f32[2]) scan(x, c), dimensions={0}, num_carries=1, to_apply=step }"""
@@ -341,7 +341,7 @@ def test_computations_that_kernels_call_with_other_arguments_than_written():
     assert [[leaf.tolist() for leaf in leaves] for leaves, _ in results] == [[[[2, 2], [4, 4], [8, 8]], [8, 8]]] * 2
 
 
-# ---- faults of the compiler -------------------------------------------------------------------------------------------
+# ---- bugs in the compiler ---------------------------------------------------------------------------------------------
 
 
 def test_a_module_that_cannot_be_compiled_runs_with_a_warning(monkeypatch):
@@ -350,7 +350,7 @@ def test_a_module_that_cannot_be_compiled_runs_with_a_warning(monkeypatch):
         assert hlotool.evaluate(counting(3), [np.zeros(4096)], executor="plan")[0] == 3
 
 
-def test_code_that_lacks_a_name_is_left_with_a_warning(monkeypatch):
+def test_code_with_an_undefined_name_is_abandoned_with_a_warning(monkeypatch):
     write = Writer.line
     monkeypatch.setattr(Writer, "line", lambda self, text: write(self, text.replace("return (", "return (nobody_defines_this, ")))
     with pytest.warns(RuntimeWarning, match="please report this: the code for .* is wrong: name 'nobody_defines_this'"):
@@ -370,7 +370,7 @@ def test_iterations_are_limited(executor):
             hlotool.evaluate(counting(limit + 1), [np.zeros(4096)], executor=executor, options=options)
 
 
-def test_a_loop_that_changes_nothing_any_more_ends():
+def test_a_loop_that_stops_changing_its_state_ends():
     module = counting(1, step=0)
     count, _ = hlotool.evaluate(module, [np.zeros(4096)], executor="plan")
     assert int(count) == 0
@@ -384,7 +384,7 @@ def test_a_loop_is_stopped_in_time():
     assert time.monotonic() - started < 20
 
 
-# ---- plans that are kept ----------------------------------------------------------------------------------------------
+# ---- cached plans -----------------------------------------------------------------------------------------------------
 
 
 def test_an_edited_module_is_compiled_again():
@@ -397,14 +397,14 @@ def test_an_edited_module_is_compiled_again():
     assert run([1.0, 2.0]).tolist() == [-1.0, -2.0]
 
 
-def test_other_options_have_another_plan():
+def test_other_options_use_another_plan():
     module = hlotool.parse("ENTRY e { ROOT c = f32[9] constant({...}) }")
     for fill, number in (("zeros", 0), ("ones", 1), ("zeros", 0)):
         value = hlotool.evaluate(module, [], executor="plan", options=hlotool.RunOptions(elided_fill=fill))
         assert value.tolist() == [number] * 9
 
 
-def test_functions_of_custom_calls_may_be_exchanged():
+def test_functions_of_custom_calls_may_be_replaced():
     module = hlotool.parse('ENTRY e { x = f32[] parameter(0) ROOT r = f32[] custom-call(x), custom_call_target="f" }')
     functions = {"f": lambda x: x + 1}
     options = hlotool.RunOptions(custom_calls=functions)
@@ -414,7 +414,7 @@ def test_functions_of_custom_calls_may_be_exchanged():
     assert float(run(1.0)) == 10
 
 
-def test_modules_that_nobody_needs_are_forgotten_with_their_plans():
+def test_unreferenced_modules_are_freed_with_their_plans():
     module = hlotool.parse(CHAIN)
     for _ in range(2):
         hlotool.evaluate(module, [np.zeros((300, 200))])
@@ -434,7 +434,7 @@ def test_threads_may_run_one_plan():
     assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
 
 
-def test_small_loops_are_much_faster_than_without_a_plan():
+def test_small_loops_are_much_faster_with_a_plan():
     module = hlotool.parse(
         """more { s = (s32[], s32[]) parameter(0) k = s32[] get-tuple-element(s), index=0 n = s32[] constant(20000)
       ROOT go_on = pred[] compare(k, n), direction=LT }
@@ -452,7 +452,7 @@ def test_small_loops_are_much_faster_than_without_a_plan():
     assert seconds["plan"] < seconds["reference"] / 5
 
 
-def test_a_complex_result_is_not_taken_for_a_real_one():
+def test_a_complex_result_is_not_mistaken_for_a_real_one():
     module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) c = f32[2] complex(x, x) ROOT r = f32[2] negate(c) }")
     for executor in ("plan", "reference"):
         with pytest.raises(hlotool.EvaluationError, match=r"the result of 'complex' is complex64\[2\], not f32\[2\] as written"):

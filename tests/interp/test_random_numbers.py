@@ -28,7 +28,7 @@ def test_bits_do_not_depend_on_blocks(monkeypatch: pytest.MonkeyPatch, algorithm
         np.testing.assert_array_equal(drawn_in_blocks, drawn)
 
 
-def test_each_counter_may_have_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_counter_may_have_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(random_numbers, "_BLOCK", 2)
     keys, counters = np.arange(12, dtype=np.uint64).reshape(3, 4) << np.uint64(30), np.arange(12, dtype=np.uint64).reshape(4, 3).T
     with np.errstate(over="ignore"):
@@ -40,7 +40,7 @@ def test_each_counter_may_have_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("element_type", ["u64", "s64", "u32", "s32", "u8", "s8", "u4", "s4"])
 def test_random_arguments_up_to_the_largest_integer(element_type: str) -> None:
-    """Limits of what suits an argument may be the last integers of its type, which no float holds."""
+    """Limits of suitable values may be the last integers of a type, which no float holds."""
     element = ELEMENT_TYPES[element_type]
     for limit in (element.minimum, element.minimum + 1, element.maximum - 1, element.maximum):
         for operands in ("x, x, c", "c, x, x", "x, c, x"):

@@ -1,4 +1,7 @@
-"""Reductions: what is computed in blocks, by accumulation, or by positions agrees with the reducer applied to one element after the other."""
+"""Fast reductions agree with applying the reducer to one element after the other.
+
+They work in blocks, by accumulation or by position.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ SPECIAL_NUMBERS = [0.0, -0.0, 1.0, 1.0, -1.0, 2.0, np.inf, -np.inf, np.nan]
 
 
 def random_array(random: Random, sizes: list[int], element_type: str, numbers: list[float]) -> Array:
-    """Some of the numbers in any memory order, or with gaps between them."""
+    """Returns some of the numbers in a random memory order, or with gaps between them."""
     order = random.sample(range(len(sizes)), len(sizes))
     shape = [sizes[k] for k in order]
     values = np.random.default_rng(random.getrandbits(32)).choice(numbers, [*shape, random.choice((1, 1, 2))])
@@ -45,8 +48,8 @@ def with_small_blocks(patch: pytest.MonkeyPatch, random: Random) -> None:
 
 @settings(max_examples=150)
 @given(RANDOM)
-def test_blocks_hold_every_element_once(random: Random) -> None:
-    """Sums of small integers, which are exact in every order."""
+def test_blocks_cover_every_element_once(random: Random) -> None:
+    """Sums small integers, which is exact in every order."""
     sizes = [random.choice((1, 2, 3, 5, 17, 33, 70, 150)) for _ in range(random.randint(1, 3))]
     axes = tuple(k for k in range(len(sizes)) if random.random() < 0.5)
     name, ufunc = random.choice(("f32", "s32", "s8", "bf16", "f16", "c64")), random.choice((np.add, np.add, np.maximum))
@@ -77,7 +80,7 @@ ENTRY e {{ x = {type}[{sizes}] parameter(0) i = {type}[] parameter(1)
 @settings(max_examples=100)
 @given(RANDOM)
 def test_zeros_of_reductions_have_the_right_sign(random: Random) -> None:
-    """The larger of two zeros is +0, the smaller one -0, and NaN wins."""
+    """The larger of two zeros is +0, the smaller one is -0, and NaN propagates."""
     opcode, name = random.choice(("maximum", "minimum")), random.choice(("f32", "f64", "bf16", "f16", "f8e5m2"))
     sizes = [random.randint(2, 5) for _ in range(random.randint(1, 3))]
     axes = sorted(random.sample(range(len(sizes)), random.randint(1, len(sizes))))
@@ -118,7 +121,7 @@ def test_narrow_floats_are_rounded_after_each_step(random: Random) -> None:
     assert result.tobytes() == expected.tobytes()
 
 
-# ---- argmax and the like ----------------------------------------------------------------------------------------------
+# ---- argmax and argmin ------------------------------------------------------------------------------------------------
 
 HEAD = "a = {type}[] parameter(0) i = s32[] parameter(1) b = {type}[] parameter(2) j = s32[] parameter(3) "
 JAX = """better = pred[] compare(a, b), direction={strict} unordered = pred[] compare(a, a), direction=NE
@@ -155,8 +158,11 @@ def reducer_text(body: str, element_type: str, is_maximum: bool) -> str:
 @pytest.mark.parametrize("name", ARG_REDUCERS)
 @settings(max_examples=40)
 @given(RANDOM)
-def test_winners_are_those_of_the_reducer(name: str, random: Random) -> None:
-    """Every spelling, with any numbers and indices: bit for bit what applying the reducer to one pair after the other gives."""
+def test_argmax_agrees_with_the_reducer(name: str, random: Random) -> None:
+    """The result has the same bits as applying the reducer to one pair after the other.
+
+    This holds for every spelling of the reducer, and for any numbers and indices.
+    """
     element_type, is_maximum = random.choice(("f32", "f32", "bf16", "f64", "s32", "u8")), random.random() < 0.5
     is_float = NUMBERS[element_type].kind == "float"
     numbers = random.choice((SPECIAL_NUMBERS, SPECIAL_NUMBERS[:-1], [0.0, -0.0, 1.0], [1.0, 2.0, 3.0])) if is_float else [0, 1, 2, 5]
@@ -188,13 +194,13 @@ def test_winners_are_those_of_the_reducer(name: str, random: Random) -> None:
 
 
 @pytest.mark.parametrize("name", [*ARG_REDUCERS, *UNRECOGNIZED])
-def test_recognition_depends_on_what_is_selected(name: str) -> None:
+def test_recognition_depends_on_the_selected_values(name: str) -> None:
     text = f"f {{ {reducer_text((ARG_REDUCERS | UNRECOGNIZED)[name], 'f32', True)} }} ENTRY e {{ ROOT x = f32[] parameter(0) }}"
     reducer = arg_reducer_of(hlotool.parse(text).computations[0])
     assert (reducer is not None) == (name in ARG_REDUCERS)
 
 
-def test_winners_do_not_take_a_step_for_each_element() -> None:
+def test_argmax_does_not_take_a_step_per_element() -> None:
     reducer = reducer_text(JAX, "f32", True)
     text = PAIRS.format(reducer=reducer, type="f32", sizes="300", result="", axes="0")
     calls = []
@@ -213,7 +219,10 @@ def test_winners_do_not_take_a_step_for_each_element() -> None:
 
 
 def random_window(random: Random) -> tuple[str, str, int, int]:
-    """Size and stride, padding and dilation of a dimension as text, and the sizes of array and result."""
+    """Returns a window's dimension as text, and the sizes of array and result.
+
+    The text has size, stride, padding and dilation.
+    """
     while True:
         base, size = random.choice((1, 3, 8, 25, 40)), random.choice((1, 2, 3, 4, 5, 17, 20, 40))
         stride = random.choice((1, 1, 2, 3, size))
@@ -231,8 +240,8 @@ def window_text(windows: list[tuple[str, str, int, int]]) -> str:
 
 @settings(max_examples=150)
 @given(RANDOM)
-def test_windows_hold_what_the_reducer_gives(random: Random) -> None:
-    """Bit for bit, except sums of floats, of which the order is open."""
+def test_windows_agree_with_the_reducer(random: Random) -> None:
+    """Results have the same bits, except for sums of floats, whose order is unspecified."""
     windows = [random_window(random) for _ in range(random.choice((1, 2, 2, 3)))]
     name = random.choice(("f32", "f32", "f64", "bf16", "s32", "u8", "pred", "c64"))
     opcodes = {"pred": ("and", "or", "add"), "c64": ("add", "multiply")}.get(name, ("add", "maximum", "minimum", "multiply"))
@@ -335,8 +344,8 @@ def element_of(window: tuple[str, str, int, int], place: int, tap: int) -> int:
         "ROOT r = f32[] call(b, a), to_apply=add",
     ],
 )
-def test_steps_that_change_nothing_do_not_change_the_order_of_a_sum(steps: str) -> None:
-    """Otherwise, results would change where the optimizer removes the steps."""
+def test_steps_without_effect_do_not_change_the_order_of_a_sum(steps: str) -> None:
+    """Otherwise, results would change when the optimizer removes the steps."""
     add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }"
     entry = "ENTRY e { x = f32[3,50] parameter(0) z = f32[] constant(0.1) ROOT r = f32[3] reduce(x, z), dimensions={1}, to_apply=NAME }"
     module = f"{add}\nf {{ a = f32[] parameter(0) b = f32[] parameter(1) {steps} }}\n{entry}"

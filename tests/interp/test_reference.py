@@ -1,4 +1,4 @@
-"""The reference executor and its parts: programs, bindings, single instructions, threads and processes."""
+"""The reference executor: programs, bindings, single instructions, threads and processes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def executed(text: str, *arguments: np.ndarray) -> tuple[ReferenceExecutor, obje
 # ---- programs ---------------------------------------------------------------------------------------------------------
 
 
-def test_programs_do_not_pile_up_in_loops():
+def test_loops_reuse_their_programs():
     counts = []
     for count in (1, 300):
         executor, value = executed(SORTS.replace("COUNT", str(count)), np.array([3, -1, 2, -4], np.float32))
@@ -88,7 +88,7 @@ def test_values_are_freed_after_their_last_use():
 
 @pytest.mark.parametrize("order", [(5, 4, 3, 2, 1, 0), (0, 1, 2, 4, 3, 5), (1, 2, 3, 0, 4, 5)])
 def test_operands_and_control_predecessors_come_first(order):
-    """Also in modules whose instructions are in another order than a text can have."""
+    """This holds even if instructions are in an order that no text can have."""
     text = """ENTRY e { k = token[] after-all() x = f32[] constant(1) y = f32[] constant(2)
       first = token[] outfeed(x, k), outfeed_shape=f32[]
       second = token[] outfeed(y, k), outfeed_shape=f32[], control-predecessors={first} ROOT r = token[] after-all(second, first) }"""
@@ -102,8 +102,8 @@ def test_operands_and_control_predecessors_come_first(order):
     assert [float(value) for value in queues.outfeed] == [1, 2]
 
 
-def test_what_a_value_is_computed_from_is_found_once():
-    # There are 2 ** 64 ways from the root to the parameter.
+def test_the_operands_of_a_value_are_collected_once():
+    # There are 2 ** 64 paths from the root to the parameter.
     lines = "".join(f" n{k + 1} = f32[] add(n{k}, n{k})" for k in range(64))
     module = hlotool.parse(f"ENTRY e {{ n0 = f32[] parameter(0){lines} ROOT r = f32[] negate(n0) }}")
     assert len(computation_program(module.entry, module.entry["n64"], OPTIONS).steps) == 64
@@ -120,7 +120,7 @@ def test_each_computation_is_reached_once():
     assert sorted(computation.name for computation in reachable(module.computation("g"), module.computation("unused"))) == ["g", "h", "unused"]
 
 
-def test_what_prevents_a_run_is_told_in_textual_order():
+def test_obstacles_to_a_run_are_reported_in_textual_order():
     module = hlotool.parse(
         """ENTRY e { a = f32[2] constant({...}) b = f32[2] constant({...})
  c = f32[2] constant({...}) d = f32[2] constant({...})
@@ -142,7 +142,7 @@ def test_what_prevents_a_run_is_told_in_textual_order():
         ("b(f32[2]) custom-call(), custom_call_target=\"Sharding\"", "'r' holds a value of type b(f32[2]), which", None),
     ],
 )  # fmt: skip
-def test_what_prevents_a_run_is_told_with_a_way_out(instruction, message, hint):
+def test_obstacles_to_a_run_have_hints(instruction, message, hint):
     module = hlotool.parse(f"ENTRY e {{ ROOT r = {instruction} }}", strict=False)
     diagnostics = obstacles(module, module.entry, OPTIONS)
     assert len(diagnostics) == (message is not None)
@@ -161,7 +161,7 @@ def test_an_opcode_of_the_table_may_have_no_kernel(monkeypatch):
 
 
 @pytest.mark.parametrize(("error", "reason"), [(MemoryError("x"), "not enough memory"), (ValueError("no number"), "no number")])
-def test_constants_that_cannot_be_read_are_told_at_the_computation(monkeypatch, error, reason):
+def test_unreadable_constants_are_reported_at_the_computation(monkeypatch, error, reason):
     def literal_value(*_):
         raise error
 
@@ -173,7 +173,7 @@ def test_constants_that_cannot_be_read_are_told_at_the_computation(monkeypatch, 
     assert (diagnostic.code, diagnostic.line, diagnostic.message) == ("R004", 2, f"the constants of 'e' cannot be read: {reason}")
 
 
-def test_whether_a_computation_runs_in_batches_is_asked_once(monkeypatch):
+def test_whether_a_computation_runs_in_batches_is_computed_once(monkeypatch):
     module = hlotool.parse(
         """f { a = f32[] parameter(0) ROOT n = f32[] negate(a) }
         ENTRY e { x = f32[2] parameter(0) ROOT r = f32[4] concatenate(x, x), dimensions={0} }"""
@@ -206,7 +206,7 @@ def test_the_program_of_an_instruction_takes_its_operands():
 # ---- in place ---------------------------------------------------------------------------------------------------------
 
 
-def test_only_what_nobody_else_holds_may_be_overwritten():
+def test_only_unshared_operands_may_be_overwritten():
     assert can_alias([np.zeros(2)])
     base = np.zeros(4)
     assert not can_alias([base])
@@ -254,7 +254,7 @@ def test_scatter_updates_the_state_of_a_loop_in_place(sizes, rank):
 # ---- bindings and single instructions ---------------------------------------------------------------------------------
 
 
-def test_a_binding_refuses_batches_where_there_is_no_kernel_for_them():
+def test_a_binding_rejects_batches_without_a_kernel_for_them():
     module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[4] concatenate(x, x), dimensions={0} }")
     with pytest.raises(ValueError, match="'concatenate' has no kernel for batches"):
         Binding(module.entry.root, OPTIONS, batch=True)
@@ -282,7 +282,7 @@ def test_a_binding_notices_other_types_and_sizes():
         ("f32[<=4] set-dimension-size(x, k), dimensions={0}", None, None, None),
     ],
 )
-def test_a_binding_looks_up_all_that_does_not_change(instruction, keywords, per_call, dimensions):
+def test_a_binding_looks_up_everything_constant(instruction, keywords, per_call, dimensions):
     module = hlotool.parse(f"ENTRY e {{ x = f32[4] parameter(0) u = f32[1] parameter(1) k = s32[] parameter(2) ROOT r = {instruction} }}")
     binding = Binding(module.entry.root, OPTIONS)
     assert binding.dimensions == dimensions
@@ -290,7 +290,7 @@ def test_a_binding_looks_up_all_that_does_not_change(instruction, keywords, per_
         assert (binding.keywords.keys(), binding.per_call) == (keywords, per_call)
 
 
-def test_a_kernel_for_batches_may_suspend_where_the_other_does_not(monkeypatch):
+def test_a_batch_kernel_may_suspend_even_if_the_other_does_not(monkeypatch):
     module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
     op = module.entry.root.op
     monkeypatch.setattr(op, "kernel", Kernel(op.kernel.function, False, (), op.kernel.function, True, ("batch",)))
@@ -306,11 +306,11 @@ def test_a_kernel_for_batches_may_suspend_where_the_other_does_not(monkeypatch):
         (MemoryError("x"), 1, "'negate' cannot be computed: not enough memory"),
         (hlotool.errors.Violation("R006", "shape", "it fails"), 1, "it fails"),
         (hlotool.errors.Violation("R006", "shape", "it fails"), 2, "it fails (on device 1)"),
-        # The message names devices itself.
+        # The message already names the devices.
         (hlotool.errors.Violation("R007", "shape", "devices wait"), 2, "devices wait"),
     ],
 )
-def test_errors_of_kernels_say_where(error, devices, message):
+def test_errors_of_kernels_name_the_device(error, devices, message):
     module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
     device = DeviceGrid(devices).devices[-1]
     (diagnostic,) = Binding(module.entry.root, OPTIONS).error(error, module, device).diagnostics
@@ -325,7 +325,7 @@ ENTRY e { x = f32[3] parameter(0) c = f32[3] constant({1, 2, 3}) zero = f32[] co
   ROOT r = f32[] reduce(f, zero), dimensions={0}, to_apply=add }"""
 
 
-def test_instruction_by_instruction_is_the_whole():
+def test_single_instructions_agree_with_the_whole_run():
     module = hlotool.parse(ALL_KINDS)
     argument = np.array([1, 2, 4], np.float32)
     values = {module.entry.parameters[0]: argument}
@@ -336,7 +336,7 @@ def test_instruction_by_instruction_is_the_whole():
     assert argument.tolist() == [1, 2, 4]
 
 
-def test_computing_leaves_operands_as_they_are():
+def test_computing_does_not_change_operands():
     module = hlotool.parse(
         """ENTRY e { x = f32[3] parameter(0) u = f32[1] parameter(1) k = s32[] parameter(2)
         ROOT r = f32[3] dynamic-update-slice(x, u, k) }"""
@@ -359,7 +359,7 @@ def test_computing_leaves_operands_as_they_are():
         ("r = f32[2] complex(x, x)", [[1.0, 2.0], [3.0, 4.0]], "R004", "the result of 'complex' is complex64[2], not f32[2] as written"),
     ],
 )
-def test_what_cannot_be_computed(instruction, values, code, message):
+def test_instructions_that_cannot_be_computed(instruction, values, code, message):
     module = hlotool.parse(f"HloModule m\nENTRY e {{\n  x = f32[2] parameter(0)\n  ROOT {instruction}\n}}")
     for place, start in ((module, (4, 8)), (None, (1, 1))):
         with pytest.raises(hlotool.EvaluationError) as caught:
@@ -369,7 +369,7 @@ def test_what_cannot_be_computed(instruction, values, code, message):
         assert message in diagnostic.message
 
 
-def test_calls_of_an_instruction_are_looked_through_before_it_runs():
+def test_callees_of_an_instruction_are_checked_before_it_runs():
     module = hlotool.parse(
         """f { a = f32[2] parameter(0) ROOT b = f32[2] custom-call(a), custom_call_target="nobody's" }
         ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] call(x), to_apply=f }"""
@@ -389,7 +389,8 @@ def test_threads_may_evaluate_one_module():
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(8) as threads:
-            # A module that nobody has evaluated yet: its literals are decoded by whichever thread comes first.
+            # The module has not been evaluated yet: the first thread that needs its literals
+            # decodes them.
             fresh = hlotool.parse(SORTS.replace("COUNT", "40"))
             together = list(threads.map(lambda argument: hlotool.evaluate(fresh, [argument]).tolist(), arguments))
     finally:
@@ -402,7 +403,7 @@ def evaluated_in_child(text: str, argument: list[float]) -> list[float]:
 
 
 def test_runs_after_a_fork():
-    """Or in new processes, on systems without fork."""
+    """On systems without fork, in new processes."""
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     text, argument = SORTS.replace("COUNT", "3"), [3.0, -1.0, 2.0, -4.0]
     expected = evaluated_in_child(text, argument)
@@ -433,7 +434,7 @@ def test_without_assertions():
     assert result.stdout.splitlines() == ["R003", "[0. 1. 2.]", "R001", "[1. 1.]", "R004"]
 
 
-def test_only_floats_are_rounded_to_the_written_type():
+def test_only_floats_are_rounded_to_the_declared_type():
     module = hlotool.parse("ENTRY e { x = s32[2] parameter(0) ROOT r = f32[2] reverse(x), dimensions={0} }")
     with pytest.raises(hlotool.EvaluationError, match="the result of 'reverse' is int32"):
         hlotool.evaluate(module, [np.array([1, 2], np.int32)])

@@ -1,4 +1,4 @@
-"""The samples run, and the training step gives what JAX gave for it."""
+"""The samples run, and the training step gives the same results as JAX."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hlotool.interp.inputs import random_arguments
 from hlotool.interp.values import leaves
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
-# Needs eight devices.
+# The others need eight devices.
 RUNNABLE = sorted(path for path in SAMPLES.glob("*.hlo") if path.name != "all_reduce.hlo")
 
 
@@ -25,7 +25,7 @@ def test_sample_runs(path):
 
 
 def test_training_step_equals_jax():
-    """Loss, every gradient, every updated parameter and velocity."""
+    """Compares loss, every gradient, every updated parameter and velocity."""
     module = hlotool.parse_file(SAMPLES / "mlp_train_step.hlo")
     stored = read_npz(str(SAMPLES / "mlp_train_step.npz"))
     arguments = Arguments(module)

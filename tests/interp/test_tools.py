@@ -1,4 +1,4 @@
-"""What the run command's tools are made of: memory in place, estimates, random values that suit their uses, comparison."""
+"""Parts of `hlotool run`: updates in place, memory estimates, random values, comparison."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENTRY e { a = f32[6] parameter(0) zero = s32[] constant(0) s = (s32[], f32[6]) t
 
 
 class Places(Observer):
-    """Where updated arrays lie in memory."""
+    """Records the memory addresses of updated arrays."""
 
     def __init__(self):
         self.found = []
@@ -56,7 +56,7 @@ def test_loop_state_is_updated_in_place_and_arguments_never():
         "copy(a)",  # the same array under another name
     ],
 )
-def test_what_is_read_later_is_not_overwritten(other):
+def test_values_that_are_read_later_are_not_overwritten(other):
     text = f"""ENTRY e {{ x = f32[4] parameter(0) a = f32[4] negate(x) o = f32[4] {other} z = s32[] constant(0) one = f32[1] constant({{1}})
       u = f32[4] dynamic-update-slice(a, one, z) ROOT r = (f32[4], f32[4], f32[4]) tuple(u, o, o) }}"""
     expected = {"a": [-2, -4, -6, -8], "r": [-4, -3, -2, -1], "c": [-1, -2, -3, -4]}[other[0]]
@@ -67,7 +67,7 @@ def test_what_is_read_later_is_not_overwritten(other):
     assert second.tolist() == expected
 
 
-def test_scatter_leaves_its_operand_when_it_is_read_later():
+def test_scatter_does_not_overwrite_an_operand_that_is_read_later():
     text = """add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }
     ENTRY e { x = f32[3] parameter(0) a = f32[3] negate(x) i = s32[2] constant({0, 0}) u = f32[2] constant({1, 2})
       s = f32[3] scatter(a, i, u), update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add
@@ -100,7 +100,7 @@ def drawn(text):
     return random_arguments(hlotool.parse(text), 5)
 
 
-def test_indices_lie_in_range_and_keep_promises():
+def test_indices_are_in_range_and_keep_promises():
     update = "add { a = f32[] parameter(0) ROOT b = f32[] parameter(1) }"
     rest = "update_window_dims={}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add"
     text = f"""HloModule m {update} ENTRY e {{ a = f32[50] parameter(0) i = s32[40,1] parameter(1) u = f32[40] parameter(2) j = s32[40] reshape(i)
@@ -123,7 +123,7 @@ ENTRY e { h = s32[3] parameter(0) k = s32[] parameter(1) t = tuple(h, k) ROOT c 
         assert 0 <= k <= 2
 
 
-def test_functions_get_what_they_are_defined_for():
+def test_functions_get_arguments_in_their_domain():
     text = """ENTRY e { v = f32[9] parameter(0) p = f32[9] parameter(1) d = s32[9] parameter(2) x = bf16[9] parameter(3) n = s32[9] parameter(4)
       eps = f32[] constant(0.001) es = f32[9] broadcast(eps), dimensions={} w = f32[9] add(v, es) r = f32[9] rsqrt(w)
       one = f32[] constant(1) ones = f32[9] broadcast(one), dimensions={} q = f32[9] subtract(ones, p) a = f32[9] log(p) b = f32[9] log(q)
@@ -135,7 +135,7 @@ def test_functions_get_what_they_are_defined_for():
     assert (np.abs(exponent.astype(np.float32)) <= 4).all()
 
 
-def test_limits_leave_room_between_them():
+def test_limits_of_a_clamp_do_not_cross():
     text = """ENTRY e { x = f32[9] parameter(0) six = f32[] parameter(1) low = s32[] parameter(2) k = s32[9] parameter(3) high = s32[] parameter(4)
       zero = f32[] constant(0) z = f32[9] broadcast(zero), dimensions={} s = f32[9] broadcast(six), dimensions={} c = f32[9] clamp(z, x, s)
       i = s32[9] clamp(low, k, high) ROOT t = tuple(c, i) }"""
@@ -164,12 +164,12 @@ def test_weights_keep_sums_small():
     ],
 )
 def test_a_barrier_takes_no_memory(parts: str) -> None:
-    # The copy of the argument is the caller's.
+    # The caller owns the copy of the argument.
     assert estimate(hlotool.parse(f"ENTRY e {{ x = f32[1000] parameter(0) {parts} }}")).bytes == 8000
     assert estimate(hlotool.parse("ENTRY e { ROOT x = f32[1000] parameter(0) }")).bytes == 8000
 
 
-def test_keeping_memory_is_asked_of_the_c_library(monkeypatch):
+def test_the_c_library_is_told_to_keep_freed_memory(monkeypatch):
     asked = []
 
     class Library:
@@ -179,11 +179,12 @@ def test_keeping_memory_is_asked_of_the_c_library(monkeypatch):
 
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Library())
     assert keep_freed_memory()
-    # No arrays from the system directly, and nothing given back to it: M_MMAP_MAX and M_TRIM_THRESHOLD.
+    # No array is mapped directly, and no memory is returned to the system: M_MMAP_MAX and
+    # M_TRIM_THRESHOLD.
     assert asked == [(-4, 0), (-1, -1)]
 
 
-def test_a_library_without_the_means_changes_nothing(monkeypatch):
+def test_a_library_without_these_functions_changes_nothing(monkeypatch):
     monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
     assert not keep_freed_memory()
 

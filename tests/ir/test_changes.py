@@ -1,4 +1,4 @@
-"""The instructions that an edit has changed, which passes look at again."""
+"""The instructions that an edit changes, which passes then visit again."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def inline(rewriter, entry):
 @pytest.mark.parametrize(
     ("edit", "expected"),
     [
-        # It may be dead now, which passes find by the list of changes.
+        # It may be dead now; passes find dead code in the list of changes.
         (lambda rewriter, e: rewriter.set_root(e["r"]), "r t"),
-        # Nothing has to wait for the first one any more.
+        # The first instruction is no longer a control predecessor.
         (lambda rewriter, e: rewriter.erase(e["r"]), "p q"),
         (inline, "b c m q t"),
     ],
 )
-def test_the_instructions_that_have_changed(edit, expected):
+def test_the_changed_instructions(edit, expected):
     module = hlotool.parse(CHANGES)
     with Rewriter(module) as rewriter:
         start = rewriter.change_count

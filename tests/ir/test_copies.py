@@ -1,4 +1,7 @@
-"""Copies and pickles of modules are equal to the originals, print the same and run the same, also in another process."""
+"""Copies and pickles of modules equal the originals, print the same and run the same.
+
+This also holds in another process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where edits put instructions, what they are called, what waits for what, and what is left of the source's notes."""
+"""Details of edits: positions, names, control predecessors, and notes about the source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def waits(module: Module) -> dict[str, list[str]]:
 
 
 def edited(text: str, edit: Edit) -> Module:
-    """The module of a text after an edit of its entry; its print gives the same module."""
+    """Returns the module of a text after an edit of its entry.
+
+    Checks that its print gives the same module.
+    """
     module = hlotool.parse(hlotool.to_text(hlotool.parse(text)))
     with Rewriter(module) as rewriter:
         edit(rewriter, module.entry)
@@ -90,7 +93,7 @@ def in_turn(*edits: Edit) -> Edit:
         ),
     ],
 )
-def test_instructions_stand_where_they_are_put(edit: Edit, expected: str) -> None:
+def test_instructions_are_inserted_at_the_given_position(edit: Edit, expected: str) -> None:
     assert names(edited(CHAIN, edit).entry) == expected.split()
 
 
@@ -99,7 +102,7 @@ def test_one_operand_is_replaced() -> None:
     assert [x.name for x in root.operands] == ["a", "b"]
 
 
-def test_an_order_that_was_mended_stays() -> None:
+def test_a_corrected_order_is_kept() -> None:
     module = hlotool.parse(CHAIN)
     rewriter = Rewriter(module)
     rewriter.set_operand(module.entry["a"], 0, rewriter.insert("sine", [module.entry["p"]], into=module.entry))
@@ -108,13 +111,13 @@ def test_an_order_that_was_mended_stays() -> None:
         assert names(module.entry) == ["p", "sine", "a", "b", "c"]
 
 
-def test_queries_see_what_is_not_flushed() -> None:
+def test_queries_see_changes_before_a_flush() -> None:
     module = hlotool.parse(WAITING)
     rewriter, entry = Rewriter(module), module.entry
     sine = rewriter.insert("sine", [entry["p"]], after=entry["p"])
     assert [x.name for x in rewriter.instructions(entry)][:2] == ["p", "sine"]
     assert [rewriter.use_count(entry[name]) for name in ("p", "b", "c")] == [5, 2, 0]
-    # An operand, a control predecessor, the root, and neither.
+    # An operand, a control predecessor, the root, and none of these.
     assert [rewriter.is_used(x) for x in (entry["b"], entry["u"], entry["c"], sine)] == [True, True, True, False]
     rewriter.erase(sine)
     with pytest.raises(EditError, match="'sine' is not in the module"):
@@ -143,18 +146,18 @@ def test_an_empty_order_has_no_items() -> None:
             lambda r, e: r.replace(e["a"], r.insert("tan", [e["p"]], before=e["a"], attributes={"control-predecessors": (e["v"],)})),
             {"tan": ["v", "u"], "b": ["v", "tan"]},
         ),
-        # What replaces an instruction may wait for it.
+        # The new value may have the replaced instruction as its control predecessor.
         (lambda r, e: r.replace_all_uses(e["a"], e["b"]), {"a": ["u"], "b": ["v", "a"]}),
         (lambda r, e: r.replace_all_uses(e["v"], e["u"]), {"a": ["u"], "b": ["u", "a"]}),
     ],
 )
-def test_control_predecessors_follow(edit: Edit, expected: dict[str, list[str]]) -> None:
+def test_control_predecessors_are_updated(edit: Edit, expected: dict[str, list[str]]) -> None:
     module = edited(WAITING, edit)
     assert waits(module) == expected
     assert "={}" not in hlotool.to_text(module)
 
 
-def test_uses_in_the_new_value_stay() -> None:
+def test_uses_in_the_new_value_are_kept() -> None:
     def wrap(rewriter: Rewriter, entry: Computation) -> None:
         rewriter.replace_all_uses(entry["a"], rewriter.insert("sine", [entry["a"]], after=entry["a"]))
 
@@ -162,14 +165,14 @@ def test_uses_in_the_new_value_stay() -> None:
     assert [x.name for x in (*entry["sine"].operands, *entry["b"].operands)] == ["a", "sine"]
 
 
-def test_a_value_replaces_itself() -> None:
+def test_a_value_may_be_replaced_by_itself() -> None:
     assert names(edited(CHAIN, lambda r, e: r.replace_all_uses(e["c"], e["c"])).entry) == ["p", "a", "b", "c"]
 
 
 # ---- fields ------------------------------------------------------------------------------------------------------------
 
 
-def test_metadata_is_that_given_or_that_of_the_origin() -> None:
+def test_metadata_is_given_or_copied_from_the_origin() -> None:
     module = hlotool.parse('ENTRY e { p = f32[2] parameter(0) ROOT a = f32[2] negate(p), metadata={op_name="old"} }')
     with Rewriter(module) as rewriter:
         a = module.entry["a"]
@@ -187,7 +190,7 @@ def test_updated_annotations_are_printed() -> None:
     assert 'metadata={op_name="x"}, backend_config="abc"' in hlotool.to_text(module)
 
 
-def test_attributes_that_are_not_known_survive_edits() -> None:
+def test_unknown_attributes_survive_edits() -> None:
     module = hlotool.parse(
         "HloModule m, foo=1\nENTRY e { p = f32[] parameter(0) q = f32[] parameter(1) ROOT z = f32[] negate(p), color=blue }", strict=False
     )
@@ -220,7 +223,7 @@ def test_attributes_stay_shared_and_immutable() -> None:
         ("b", {"attributes": {"dimensions": None}}, "S014"),
     ],
 )
-def test_what_the_parser_refuses_is_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
+def test_texts_that_the_parser_rejects_are_found_after_an_edit(instruction: str, change: dict[str, object], code: str) -> None:
     module = hlotool.parse(
         "ENTRY e { p = f32[4] parameter(0) r = f32[2,2] reshape(p) b = f32[4,2] broadcast(p), dimensions={0} "
         "ROOT t = (f32[2,2], f32[4,2]) tuple(r, b) }"
@@ -255,7 +258,7 @@ def test_what_the_parser_refuses_is_found_after_an_edit(instruction: str, change
         (lambda r, e: r.rename(r.module.computation("f"), "g"), "the name 'g' is already in use"),
     ],
 )  # fmt: skip
-def test_wrong_edits_are_refused(edit: Edit, message: str) -> None:
+def test_wrong_edits_are_rejected(edit: Edit, message: str) -> None:
     module = hlotool.parse(
         "f { x = f32[2] parameter(0) ROOT n2 = f32[2] negate(x) } g { ROOT y = f32[2] parameter(0) } "
         "ENTRY e { p = f32[2,2] parameter(0) unused = f32[] parameter(1) t = f32[2,2] transpose(p), dimensions={1,0} "
@@ -270,7 +273,7 @@ def test_wrong_edits_are_refused(edit: Edit, message: str) -> None:
     rewriter.check()
 
 
-def test_a_constant_keeps_the_layout_that_it_is_given() -> None:
+def test_a_constant_keeps_its_given_layout() -> None:
     constant = hlotool.parse("ENTRY e { ROOT c = f32[2,2]{1,0} constant({{1,2},{3,4}}) }").entry.root
     shape = hlotool.parse("ENTRY e { ROOT p = f32[2,2]{0,1} parameter(0) }").entry.root.shape
     assert make_instruction("d", "constant", immediate=constant.immediate, shape=shape).shape == shape
@@ -286,14 +289,14 @@ def test_shapes_are_inferred() -> None:
     assert [x.shape.text for x in (turned, waiting, sent)] == ["f32[]", "token[]", "token[]"]
 
 
-def test_an_assigned_field_is_no_longer_in_the_source() -> None:
+def test_an_assigned_field_is_not_printed_from_the_source() -> None:
     x = hlotool.parse(CHAIN).entry["a"]
     assert 0 <= x.start < x.end
     x.name = "z"
     assert (x.start, x.end) == (-1, -1)
 
 
-def test_a_renamed_instruction_keeps_its_place_in_messages() -> None:
+def test_a_renamed_instruction_keeps_its_location_in_messages() -> None:
     module = hlotool.parse("ENTRY e {\n  p = f32[2] parameter(0)\n  ROOT n = f32[3] negate(p)\n}", strict=False)
     before = [(d.code, d.line) for d in hlotool.verify(module)]
     with Rewriter(module) as rewriter:
@@ -315,7 +318,7 @@ def foreign(text: str) -> Computation:
     return copy.deepcopy(hlotool.parse(text).computations[0])
 
 
-def test_an_added_computation_fits_the_module() -> None:
+def test_an_added_computation_is_adapted_to_the_module() -> None:
     module = hlotool.parse(CALL)
     # Its instructions are not in order, and its names are in use.
     added = foreign("f { b = f32[2] parameter(0) a = f32[2] negate(b) ROOT n = f32[2] sine(a) } ENTRY e { ROOT p = f32[] parameter(0) }")
@@ -337,7 +340,7 @@ def test_callees_come_before_a_new_call() -> None:
     assert [c.name for c in module.computations] == ["f", "g", "e"]
 
 
-def test_a_clone_has_what_is_not_flushed_and_tells_its_origin() -> None:
+def test_a_clone_has_unflushed_changes_and_a_known_origin() -> None:
     module = hlotool.parse(CALL)
     f = module.computation("f")
     with Rewriter(module) as rewriter:
@@ -393,7 +396,7 @@ def test_an_erased_computation_can_be_added_again() -> None:
         lambda r, e: r.erase(r.insert("iota", into=r.add_computation("g"), shape=array_shape("s32", (2,)), attributes={"iota_dimension": 0})),
     ],
 )
-def test_an_empty_computation_is_refused(edit: Edit) -> None:
+def test_an_empty_computation_is_rejected(edit: Edit) -> None:
     module = hlotool.parse(CALL)
     rewriter = Rewriter(module)
     edit(rewriter, module.entry)
@@ -401,7 +404,7 @@ def test_an_empty_computation_is_refused(edit: Edit) -> None:
         rewriter.finish()
 
 
-def test_calls_in_a_cycle_are_refused() -> None:
+def test_cyclic_calls_are_rejected() -> None:
     module = hlotool.parse(CALL)
     f = module.computation("f")
     rewriter = Rewriter(module)
@@ -410,7 +413,7 @@ def test_calls_in_a_cycle_are_refused() -> None:
         rewriter.finish()
 
 
-def test_names_of_computations_are_their_own() -> None:
+def test_names_of_computations_are_separate_from_names_of_instructions() -> None:
     module = hlotool.parse(CALL)
     f = module.computation("f")
     with Rewriter(module) as rewriter:
@@ -435,14 +438,14 @@ def add_caller(rewriter: Rewriter) -> Computation:
     return g
 
 
-def test_a_hidden_computation_goes_with_the_computation_that_calls_it() -> None:
+def test_a_hidden_computation_is_erased_with_its_caller() -> None:
     module = hlotool.parse(SUGAR.replace("ENTRY e", "f") + " ENTRY e { ROOT q = f32[] parameter(0) }")
     with Rewriter(module) as rewriter:
         rewriter.erase_computation(module.computation("f"))
     assert (module.hidden, [c.name for c in module.computations]) == (set(), ["e"])
 
 
-def test_the_body_of_a_fusion_has_no_schedule() -> None:
+def test_the_body_of_a_fusion_is_not_scheduled() -> None:
     text = "HloModule m, is_scheduled=true\n" + CALL
     for call, is_fusion in (("call(p), to_apply=f", False), ("fusion(p), kind=kLoop, calls=f", True)):
         module = hlotool.parse(text.replace("call(p), to_apply=f", call))
@@ -482,7 +485,7 @@ def test_callers_lose_the_operand_of_an_erased_parameter(name: str, operands: st
     assert f"output_to_operand_aliasing={{{aliases}}}" in hlotool.to_text(module)
     assert module.attributes["entry_computation_layout"] == layout
     assert rewriter.remarks == []
-    # The last alias goes with its operand.
+    # The last alias is removed with its operand.
     with Rewriter(module) as rewriter:
         for x in module.computation("f").parameters:
             rewriter.erase_parameter(x)
@@ -507,7 +510,7 @@ def test_several_parameters_are_erased_at_once() -> None:
     assert "buffer_donor={ (0, {}), (1, {}) }" in hlotool.to_text(module)
 
 
-def test_parameters_that_are_erased_at_once_belong_together() -> None:
+def test_parameters_erased_together_must_be_in_one_computation() -> None:
     module = hlotool.parse(
         "f { p = f32[] parameter(0) ROOT c = f32[] constant(1) } ENTRY e { q = f32[] parameter(0) ROOT r = f32[] call(q), to_apply=f }"
     )

@@ -1,4 +1,4 @@
-"""`ir.equal` describes each kind of difference between two modules, and yields nothing for equal modules."""
+"""`ir.equal` reports each kind of difference between two modules, and nothing for equal modules."""
 
 import pytest
 
@@ -202,7 +202,7 @@ DIFFERENT += [
         "ENTRY e { ROOT p = f32[] parameter(0) q = f32[] parameter(1) }",
         ["e: instruction q is in one only"],
     ),
-    # A difference in a computation is described there, not at the attributes that refer to it.
+    # A difference in a computation is reported there, not at the attributes that refer to it.
     (
         "f { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=f }",
         "g { ROOT x = f32[] parameter(0) } ENTRY e { p = f32[] parameter(0) ROOT c = f32[] call(p), to_apply=g }",
@@ -242,22 +242,22 @@ def test_equal_modules_do_not_differ(text):
         (BATCH_NORM.format("nan"), BATCH_NORM.format("-nan")),
     ],
 )
-def test_spellings_of_the_same_do_not_differ(first, second):
+def test_different_spellings_are_equal(first, second):
     assert list(differences(parse(first), parse(second))) == []
 
 
 @pytest.mark.parametrize(("first", "second", "expected"), DIFFERENT)
-def test_a_difference_is_told(first, second, expected):
+def test_a_difference_is_reported(first, second, expected):
     assert list(differences(parse(first), parse(second))) == expected
 
 
-def test_constants_of_equal_values_are_equal_however_they_are_held():
+def test_equal_constants_are_equal_as_text_and_as_bytes():
     first, second = parse("ENTRY e { ROOT c = s16[] constant(2) }"), parse("ENTRY e { ROOT c = s16[] constant(2) }")
     second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([2, 0]))
     assert list(differences(first, second)) == []
     second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([3, 0]))
     assert len(list(differences(first, second))) == 1
-    # Also where something else is different.
+    # This also holds if something else differs.
     second = parse("ENTRY e { ROOT d = s16[] constant(2) }")
     second.entry.root.immediate = Literal(second.entry.root.shape, packed=bytes([2, 0]))
     assert list(differences(first, second)) == ["e: roots c and d", "e: c: <c = s16[] constant> and <d = s16[] constant>"]
@@ -343,8 +343,8 @@ def test_computations_that_differ(first, second):
     assert not same_computation(*both(second, first))
 
 
-def test_calls_of_calls_are_compared_once():
-    """Each level calls the one below it twice."""
+def test_nested_calls_are_compared_once():
+    """Each level calls the previous one twice."""
     levels = []
     for side in "ab":
         levels.append(f"{side}0 {{ ROOT p = f32[] parameter(0) }}")

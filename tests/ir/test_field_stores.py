@@ -1,4 +1,4 @@
-"""Only the parser and the packages of the IR assign to fields of modules, computations and instructions."""
+"""Only the parser and the IR assign to fields of modules, computations and instructions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 import hlotool
 
 PACKAGE = Path(hlotool.__file__).parent
-# The code that builds and edits modules; the canonical form is a copy, and a random module is new, and nothing else sees them while they are
-# rearranged as a whole.
+# The code that builds and edits modules. The canonical form is a copy, and a random module is new:
+# nothing else sees them while they are rearranged as a whole.
 ALLOWED = ("builder/", "ir/", "text/parse/", "differ/canonical.py", "testing/edits.py")
-# Fields of instructions, computations and modules, with names that no other class of the package has.
+# Fields of instructions, computations and modules with names that no other class of the package
+# uses.
 FIELDS = {
     "attributes",
     "backend_config",
@@ -34,7 +35,10 @@ FILES = sorted(path for path in PACKAGE.rglob("*.py") if not path.relative_to(PA
 
 
 def stores(tree: ast.AST) -> Iterator[str]:
-    """Yields the places where a field of an object other than `self` is assigned, deleted or modified by a method."""
+    """Yields the lines that modify a field of an object other than `self`.
+
+    They assign or delete the field, or call a method that modifies it.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del) and node.attr in FIELDS and not is_self(node.value):
             yield f"line {node.lineno}: .{node.attr} ="

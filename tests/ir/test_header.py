@@ -1,4 +1,4 @@
-"""The header of a module follows the parameters and the result of its entry."""
+"""Edits of the entry's parameters and result update the header of the module."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_parameter_is_erased_from_the_header(number: int, donors: str, aliases
     assert rewriter.remarks == []
 
 
-def test_one_flag_for_all_parameters_stays() -> None:
+def test_a_single_flag_for_all_parameters_is_kept() -> None:
     module = hlotool.parse(FULL.replace("{true,false,true}", "{true}"))
     with Rewriter(module) as rewriter:
         rewriter.erase_parameter(module.entry.parameters[0])
@@ -75,7 +75,7 @@ LAYOUT = "updated the entry computation layout: "
             "(s8[], s16[], s32[], u8[])->(s8[], s16[], s32[])",
             [f"{LAYOUT}the number of parameters is now 4, not 3"],
         ),
-        # A value that was there before.
+        # A value that existed before the edit.
         (
             lambda r, e: r.set_root(e["a"]),
             "(s8[], s16[], s32[])->s8[]",
@@ -98,7 +98,7 @@ LAYOUT = "updated the entry computation layout: "
         ),
     ],
 )
-def test_the_header_follows_the_entry(edit: Edit, expected: str, remarks: list[str]) -> None:
+def test_the_header_is_updated_with_the_entry(edit: Edit, expected: str, remarks: list[str]) -> None:
     text = FULL.replace("ENTRY", "f { x = s8[] parameter(0) ROOT y = s8[] negate(x) } ENTRY").replace("{true,false,true}", "{true}")
     module = hlotool.parse(text)
     with Rewriter(module) as rewriter:
@@ -124,8 +124,8 @@ def test_donors_and_aliases_of_tuple_elements_are_dropped() -> None:
     assert "input_output_alias" not in module.attributes
 
 
-def test_a_computation_that_is_not_the_entry_leaves_the_header_alone() -> None:
-    # The layout of the header does not fit the entry.
+def test_other_computations_do_not_change_the_header() -> None:
+    # The layout in the header does not match the entry.
     text = FULL.replace("ENTRY", "f { x = s8[] parameter(0) ROOT y = s8[] negate(x) } ENTRY").replace("={(s8[]", "={(s8[7]{0}")
     module = hlotool.parse(text)
     header = hlotool.to_text(module).partition("\n")[0]

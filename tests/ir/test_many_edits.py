@@ -1,4 +1,4 @@
-"""Edits of which there may be many: erased computations, operands of wide instructions, and control predecessors."""
+"""Edits of which there may be many: erasing computations, replacing operands and control edges."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_callers_are_counted() -> None:
     assert not rewriter.is_only_caller(entry["b"], g)
 
 
-def test_erased_computations_are_listed_no_more() -> None:
+def test_erased_computations_are_no_longer_listed() -> None:
     module = hlotool.parse(CALLS)
     f, g, entry = module.computations
     rewriter = Rewriter(module)
@@ -39,13 +39,13 @@ def test_erased_computations_are_listed_no_more() -> None:
     assert module.computations == rewriter.computations() == [g, entry]
     with pytest.raises(EditError, match="computation 'f' is not in the module"):
         rewriter.insert("constant", into=f)
-    # Another flush has nothing left to remove.
+    # A second flush has nothing to remove.
     rewriter.add_computation(f)
     rewriter.flush()
     assert module.computations == [g, entry, f]
 
 
-def test_a_computation_that_was_erased_and_added_is_there_once() -> None:
+def test_a_computation_that_was_erased_and_added_occurs_once() -> None:
     module = hlotool.parse(CALLS)
     f, g, entry = module.computations
     with Rewriter(module) as rewriter:
@@ -70,7 +70,7 @@ def test_operands_of_wide_tuples_are_replaced_one_by_one(width: int) -> None:
     assert [x.name for x in entry.root.operands] == expected
 
 
-def test_places_are_those_of_the_tuple_at_hand() -> None:
+def test_positions_are_those_of_the_given_tuple() -> None:
     places: Places[str] = Places()
     first = places.replaced(("a", "b", "a"), "a", "b")
     assert first == ("b", "b", "b")
@@ -83,7 +83,7 @@ def test_places_are_those_of_the_tuple_at_hand() -> None:
 
 
 def waits(text: str) -> list[str]:
-    """What the root waits for after `a` has been replaced by `c`, and its uses have been checked."""
+    """Returns the control predecessors of the root after replacing `a` by `c`; checks its uses."""
     module = hlotool.parse(text)
     with Rewriter(module) as rewriter:
         count = rewriter.change_count
@@ -96,7 +96,7 @@ def waits(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("before", "after"), [("a", "c"), ("b, a, d", "b c d"), ("a, b, a", "c b"), ("c, a, b", "c b"), ("b, a, c", "b c")])
-def test_control_predecessors_are_replaced_in_their_places(before: str, after: str) -> None:
+def test_control_predecessors_are_replaced_in_place(before: str, after: str) -> None:
     values = " ".join(f"{name} = f32[] negate(p)" for name in "abcd")
     assert waits(f"ENTRY e {{ p = f32[] parameter(0) {values} ROOT r = f32[] abs(p), control-predecessors={{{before}}} }}") == after.split()
 

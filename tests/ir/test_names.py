@@ -14,7 +14,7 @@ def test_legal_names(name, legal):
 
 
 class Counted(set):
-    """A set of names that counts how often it is searched."""
+    """A set of names that counts its lookups."""
 
     asked = 0
 
@@ -23,7 +23,7 @@ class Counted(set):
         return super().__contains__(name)
 
 
-def test_free_names_are_found_where_the_last_search_ended():
+def test_the_search_for_free_names_continues_where_the_last_ended():
     taken, counters = Counted({"a", "a.2", "b"}), {}
     names = []
     for _ in range(200):
@@ -33,7 +33,7 @@ def test_free_names_are_found_where_the_last_search_ended():
     assert len(set(names)) == 200
     assert taken.asked < 2 * len(names) + 10
     assert free_name("c", taken, counters) == "c"
-    # A name that has become free since is used again.
+    # A name that has become free since then is used again.
     taken.remove(names[-1])
     assert free_name("a", taken, counters) == names[-1]
 
@@ -63,7 +63,7 @@ def test_names_as_xla_prints_them(written, expected):
     assert printed(" ".join(f"{name} = f32[] parameter({k})" for k, name in enumerate(written))) == expected
 
 
-def test_computations_are_named_by_themselves_and_one_of_them_first():
+def test_computations_have_separate_names_and_one_of_them_is_named_first():
     module = parse("f { ROOT a = f32[] parameter(0) } g { ROOT a.1 = f32[] parameter(0) } ENTRY e { ROOT a = f32[] parameter(0) }")
     instructions, computations = unique_names(module)
     assert list(computations.values()) == ["f", "g", "e"]
@@ -88,7 +88,7 @@ def test_a_table_of_names():
     assert table.take("c") == "c.1"
 
 
-def test_a_name_is_in_use_until_the_last_instruction_of_that_name_is_gone():
+def test_a_name_is_in_use_until_the_last_instruction_with_it_is_erased():
     table = NameTable(["a", "a"])
     table.add("a")
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_a_name_is_in_use_until_the_last_instruction_of_that_name_is_gone():
     assert table.take("a") == "a"
 
 
-def test_numbers_are_handed_out_where_the_last_search_ended():
+def test_the_search_for_free_numbers_continues_where_the_last_ended():
     names, used = _Uniquifier(), Counted()
     names._used["a"] = used
     assert len({names.take("a") for _ in range(300)}) == 300

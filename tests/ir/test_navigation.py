@@ -1,4 +1,4 @@
-"""Looking up computations, instructions and users; `str(module)`; and `strict=False`, which gives a module for every text."""
+"""Navigation in modules, `str(module)`, and parsing any text with `strict=False`."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_str_is_the_text() -> None:
 
 
 def damaged(text: str, random: Random) -> str:
-    """The text cut off, without one of its lines, or without the start of a line."""
+    """Returns the text cut off, without one of its lines, or without the start of a line."""
     kind = random.randrange(3)
     if kind == 0:
         return text[: random.randrange(len(text) + 1)]
@@ -75,7 +75,10 @@ def test_any_text_gives_a_module(text: str) -> None:
 
 
 def check_tolerant_parse(text: str) -> None:
-    """Checks that the module of a text can be walked, printed and verified, and runs only if the text has no errors."""
+    """Checks that the module of a text can be walked, printed and verified.
+
+    It must run only if the text has no errors.
+    """
     module = hlotool.parse(text, strict=False)
     assert module.entry in module.computations
     assert str(module).startswith("HloModule")

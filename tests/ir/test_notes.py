@@ -1,4 +1,4 @@
-"""Notes about the source: which there are, what edits leave of them, and that copies have them."""
+"""Notes about the source: their kinds, the effect of edits on them, and their copies."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_changes_without_a_rewriter_are_printed(change: Callable[[Module], None]
     module = hlotool.parse(PROGRAM)
     change(module)
     assert CHANGES[change] in hlotool.to_text(WAYS[way](module) if way != "parse" else module)
-    # Also after an assignment elsewhere, which makes the printer look at each instruction.
+    # This also holds after an assignment elsewhere, which makes the printer check each instruction.
     if way != "parse":
         copied = WAYS[way](hlotool.parse(PROGRAM))
         hlotool.parse(PROGRAM).entry.root.name = "other"
@@ -118,7 +118,7 @@ def test_copies_share_attributes_as_the_original_does(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
+def test_notes_about_removed_parts_are_not_copied(way: str) -> None:
     module = hlotool.parse(hlotool.to_text(hlotool.parse(ANNOTATED)))
     with Rewriter(module) as rewriter:
         p = module.entry["p"]
@@ -137,7 +137,7 @@ def test_notes_about_parts_that_were_taken_out_are_not_copied(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_an_instruction_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
+def test_an_instruction_removed_from_the_list_is_not_copied(way: str) -> None:
     module = hlotool.parse(PROGRAM)
     del module.entry.instructions[-2]
     module.entry.root = module.entry.instructions[-1]
@@ -149,7 +149,7 @@ def test_an_instruction_that_was_taken_out_of_the_list_is_not_copied(way: str) -
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_computation_that_was_taken_out_of_the_list_is_not_copied(way: str) -> None:
+def test_a_computation_removed_from_the_list_is_not_copied(way: str) -> None:
     module = hlotool.parse(hlotool.to_text(hlotool.parse("g { ROOT x = f32[] parameter(0) } ENTRY e { ROOT p = f32[] parameter(0) }")))
     assert len(module.notes.spans) == 2
     del module.computations[0]
@@ -203,7 +203,7 @@ def test_messages_about_the_header_of_a_copy_point_to_it(way: str) -> None:
     assert any(":2:" in text for text in before)
 
 
-def test_parts_are_copied_by_themselves() -> None:
+def test_parts_are_copied_on_their_own() -> None:
     entry = hlotool.parse(PROGRAM).entry
     for twin in (copy.copy(entry), copy.deepcopy(entry)):
         assert twin is not entry
@@ -224,7 +224,7 @@ def test_a_module_without_a_source_is_copied(way: str) -> None:
     assert str(WAYS[way](module)) == str(module)
 
 
-def test_a_module_has_no_other_attributes() -> None:
+def test_unknown_attributes_of_a_module_are_errors() -> None:
     with pytest.raises(AttributeError, match="a module has no attribute 'no_such'"):
         _ = Module("m").no_such
     assert Module("m").replica_count == 1
@@ -252,7 +252,7 @@ def test_changed_annotations_are_printed(change: dict[str, object]) -> None:
     assert "new" in text or 'frontend_attributes={a="b"}' in text
 
 
-def test_the_annotations_of_the_text_are_those_that_were_replaced_first() -> None:
+def test_the_annotations_of_the_text_are_the_first_replaced_ones() -> None:
     x = hlotool.parse(PROGRAM).entry["a"]
     first, second, third = (Annotations(x.attributes, text, None) for text in ("one", "two", x.metadata_text))
     notes = SourceNotes()

@@ -1,4 +1,4 @@
-"""What a Rewriter lets go of: names that are free again, control edges that are gone."""
+"""Cleanup by a Rewriter: names become free again, and empty control edges are removed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ SAME_NAME = (
 )
 
 
-def test_both_ends_of_a_control_edge_have_one() -> None:
+def test_both_ends_of_a_control_edge_are_known() -> None:
     module = hlotool.parse(WAITING)
     rewriter = Rewriter(module)
     assert [rewriter.has_control_edges(x) for x in module.entry] == [False, True, True, False]
 
 
-def test_the_last_control_predecessor_leaves_no_attribute() -> None:
+def test_the_attribute_is_removed_with_the_last_control_predecessor() -> None:
     module = hlotool.parse(WAITING)
     b = module.entry["b"]
     with Rewriter(module) as rewriter:
@@ -27,7 +27,7 @@ def test_the_last_control_predecessor_leaves_no_attribute() -> None:
     assert "control-predecessors" not in b.attributes
 
 
-def test_the_name_of_a_moved_instruction_that_gets_another_one_is_free() -> None:
+def test_the_name_of_a_moved_and_renamed_instruction_is_free() -> None:
     module = hlotool.parse(SAME_NAME)
     f, entry = module.computations
     call, x, y = entry["c"], entry["x"], f.root

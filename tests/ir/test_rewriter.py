@@ -1,4 +1,7 @@
-"""Typical edits with the Rewriter; after each, the module is valid, and its print parses back as the same module."""
+"""Typical edits with the Rewriter.
+
+After each edit, the module is valid, and its print parses back to the same module.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from hlotool.shapes.shape import array_shape
 
 
 def read(text: str) -> Module:
-    """Parses the canonical form of a text, which the printer could copy from the source."""
+    """Parses the canonical form of a text, which the printer may copy from the source."""
     canonical = hlotool.to_text(hlotool.parse(text))
     module = hlotool.parse(canonical)
     assert hlotool.to_text(module) == canonical
@@ -27,7 +30,10 @@ def read(text: str) -> Module:
 
 
 def checked(module: Module, *expected: str) -> Module:
-    """Checks that a module is valid, has these lines and parses back as the same module; returns the parsed one."""
+    """Checks that a module is valid, has these lines and parses back to the same module.
+
+    Returns the parsed module.
+    """
     text = hlotool.to_text(module)
     assert [str(d) for d in hlotool.verify(module, select=["T", "C", "A", "L", "M", "P"]) if d.severity == "error"] == []
     lines = {line.strip().replace("{0}", "").replace("%", "") for line in text.split("\n")}
@@ -147,7 +153,10 @@ def test_inline_a_call() -> None:
 
 
 def outline(rewriter: Rewriter, instructions: Iterable[Instruction], name: str) -> Instruction:
-    """Replaces instructions, of which only the last is used by others, by a call of a new computation."""
+    """Replaces instructions by a call of a new computation.
+
+    Only the last one has users outside.
+    """
     inside = list(instructions)
     last, owner = inside[-1], rewriter.owner(inside[-1])
     body = rewriter.add_computation(name)
@@ -283,7 +292,7 @@ def test_merge_two_modules() -> None:
     assert (first.tolist(), second.tolist()) == ([-1.0, -4.0], [-1.0, -1.0])
 
 
-# ---- what the Rewriter updates ---------------------------------------------------------------------------------------
+# ---- consistency that the Rewriter maintains -------------------------------------------------------------------------
 
 
 def test_control_dependencies_are_inherited() -> None:
@@ -313,7 +322,7 @@ def test_a_new_operand_may_be_defined_later() -> None:
     checked(module, "b = f32[2] negate(cosine)", "ROOT c = f32[2] add(b, cosine)")
 
 
-def test_a_cycle_is_refused() -> None:
+def test_a_cycle_is_rejected() -> None:
     module = read(CHAIN)
     rewriter = Rewriter(module)
     rewriter.set_operand(module.entry["a"], 0, module.entry["b"])
@@ -321,7 +330,7 @@ def test_a_cycle_is_refused() -> None:
         rewriter.finish()
 
 
-def test_another_result_changes_the_header() -> None:
+def test_a_new_result_updates_the_header() -> None:
     module = read(
         "HloModule m, input_output_alias={ {}: (0, {}, may-alias) }, entry_computation_layout={(f32[2]{0})->f32[2]{0}}\n\n"
         "ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }"
@@ -379,7 +388,7 @@ def test_messages_about_new_instructions_point_to_their_origin() -> None:
         ),
     ],
 )
-def test_impossible_edits_are_refused(change: Callable[[Rewriter, Computation], object], message: str) -> None:
+def test_impossible_edits_are_rejected(change: Callable[[Rewriter, Computation], object], message: str) -> None:
     module = read(CHAIN)
     rewriter = Rewriter(module)
     with pytest.raises(EditError) as error:
@@ -388,7 +397,7 @@ def test_impossible_edits_are_refused(change: Callable[[Rewriter, Computation], 
     rewriter.check()
 
 
-def test_operands_stay_in_their_computation() -> None:
+def test_operands_must_be_in_the_same_computation() -> None:
     module = read(CALL)
     f, e = module.computations
     rewriter = Rewriter(module)
@@ -411,7 +420,7 @@ def test_a_loop_needs_its_parameter() -> None:
         Rewriter(module).erase_parameter(module.computation("c")["x"])
 
 
-def test_an_error_leaves_a_module_that_prints() -> None:
+def test_after_an_error_the_module_can_be_printed() -> None:
     module = read(CHAIN)
 
     def fail_halfway() -> None:
@@ -424,7 +433,7 @@ def test_an_error_leaves_a_module_that_prints() -> None:
     checked(module, "cosine = f32[2] cosine(p)")
 
 
-def test_a_start_that_becomes_another_operation_leaves_no_computation() -> None:
+def test_a_start_that_becomes_synchronous_leaves_no_computation() -> None:
     module = read("ENTRY e { p = f32[4] parameter(0) s = ((f32[4]), f32[4]) abs-start(p) d = f32[4] abs-done(s) ROOT n = f32[4] negate(p) }")
     with Rewriter(module) as rewriter:
         rewriter.erase(module.entry["d"])
@@ -435,7 +444,7 @@ def test_a_start_that_becomes_another_operation_leaves_no_computation() -> None:
     checked(module, "s = f32[4] abs(p)")
 
 
-def test_an_instruction_that_becomes_a_call_stands_after_what_it_calls() -> None:
+def test_an_instruction_that_becomes_a_call_comes_after_its_callee() -> None:
     module, other = read(CHAIN), read("double { a = f32[2] parameter(0) ROOT s = f32[2] add(a, a) } ENTRY m { ROOT p = f32[] parameter(0) }")
     with Rewriter(module) as rewriter:
         double = rewriter.add_computation(copy.copy(other.computations[0]))
@@ -451,7 +460,7 @@ def test_only_parts_of_the_module_are_edited() -> None:
         rewriter.insert("constant", into=stranger, immediate=scalar(1.0))
     with pytest.raises(EditError, match="'a' is not in the module"):
         rewriter.rename(stranger["a"], "other")
-    # The refused name is still free.
+    # The rejected name is still free.
     rewriter.rename(module.entry["a"], "other")
     rewriter.finish()
     checked(module, "other = f32[2] negate(p)")
@@ -468,14 +477,14 @@ def test_changes_are_listed() -> None:
     assert [rewriter.is_root(x) for x in (p, c, t)] == [False, False, True]
     rewriter.replace_all_uses(a, q)
     assert [rewriter.user_count(x) for x in (a, q)] == [0, 2]
-    # The user, and both instructions, which have another number of users.
+    # The user, and both instructions whose number of users has changed.
     assert set(rewriter.changed_since(0)) == {b, a, q}
     count = rewriter.change_count
     assert a in rewriter
     rewriter.erase(a)
     assert a not in rewriter
     assert [*rewriter.changed_since(count)] == [p]
-    # What has been erased is not in the module any more.
+    # Erased instructions are no longer in the module.
     assert set(rewriter.changed_since(0)) == {b, q, p}
     count = rewriter.change_count
     new = rewriter.insert("sine", [p], before=t)
@@ -521,14 +530,14 @@ ENTRY e {
 }"""
 
 
-def test_a_body_is_moved_to_its_caller() -> None:
+def test_a_body_is_moved_into_its_caller() -> None:
     module = hlotool.parse(BODY)
     f, entry = module.computations
     y, call = f.root, entry["c"]
     arguments = [np.float32([3, 5])]
     expected = hlotool.evaluate(module, arguments)
     with Rewriter(module) as rewriter:
-        # Names that have got a number once may be free again.
+        # Names that have been numbered once may become free again.
         rewriter.erase(rewriter.insert("negate", [entry["p"]], after=entry["p"], name="first"))
         rewriter.move_body(f, call.operands, call)
         assert rewriter.is_name_used("first")
@@ -537,7 +546,7 @@ def test_a_body_is_moved_to_its_caller() -> None:
         rewriter.erase(call)
         rewriter.erase_computation(f)
         assert rewriter.owner(y) is entry
-        # The name is in use there.
+        # The name is in use in this computation.
         assert rewriter.insert("sine", [y], before=entry.root, name="x").name == "x.2"
         rewriter.check()
     assert [(x.name, [z.name for z in x.operands]) for x in entry.instructions] == [
@@ -548,7 +557,7 @@ def test_a_body_is_moved_to_its_caller() -> None:
     assert not [d for d in hlotool.verify(hlotool.parse(str(module))) if d.severity == "error"]
 
 
-def test_a_body_is_not_moved_where_it_cannot_be() -> None:
+def test_a_body_is_not_moved_into_itself_or_away_from_its_operands() -> None:
     module = hlotool.parse(BODY)
     f, entry = module.computations
     rewriter = Rewriter(module)
@@ -558,7 +567,7 @@ def test_a_body_is_not_moved_where_it_cannot_be() -> None:
         rewriter.move_body(f, f.parameters, entry["c"])
 
 
-def test_names_of_erased_instructions_are_taken() -> None:
+def test_names_of_erased_instructions_are_reused() -> None:
     module = hlotool.parse("ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) b = f32[2] abs(p) ROOT t = tuple(b, b) }")
     a, b = module.entry["a"], module.entry["b"]
     printed = str(module)

@@ -36,7 +36,7 @@ def test_instructions_in_post_order(text, expected):
     assert names(instruction_post_order(parse(f"ENTRY e {{ {text} }}").entry)) == expected
 
 
-def test_instructions_of_a_circle_come_once():
+def test_instructions_of_a_cycle_are_visited_once():
     entry = parse("ENTRY e { a = f32[] parameter(0) b = f32[] abs(a), control-predecessors={a} ROOT c = f32[] add(b, b) }").entry
     assert names(instruction_post_order(entry)) == ["a", "b", "c"]
 
@@ -52,7 +52,7 @@ def test_instructions_of_a_circle_come_once():
             + "ENTRY e { x = f32[] parameter(0) y = f32[] call(x), to_apply=g ROOT z = f32[] call(y), to_apply=f }",
             ["g", "f", "e"],
         ),
-        # The computations that an instruction calls are walked in order, but all are marked at once.
+        # The callees of an instruction are visited in order, but all are marked at once.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x), branch_computations={g, f} }",
@@ -63,7 +63,7 @@ def test_instructions_of_a_circle_come_once():
             "ROOT z = f32[] conditional(i, x, x), branch_computations={f, g} }",
             ["f", "g", "e"],
         ),
-        # Of a computation that is listed twice, the last place counts.
+        # If a computation is listed twice, its last position counts.
         (
             LEAF.format("f") + CALL.format("g", "f") + "ENTRY e { i = s32[] parameter(0) x = f32[] parameter(1) "
             "ROOT z = f32[] conditional(i, x, x, x), branch_computations={f, g, f} }",
@@ -80,7 +80,7 @@ BODY = "{ p = f32[] parameter(0) q = f32[] parameter(1) ROOT c = f32[] add(q, p)
 
 
 @pytest.mark.parametrize(("header", "expected"), [("HloModule m, is_scheduled=true ", ["p", "q", "c"]), ("HloModule m ", ["q", "p", "c"])])
-def test_a_schedule_is_printed_as_it_is_but_for_fusions(header, expected):
+def test_schedules_are_printed_unchanged_except_in_fusions(header, expected):
     fusion = "ENTRY e { x = f32[] parameter(0) y = f32[] call(x, x), to_apply=g ROOT z = f32[] fusion(y, x), kind=kLoop, calls=f }"
     module = parse(f"{header} f {BODY} g {BODY} {fusion}")
     fused = fusion_computations(module)
@@ -89,7 +89,7 @@ def test_a_schedule_is_printed_as_it_is_but_for_fusions(header, expected):
     assert names(print_order(module, module.computations[1], fused)) == expected
 
 
-def test_a_computation_called_in_many_ways_is_walked_once():
+def test_a_computation_with_many_callers_is_visited_once():
     twice = "level{} {{ x = f32[] parameter(0) a = f32[] call(x), to_apply=level{} ROOT b = f32[] call(a), to_apply=level{} }} "
     module = parse(LEAF.format("level0") + "".join(twice.format(k + 1, k, k) for k in range(60)) + "ENTRY " + CALL.format("e", "level60"))
     assert names(computation_post_order(module)) == [*(f"level{k}" for k in range(61)), "e"]

@@ -1,4 +1,4 @@
-"""The limit of rewrites, and the search for the first wrong one."""
+"""The limit on rewrites, and the search for the first wrong one."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_each_limit_adds_one_rewrite(text, passes):
     for limit in range(everything.count + 1):
         after, report = limited(module, passes, limit)
         assert report.count == limit == len(report.rewrites)
-        # The same rewrites in the same order, whatever the limit.
+        # The same rewrites in the same order, for every limit.
         assert [(x.rule, x.instruction) for x in report.rewrites] == [(x.rule, x.instruction) for x in everything.rewrites[:limit]]
         assert (after == last) == (limit == 0)
         last = after
@@ -97,5 +97,5 @@ def test_the_first_wrong_rewrite(number):
 def test_no_rewrite_is_wrong():
     module = hlotool.parse(TWO)
     assert first_wrong_rewrite(module, parse_passes("dce"), OptimizeOptions(), lambda result: False) is None
-    # Nothing is rewritten, so that no rewrite is to blame.
+    # Nothing is rewritten, so no rewrite is to blame.
     assert first_wrong_rewrite(module, (), OptimizeOptions(), lambda result: True) is None

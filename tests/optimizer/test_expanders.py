@@ -1,4 +1,4 @@
-"""Expanders that change rounding compute the same up to rounding, and only with a flag."""
+"""Expanders that change rounding give equal results up to rounding, and need a flag."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_equal_up_to_rounding(opcode: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["expand-logistic", "expand-batch-norm"])
-def test_flags_are_named(name: str) -> None:
+def test_missing_flags_are_named(name: str) -> None:
     report = hlotool.optimize(hlotool.parse(f"ENTRY e {{ {MODULES['logistic']} }}"), name).report
     assert report.remarks == [f"pass '{name}' changes rounding: it needs --fast-math=afn"]
 

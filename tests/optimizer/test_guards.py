@@ -1,4 +1,7 @@
-"""Recorded proofs: each guard of a rule or pass is needed by a program, and all of these programs are rewritten as they should be."""
+"""Recorded proofs for guards: each guard of a rule or pass is needed by a program.
+
+All of these programs are rewritten correctly.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def test_programs_at_the_guards(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_guard_has_a_program(module: str) -> None:
-    """After a change of a guard, `python tests/tools/prove_guards.py MODULE` looks for programs."""
+    """If a guard changes, `python tests/tools/prove_guards.py MODULE` searches for programs."""
     programs = read_programs(module)
     assert {program.subject for program in programs} == set(subjects_of()[module])
     recorded = {key for program in programs for key in program.guards}
@@ -31,14 +34,14 @@ def test_each_guard_has_a_program(module: str) -> None:
     assert not recorded & equivalents(module)
 
 
-def test_broken_guards_are_noticed() -> None:
+def test_broken_guards_are_detected() -> None:
     result = subprocess.run([sys.executable, str(BREAK_GUARDS), "--count", "6", "--seed", "2"], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert "6 of 6 broken guards were noticed" in result.stdout
 
 
-def test_what_changes_nothing_is_not_noticed() -> None:
-    """Otherwise, something else than the guard was noticed."""
+def test_equivalent_changes_are_not_detected() -> None:
+    """If one is detected, the test detects something other than the guard."""
     command = [sys.executable, str(BREAK_GUARDS), "--equivalent", "--count", "4", "--seed", "1"]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 1, result.stdout + result.stderr

@@ -1,4 +1,4 @@
-"""Modules whose folding or unrolling would take too long, or would not end."""
+"""Modules for which folding or unrolling would take too long or not terminate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlotool.optimizer.work import work_of
 
 
 def doubling_calls(levels: int) -> Module:
-    """A chain of computations, each of which calls the one before twice."""
+    """Returns a chain of computations, each of which calls the previous one twice."""
     text = "f.0 { p = f32[] parameter(0) a = f32[] sine(p) b = f32[] cosine(a) c = f32[] tanh(b) d = f32[] abs(c) ROOT r = f32[] sine(d) }\n"
     for k in range(1, levels):
         calls = f"a = f32[] call(p), to_apply=f.{k - 1} b = f32[] call(a), to_apply=f.{k - 1}"
@@ -21,7 +21,10 @@ def doubling_calls(levels: int) -> Module:
 
 
 def nested_loops(levels: int, iterations: int, start: str = "parameter(0)") -> Module:
-    """Loops in loops, each of which counts to a number and passes on another element of its state."""
+    """Returns nested loops.
+
+    Each of them counts to a number and passes on another element of its state.
+    """
     text = ""
     for k in range(levels):
         change = "one = s32[] constant(1) y = s32[] add(x, one)"
@@ -37,7 +40,7 @@ def nested_loops(levels: int, iterations: int, start: str = "parameter(0)") -> M
 
 
 def dot(size: int) -> Module:
-    """A dot of two vectors of ones, for which nothing but the vectors has to be kept."""
+    """Returns a dot of two vectors of ones, which needs no memory other than the vectors."""
     text = f"one = s32[] constant(1) v = s32[1,{size}] broadcast(one), dimensions={{}} w = s32[{size},1] broadcast(one), dimensions={{}} "
     return hlotool.parse(f"ENTRY e {{ {text} ROOT d = s32[1,1] dot(v, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}} }}")
 
@@ -62,7 +65,7 @@ def dot(size: int) -> Module:
     ],
 )
 def test_work(line: str, elements: int) -> None:
-    """Of elements that are computed or read, but not of those that are passed on."""
+    """Work counts elements that are computed or read, but not those that are passed on."""
     opcode = line.partition("(")[0]
     shapes = {"iota": "s32[7] ", "infeed": "((f32[5000]), token[]) ", "parameter": "(f32[8]) ", "opt-barrier": "(f32[20,30], f32[30,40]) "}
     add = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
@@ -84,20 +87,20 @@ def test_short_computations_are_folded(module: Module) -> None:
     assert {x.opcode for x in hlotool.optimize(module, "fold,algsimp,dce").entry.instructions} <= {"constant", "tuple"}
 
 
-def test_arrays_inside_of_computations_are_limited() -> None:
-    """The result is one number, but the array on the way to it would not fit in memory."""
+def test_arrays_inside_computations_are_limited() -> None:
+    """The result is one number, but an intermediate array would not fit into memory."""
     text = "f { p = s32[] parameter(0) b = s32[1000000,1000000] broadcast(p), dimensions={} ROOT s = s32[1,1] slice(b), slice={[0:1], [0:1]} }"
     module = hlotool.parse(f"{text} ENTRY e {{ c = s32[] constant(1) ROOT r = s32[1,1] call(c), to_apply=f }}")
     assert hlotool.optimize(module, "fold").entry.root.opcode == "call"
 
 
-def test_unrolled_loops_do_not_multiply_without_end() -> None:
+def test_unrolled_loops_do_not_multiply_without_limit() -> None:
     report = hlotool.optimize(nested_loops(10, 8), "unroll").report
     assert report.instructions_before < report.instructions_after < 10_000
     assert [computation.name for computation in hlotool.optimize(nested_loops(2, 3), "unroll,dce").computations] == ["e"]
 
 
-def test_loops_without_an_end_stay() -> None:
+def test_infinite_loops_are_kept() -> None:
     text = "c { i = s32[] parameter(0) ROOT t = pred[] constant(true) } b { i = s32[] parameter(0) d = s32[] constant(1) ROOT j = s32[] add(i, d) }"
     module = hlotool.parse(f"{text} ENTRY e {{ z = s32[] constant(0) ROOT w = s32[] while(z), condition=c, body=b }}")
     assert hlotool.optimize(module).entry.root.opcode == "while"

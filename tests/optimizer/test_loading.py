@@ -1,4 +1,7 @@
-"""Rules and passes from files of users. Each test loads files of its own, and forgets them."""
+"""Rules and passes from files of users.
+
+Each test loads its own files and forgets them.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ def test_a_rule(load, tmp_path):
     assert len(hlotool.optimize(module).entry.instructions) == 2
     assert pass_summary("my_rules") == "Rules of a test."
     assert not all_rules()["test-abs-of-negate"].is_built_in
-    # A file is run once, under any of its names.
+    # A file runs once, even under different names.
     assert loading.load_rules(str(tmp_path / "." / "my rules.py")) == ("test-abs-of-negate",)
 
 
@@ -79,14 +82,14 @@ def test_files_that_fail(load, text, message):
     with pytest.raises(RuleError) as caught:
         load(text, "failing.py")
     assert message in str(caught.value)
-    # Nothing of the file is left.
+    # Nothing of the file remains registered.
     assert (set(all_rules()), pass_names()) == (before, names)
     assert not [name for name in sys.modules if name.endswith(".failing")]
 
 
 @pytest.mark.parametrize("name", ["dce.py", "arithmetic.py", "test_pass.py"])
-def test_names_of_files_that_passes_have(load, name):
-    """A list of passes could not name the rules of the file."""
+def test_file_names_that_are_names_of_passes(load, name):
+    """A list of passes could not refer to the rules of the file."""
     topic = name.removesuffix(".py")
     text = RULE.format(body=GOOD)
     if topic not in pass_names():
@@ -97,12 +100,12 @@ def test_names_of_files_that_passes_have(load, name):
     assert load(PASS.format(body="return False"), name) == ("test-pass",)
 
 
-def test_files_of_the_same_name(load, tmp_path):
+def test_files_with_the_same_name(load, tmp_path):
     (tmp_path / "other").mkdir()
     load(RULE.format(body=GOOD), "same.py")
     with pytest.raises(RuleError, match="ZeroDivisionError"):
         load("1 / 0\n", "other/same.py")
-    # The first one is still there, with its docstring.
+    # The first one is still registered, with its docstring.
     assert pass_summary("same") == "Rules of a test."
     load(RULE.format(body=GOOD).replace("test_abs", "test_second_abs").replace("Rules of", "More rules of"), "other/same.py")
     assert [entry.topic for entry in all_rules().values() if not entry.is_built_in] == ["same", "same"]
@@ -148,15 +151,15 @@ def test_rules_that_fail(load, body, message):
     assert str(caught.value).startswith(f"rule 'test-abs-of-negate' {message}")
 
 
-def test_a_rule_without_memory(load):
-    """It may be that nothing else can be done, either."""
+def test_a_rule_that_runs_out_of_memory(load):
+    """The error is passed on, since nothing else may be possible."""
     load(RULE.format(body="raise MemoryError"))
     with pytest.raises(MemoryError):
         hlotool.optimize(hlotool.parse(TEXT), "my_rules")
 
 
 def test_a_rule_of_hlotool_that_fails():
-    """That is an internal error, which is not the fault of what a user has written."""
+    """It is an internal error, because it is not the user's fault."""
 
     def rewrite(x, site):
         raise ValueError("x")
@@ -179,8 +182,8 @@ def test_a_rule_that_returns_the_instruction(load):
     assert hlotool.optimize(hlotool.parse(TEXT), "my_rules").report.count == 0
 
 
-def test_what_a_deep_result_depends_on(load):
-    """Where the operands of a result are not near those of the instruction, they are searched, each once."""
+def test_a_result_that_depends_on_distant_instructions(load):
+    """Operands of a result that are far from those of the instruction are searched, each once."""
     chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(10))
     sums = "m0 = f32[] sine(n0) " + "".join(f"m{k + 1} = f32[] add(m{k}, m{k}) " for k in range(100))
     text = f"ENTRY e {{ n0 = f32[] parameter(0) {sums}q = f32[] sine(m100) {chain}ROOT r = f32[] abs(n10) }}"
@@ -196,8 +199,8 @@ def test_what_a_deep_result_depends_on(load):
         ("site.with_operands(x, [site.add('broadcast', x.operands, x.shape, dimensions=(5,))])", "broadcast"),
     ],
 )
-def test_results_that_are_not_valid(load, header, result, reason):
-    """They do not fire, in any module."""
+def test_invalid_results(load, header, result, reason):
+    """An invalid result does not replace the instruction in any module."""
     load(RULE.format(body=f"return {result}"))
     module = hlotool.parse(header + TEXT.replace("f32[]", "f32[4]{0}"))
     result = hlotool.optimize(module, "my_rules", options=hlotool.OptimizeOptions(explain_why_not="r"))
@@ -206,8 +209,8 @@ def test_results_that_are_not_valid(load, header, result, reason):
     assert f"the new '{reason}' would not be valid: " in answer
 
 
-def test_results_that_are_refused_one_after_the_other(load):
-    """What each of the rules has inserted is gone before the next one is asked."""
+def test_results_rejected_one_after_the_other(load):
+    """Instructions that a rejected rule has inserted are removed before the next rule is tried."""
     second = RULE.partition("\n@rule")[1:]
     wrong = RULE.format(body="return site.add('iota', [], x.shape, iota_dimension=7)")
     load(wrong + "".join(second).format(body="return site.add('iota', [], x.shape, iota_dimension=8)").replace("test_abs", "second_abs"))
@@ -230,19 +233,22 @@ def test_results_that_are_refused_one_after_the_other(load):
     ],
 )
 def test_results_of_dynamic_size(load, result, is_possible):
-    """They have the size of an operand, or one that is set: in other arrays, there would be more elements than before."""
+    """A dynamic result needs the size of an operand or an explicit size.
+
+    Otherwise, it would have more elements than before.
+    """
     load(RULE.format(body=f"d = x.operands[0]; p, n = d.operands; return {result}"))
     text = "ENTRY e { p = f32[4] parameter(0) n = s32[] parameter(1) d = f32[<=4] set-dimension-size(p, n), dimensions={0} ROOT r = f32[<=4] abs(d) }"
     result = hlotool.optimize(hlotool.parse(text), "my_rules")
     assert result.report.count == is_possible
-    # What has been inserted in vain is gone.
+    # The inserted instructions are removed again.
     assert is_possible or len(result.entry.instructions) == 4
 
 
 @pytest.mark.parametrize(
     ("result", "is_possible"),
     [
-        # With a warning, since XLA accepts this in a module.
+        # XLA accepts this in a module, so it only gives a warning.
         ("site.add('reverse', [p], x.shape, dimensions=(0,))", True),
         ("site.add('reverse', [p], dimensions=(0,))", False),
         ("p", False),
@@ -278,8 +284,8 @@ def test_a_pass_that_does_not_count_its_rewrites(load):
 
 
 @pytest.mark.parametrize(("opcode", "changed"), [("iota", "x"), ("abs", "x.operands[0]"), ("ceil", "x.operands[0].operands[0]")])
-def test_rules_see_what_another_pass_has_changed(load, opcode, changed):
-    """An instruction whose attributes have changed, its users, and their users."""
+def test_rules_see_the_changes_of_other_passes(load, opcode, changed):
+    """Rules revisit an instruction with changed attributes, its users, and their users."""
     body = f"return site.rewriter.module.entry.parameters[0] if {changed}.attributes['iota_dimension'] == 1 else None"
     change = PASS.partition("    p, n, r")[0] + "    for x in context.instructions(context.module.entry):\n"
     change += "        if x.attributes.get('iota_dimension') == 0 and context.allows('test-pass', x):\n"
@@ -292,7 +298,7 @@ def test_rules_see_what_another_pass_has_changed(load, opcode, changed):
 
 @pytest.mark.parametrize(("header", "count"), [("", 1), ("HloModule m, is_scheduled=true ", 0)])
 def test_layouts_of_results(load, header, count):
-    """They are those of what they replace, if the module decides about layouts."""
+    """New instructions have the layouts of those that they replace, if the module has layouts."""
     load(RULE.format(body="return site.add('reshape', x.operands, x.shape.with_layout(x.operands[0].shape.layout))").replace('"abs"', '"copy"'))
     text = "ENTRY e { p = f32[2,3]{1,0} parameter(0) ROOT r = f32[2,3]{0,1} copy(p) }"
     result = hlotool.optimize(hlotool.parse(header + text), "my_rules")
@@ -300,11 +306,11 @@ def test_layouts_of_results(load, header, count):
     assert result.entry.root.shape.layout.minor_to_major == (0, 1)
 
 
-def test_a_rule_that_does_not_stop(load):
+def test_a_rule_that_does_not_terminate(load):
     load(RULE.format(body="return site.with_operands(x, x.operands)"))
     report = hlotool.optimize(hlotool.parse(TEXT), "my_rules").report
     assert report.remarks == ["rule 'test-abs-of-negate' does not stop firing in computation 'e'; the passes were stopped"]
-    # Rules that have fired more often in other computations are not the ones.
+    # The message does not blame rules that fired more often in other computations.
     chain = "".join(f"n{k + 1} = f32[] negate(n{k}) " for k in range(1000))
     module = hlotool.parse(f"f {{ n0 = f32[] parameter(0) {chain}ROOT r = f32[] sine(n1000) }} {TEXT.replace('negate(p)', 'call(p), to_apply=f')}")
     result = hlotool.optimize(module, "algsimp")

@@ -1,7 +1,7 @@
-"""Near misses of the cases: edited a little, they are still valid afterwards, compute the same, and have not become larger.
+"""Near misses: slightly edited cases stay valid, compute the same results, and do not grow.
 
-A guard that is missing from a rule shows here: with sizes of 0 and 1, other element types, dynamic sizes, other operands and attributes, and more
-users of each value.
+These tests find guards that are missing from a rule: with sizes of 0 and 1, other element types,
+dynamic sizes, other operands and attributes, and more users of each value.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HERE = Path(__file__).parent
 TOPICS = sorted({entry.topic for entry in all_rules().values() if entry.is_built_in})
 TRIES = 16
 OPTIONS = RunOptions(max_iterations=100)
-# These stand for several operations, which may take their place.
+# Additional costs of operations that may replace several others.
 _MORE = {"gather": 1, "map": 10}
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
 CASES = [
@@ -38,7 +38,10 @@ CASES = [
 
 
 def size_of(module: Module) -> int:
-    """How many arrays are computed; scalars, and arrays that are one scalar everywhere, take no time."""
+    """Returns the number of arrays that are computed.
+
+    Scalars, and arrays broadcast from one scalar, are free.
+    """
     computed = [x for x in module.all_instructions() if x.shape.is_array and x.shape.dimensions]
     spread = [x for x in computed if x.op.name in ("broadcast", "reshape") and not x.operands[0].shape.dimensions]
     return len(computed) - len(spread) + sum(_MORE.get(x.op.name, 0) for x in computed)

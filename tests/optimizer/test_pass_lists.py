@@ -77,11 +77,11 @@ def test_the_number_of_rounds(module):
     runs = []
     hlotool.optimize(module, "cse{max=1},fold{max=0},identities,dce", observer=lambda run, context: runs.append((run.name, run.round)))
     assert runs[:3] == [("cse", 1), ("identities", 1), ("dce", 1)]
-    # The other passes changed nothing since they ran, and the others have no rounds left.
+    # The other passes have no effect since their last run, or have no rounds left.
     assert runs[3:] == [("identities", 2)]
 
 
-def test_an_observer_sees_what_each_pass_did(module):
+def test_an_observer_sees_the_changes_of_each_pass(module):
     sizes = []
 
     def observer(run, context):
@@ -102,7 +102,7 @@ def test_fast_math_by_name(module):
     assert hlotool.to_text(hlotool.optimize(module, fast_math=[])) == hlotool.to_text(hlotool.optimize(module))
 
 
-def test_only_some_computations(module):
+def test_selected_computations(module):
     result = hlotool.optimize(module, "algsimp,dce", options=OptimizeOptions(only=frozenset({"double"})))
     assert [x.name for x in result.entry.instructions if x.opcode == "negate"] == ["n", "m"]
     assert len(result.computations[0].instructions) == 2
@@ -110,8 +110,8 @@ def test_only_some_computations(module):
         hlotool.optimize(module, options=OptimizeOptions(only=frozenset({"duble"})))
 
 
-def test_a_loop_in_one_of_some_computations():
-    """Its body, which is none of them, keeps the element that nothing needs."""
+def test_a_loop_in_one_of_the_selected_computations():
+    """Its body is not selected, and keeps the unused element."""
     state = "s = (s32[], s32[]) parameter(0) i = s32[] get-tuple-element(s), index=0"
     body = f"b {{ {state} d = s32[] constant(1) j = s32[] add(i, d) u = s32[] get-tuple-element(s), index=1 ROOT t = (s32[], s32[]) tuple(j, u) }}"
     condition = f"c {{ {state} n = s32[] constant(9) ROOT l = pred[] compare(i, n), direction=LT }}"
@@ -122,7 +122,7 @@ def test_a_loop_in_one_of_some_computations():
 
 
 @pytest.mark.parametrize("name", pass_names())
-def test_each_pass_alone(module, name):
+def test_each_pass_on_its_own(module, name):
     result = hlotool.optimize(module, f"{name}{{max=1}}")
     before = hlotool.to_text(module)
     with Context(module) as context:
@@ -132,7 +132,7 @@ def test_each_pass_alone(module, name):
     assert context.report.count == result.report.count
 
 
-def test_the_report_stays_with_the_module(module):
+def test_the_report_is_stored_in_the_module(module):
     result = hlotool.optimize(module, "fold,dce", options=OptimizeOptions(explain=True, explain_why_not="r"))
     report = result.report
     assert isinstance(result, hlotool.ir.model.Module)
@@ -148,7 +148,7 @@ def test_the_report_stays_with_the_module(module):
 
 
 @pytest.mark.parametrize("measures_time", [False, True])
-def test_the_time_of_rules_is_measured_if_somebody_asks(module, measures_time):
+def test_the_time_of_rules_is_measured_on_request(module, measures_time):
     report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(measures_time=measures_time)).report
     seconds = [row.seconds for row in report.statistics.values() if row.tries]
     assert seconds
@@ -156,7 +156,7 @@ def test_the_time_of_rules_is_measured_if_somebody_asks(module, measures_time):
 
 
 @pytest.mark.parametrize("explain", [False, True])
-def test_rewrites_are_described_if_somebody_asks(module, explain):
+def test_rewrites_are_described_on_request(module, explain):
     with hlotool.Rewriter(module) as rewriter:
         rewriter.clone_computation(module.computations[0])
     report = hlotool.optimize(module, "dce,fold", options=OptimizeOptions(explain=explain)).report
@@ -167,7 +167,8 @@ def test_rewrites_are_described_if_somebody_asks(module, explain):
 @pytest.mark.parametrize(
     ("lines", "before", "after"),
     [
-        # A new instruction with the same opcode keeps the name of the old one; one that was there is what replaces it.
+        # A new instruction with the same opcode keeps the old name. An existing instruction may
+        # replace the old one.
         ("n = f32[] negate(p) ROOT r = f32[] abs(n)", "r = f32[] abs(n)", ("r = f32[] abs(p)",)),
         ("n = f32[] abs(p) ROOT r = f32[] abs(n)", "r = f32[] abs(n)", ("n = f32[] abs(p)",)),
         ("n = f32[] negate(p) ROOT r = f32[] multiply(n, n)", "r = f32[] multiply(n, n)", ("r = f32[] multiply(p, p)",)),
@@ -178,13 +179,13 @@ def test_rewrites_are_described_if_somebody_asks(module, explain):
         ),
     ],
 )
-def test_what_is_said_of_a_rewrite(lines, before, after):
+def test_descriptions_of_rewrites(lines, before, after):
     module = hlotool.parse(f"ENTRY e {{ p = f32[] parameter(0) {lines} }}")
     (rewrite,) = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain=True)).report.rewrites
     assert (rewrite.before, rewrite.after) == (before, after)
 
 
-def test_a_pass_alone(module):
+def test_a_single_pass(module):
     with Context(module) as context:
         assert fold_constants(context)
         assert not fold_constants(context)
@@ -233,8 +234,8 @@ def test_every_pass_has_a_summary():
     assert all(name in PASSES for names in PIPELINES.values() for name in names)
 
 
-def test_every_rule_has_a_summary_and_a_name_of_its_own():
-    """`hlotool explain` takes the names of opcodes and of the verifier's rules first."""
+def test_every_rule_has_a_summary_and_a_unique_name():
+    """`hlotool explain` looks up opcodes and rules of the verifier first."""
     for entry in all_rules().values():
         assert " -> " in entry.summary, entry.name
         assert entry.name not in {*hlotool.codes.CODE_NAMES.values(), *pass_names()}
@@ -264,7 +265,7 @@ def test_opcodes_of_operands():
     assert all_rules() == before
 
 
-def test_two_rules_of_a_name():
+def test_two_rules_with_the_same_name():
     with pytest.raises(RuleError, match="already a rule 'select-known'"):
         rule("add", name="select-known")(lambda x, site: None)
 
@@ -279,7 +280,7 @@ ENTRY e { p = f32[2] parameter(0) zero = s32[] constant(0) s = (s32[]) tuple(zer
   w = (s32[]) while(s), condition=more, body=step ROOT r = f32[2] negate(p) }"""
 
 
-def test_what_has_no_effect_any_more_is_dead():
+def test_instructions_that_lose_their_effect_are_dead():
     """The effect is in a branch that is never taken."""
     module = hlotool.optimize(hlotool.parse(EFFECT_IS_GONE))
     assert [x.name for x in module.all_instructions()] == ["p", "r"]

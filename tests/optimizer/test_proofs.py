@@ -1,6 +1,7 @@
-"""Proofs of the rewrite rules about elements, on all numbers of small types; and what is recorded of all proofs.
+"""Proofs of the rewrite rules about elements, for all numbers of small types.
 
-`python tests/tools/prove_rules.py` writes down in proofs.json what is proved, which the documentation shows.
+Also checks the record of all proofs: `python tests/tools/prove_rules.py` writes the results to
+proofs.json, from which the documentation takes them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ def test_all_numbers_of_small_types(rule: Rule) -> None:
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if is_about_elements(rule) or is_about_reals(rule)], ids=lambda rule: rule.name)
 def test_each_rule_about_elements_has_a_proof(rule: Rule) -> None:
-    """What proofs.json says is what the documentation says; the tests above and those with the solver check that it is so."""
+    """The documentation shows the contents of proofs.json.
+
+    The tests above and those with the solver check them.
+    """
     row = recorded()[rule.name]
     assert row["reals"] if is_about_reals(rule) else row["exhaustive"] or row["solver"]
 

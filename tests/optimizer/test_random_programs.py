@@ -1,4 +1,7 @@
-"""Random programs of a few operations compute the same before and after the rules: what a rule must not do is not known beforehand."""
+"""Random programs of a few operations compute the same results before and after optimization.
+
+They find errors of rules that no one has foreseen.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +44,14 @@ BINARY = {
 DIRECTIONS = ("EQ", "NE", "LT", "LE", "GT", "GE")
 SIZE = 14
 PROGRAMS = 40
-"""In each test."""
+"""The number of programs in each test."""
 
 
 class Program:
-    """A program whose values have one element type, or pred; operands are mostly the last values, so that patterns of rules occur."""
+    """A random program whose values have one element type, or pred.
+
+    Operands are mostly the latest values, so that patterns of rules occur.
+    """
 
     def __init__(self, element_type: str, random: Random, bound: str = "") -> None:
         self.random = random
@@ -90,7 +96,7 @@ class Program:
         elif choice < 0.7 and self.kind != "complex":
             operands, order = f"{self.operand()}, {self.operand()}", ""
             if self.kind == "float" and self.random.random() < 0.2:
-                # The total order shows the signs of NaNs, which only parameters are sure to keep.
+                # A total order shows the signs of NaNs, which are well-defined only for parameters.
                 operands, order = ", ".join(self.random.choices("ab", k=2)), ", type=TOTALORDER"
             text = f"compare({operands}), direction={self.random.choice(DIRECTIONS)}{order}"
             self.preds.append(self.add(text, element_type="pred"))
@@ -113,7 +119,7 @@ class Program:
 
 
 def numbers(element_type: str) -> np.ndarray[Any, Any]:
-    """Some numbers of a type: its limits, zeros, and small ones."""
+    """Returns some numbers of a type: its limits, zeros, and small ones."""
     row, dtype = ELEMENT_TYPES[element_type], NUMPY_TYPES[element_type]
     if row.kind == "pred":
         return np.resize([False, True], SIZE)
@@ -134,7 +140,7 @@ def test_results_are_the_same(element_type: str, seed: int) -> None:
             module = hlotool.parse(Program(element_type, random).text())
             expected = hlotool.evaluate(module, arguments)
         except HlotoolError:
-            # A constant that the type does not have, or an operation that it does not have.
+            # The constant or the operation does not exist for this type.
             continue
         after = hlotool.optimize(module, ["logic", "arithmetic", "identities", "cse"])
         for a, b in zip(expected, hlotool.evaluate(after, arguments), strict=True):
@@ -145,7 +151,10 @@ def test_results_are_the_same(element_type: str, seed: int) -> None:
 
 @pytest.mark.parametrize("element_type", TYPES)
 def test_dynamic_programs_stay_valid(element_type: str) -> None:
-    """Constants are static, parameters dynamic; where the two meet, the result is dynamic, and nothing static takes its place."""
+    """Constants are static, parameters dynamic.
+
+    An operation on both has a dynamic result, which nothing static may replace.
+    """
     random, compared = Random(element_type), 0
     for _ in range(2 * PROGRAMS):
         try:

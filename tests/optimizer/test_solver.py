@@ -1,6 +1,7 @@
-"""Proofs with an SMT solver, and the solver's model of HLO against the interpreter.
+"""Proofs with an SMT solver, and the solver's model of HLO compared with the interpreter.
 
-Rules about elements are proved for types of 16 to 64 bits, and rules that round otherwise over the real numbers.
+Rules about elements are proved for types of 16 to 64 bits. Rules that change rounding are proved
+over the real numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 RULES = [rule for rule in all_rules().values() if is_about_elements(rule)]
 _INTEGERS = (0, 1, -1, 3, -7, 31, 33)
 _FLOATS = (0.0, -0.0, 1.0, -2.5, 3e-8, float("inf"), float("-inf"), float("nan"))
-# Of conversions, also the limits of the narrower types.
+# For conversions, these include the limits of the narrower types.
 _LARGE = (-(2.0**31), 2.0**31, 2147483520.0, 4294967040.0, 2.0**32, -0.75, 65519.0, 65520.0, 1e30)
 
 
@@ -57,7 +58,7 @@ def numbers(element_type: str) -> np.ndarray[Any, Any]:
 
 
 def modelled(module: hlotool.Module, values: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
-    """The results of the model for each combination of the operands."""
+    """Returns the results of the model for each combination of the operands."""
     results = []
     root = module.entry.root
     for operands in zip(*values, strict=True):
@@ -86,7 +87,10 @@ def number_of(term: Any) -> Any:
 
 
 def check(operation: str, result: str, types: tuple[str, ...], choices: list[np.ndarray[Any, Any]]) -> int:
-    """Compares the model of an operation with the interpreter; returns how many results were compared."""
+    """Compares the model of an operation with the interpreter.
+
+    Returns the number of compared results.
+    """
     combinations = list(product(*choices))
     values = [np.array([c[k] for c in combinations], NUMPY_TYPES[name]) for k, name in enumerate(types)]
     names = ", ".join(f"p{k}" for k in range(len(types)))
@@ -117,7 +121,7 @@ def test_model_of_an_opcode(opcode: str) -> None:
     result = "pred" if opcode == "is-finite" else None
     arity = OPS[opcode].arity
     compared = sum(check(opcode, result or name, (name,) * arity, [numbers(name)] * arity) for name in TYPES)
-    # Of powers, the model only has those whose exponent is 0 or 1.
+    # The model only has powers with the exponents 0 and 1.
     assert compared > 5 or opcode == "power"
 
 

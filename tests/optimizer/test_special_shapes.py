@@ -1,4 +1,7 @@
-"""Special shapes in the cases: an array in a memory space, with tiles or of dynamic size keeps its shape, and no rule rewrites it."""
+"""Special shapes in the cases: no rule changes or rewrites an array with one.
+
+They have a memory space, tiles or a dynamic size.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from hlotool.shapes.shape import Shape, array_shape
 
 HERE = Path(__file__).parent
 _COMMENT = re.compile(r"^//[^\n]*\n", re.MULTILINE)
-# Their rules build arrays of other shapes, for which they cannot choose a memory space, tiles or dynamic sizes.
+# The rules of these files build arrays of other shapes, for which they cannot choose a memory
+# space, tiles or dynamic sizes.
 SHAPING = (
     "broadcast",
     "concatenate",
@@ -31,7 +35,7 @@ SHAPING = (
     "slice",
     "transpose",
 )
-# Nobody waits for these to be computed in a memory, or asks for their size.
+# These may be rewritten: it does not matter in which memory or with which size they are computed.
 NO_MATTER = ("iota", "set-dimension-size")
 CASES = [
     (topic, number, _COMMENT.sub("", case.text))
@@ -42,7 +46,10 @@ CASES = [
 
 
 def special_shapes(shape: Shape) -> list[Shape]:
-    """An array shape in a memory space, with tiles, larger or distributed elements, and a dynamic size."""
+    """Returns variants of an array shape.
+
+    They have a memory space, tiles, larger or distributed elements, and a dynamic size.
+    """
     layout = shape.layout or default_layout(shape.rank)
     return [
         shape.with_layout(replace(layout, memory_space=1)),

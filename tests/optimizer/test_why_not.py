@@ -1,4 +1,4 @@
-"""Why rules and passes leave an instruction alone."""
+"""Reasons why rules and passes do not change an instruction."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reasons(lines, name, passes=None, header="", **options):
     text = hlotool.to_text(module)
     result = hlotool.optimize(module, passes, options=OptimizeOptions(explain_why_not=name, **options))
     without = hlotool.optimize(module, passes, options=OptimizeOptions(**options))
-    # The answer changes neither the result nor the input.
+    # The explanation changes neither the result nor the input.
     assert hlotool.to_text(result) == hlotool.to_text(without)
     assert hlotool.to_text(module) == text
     return {reason.name: (reason.is_match, reason.reason) for reason in result.report.reasons}
@@ -85,14 +85,14 @@ def test_control_dependencies():
     assert reasons(lines, "m")["two-inversions"] == (True, "control dependencies order it relative to 'n'")
 
 
-def test_computations_that_are_left_out():
+def test_computations_that_are_not_selected():
     module = hlotool.parse("f { a = f32[] parameter(0) b = f32[] negate(a) ROOT c = f32[] negate(b) } ENTRY e { p = f32[] parameter(0) "
                            "ROOT r = f32[] call(p), to_apply=f }")  # fmt: skip
     report = hlotool.optimize(module, "algsimp", options=OptimizeOptions(explain_why_not="%c", only=frozenset({"e"}))).report
     assert {r.name: r.reason for r in report.reasons}["two-inversions"] == "computation 'f' is not among those to optimize"
 
 
-def test_results_that_are_refused(two_rules):
+def test_results_that_are_rejected(two_rules):
     assert reasons("  ROOT c = f32[4] cosine(p)", "c")["test-of-other-shape"] == (True, "the shape of the result would be f32[1,4]")
     answers = reasons("  a = f32[4] add(p, q)\n  ROOT c = f32[4] copy(a), sharding={replicated}", "c")
     assert answers["copy-of-equal-layout"] == (True, "'a' has a different sharding")
@@ -100,7 +100,7 @@ def test_results_that_are_refused(two_rules):
     assert reasons(lines, "n", header=", is_scheduled=true")["copy-of-equal-layout"][0] is False
 
 
-def test_instructions_that_are_gone():
+def test_instructions_that_have_been_removed():
     lines = "  n = f32[4] negate(p)\n  m = f32[4] negate(n)\n  ROOT r = f32[4] add(m, q)"
     assert reasons(lines, "m") == {"two-inversions": (None, "replaced m = f32[4] negate(n) -> p = f32[4] parameter(0)")}
     assert reasons(lines, "n") == {"": (None, "was removed along with an instruction that used it")}
@@ -137,7 +137,7 @@ def test_unknown_instructions():
 
 
 def test_rules_are_not_tried_on_invalid_instructions() -> None:
-    """They may rely on the number of elements of a tuple, for example."""
+    """For example, rules may rely on the number of elements of a tuple."""
     module = hlotool.parse(
         """
         f { a = f32[4] parameter(0) ROOT t = (f32[4]) tuple(a) }

@@ -1,8 +1,11 @@
-"""Makes NAME.hlo, NAME.optimized.hlo and NAME.npz of every program in `sources/`: as JAX lowers it, as XLA:CPU compiles it, and what it gives.
+"""Makes NAME.hlo, NAME.optimized.hlo and NAME.npz of every program in `sources/`.
+
+They hold the program as JAX lowers it, as XLA:CPU compiles it, and its arguments and results.
 
 Needs JAX: python tests/programs/make_programs.py [NAME...]
-Programs of several devices have an optimized text only, since only the partitioner says what each device does; their arrays in
-the archive have the devices as first dimension.
+
+Programs of several devices only have an optimized text, since only the partitioner decides the work
+of each device. Their arrays in the archive have the devices as first dimension.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Before JAX starts.
+# Must be set before JAX starts.
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
@@ -27,7 +30,10 @@ FAMILIES = ("learning", "arrays", "numerics", "randomness", "control", "parallel
 
 
 def text_of(module: Any) -> str:
-    """All constants in full, and no metadata, which would be most of the text and tell of the machine that made it."""
+    """Returns the text with full constants and without metadata.
+
+    Metadata would be most of the text and describe the machine that made it.
+    """
     options = _hlo.HloPrintOptions()
     options.print_metadata = False
     options.print_large_constants = True
@@ -39,7 +45,8 @@ def make(name: str, program: Program) -> None:
     with jax.enable_x64(program.wide):
         given = program.arguments(Draw(name))
         lowered = jax.jit(program.function, keep_unused=True).lower(*given)
-        # Every rounding to a narrow type that the program asks for, so that both texts give the same.
+        # Keeps every rounding to a narrow type in the program, so that both texts give the same
+        # results.
         compiled = lowered.compile({"xla_allow_excess_precision": False})
         (module,) = compiled.runtime_executable().hlo_modules()
         (HERE / f"{name}.optimized.hlo").write_text(text_of(module), encoding="utf-8")
@@ -56,12 +63,12 @@ def make(name: str, program: Program) -> None:
 
 
 def divided(array: Any, sharding: Any) -> np.ndarray:
-    """What each device gets of an array, one after the other."""
+    """Returns the parts of an array on each device, stacked."""
     return np.stack([shard.data for shard in jax.device_put(array, sharding).addressable_shards])
 
 
 def plain(array: Any) -> np.ndarray:
-    """Types that NumPy lacks as raw bytes, as archives hold them."""
+    """Returns an array of a type that NumPy lacks as raw bytes, as archives hold it."""
     array = np.asarray(array)
     return array if array.dtype.kind in "biufc" and array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")
 

@@ -1,4 +1,7 @@
-"""Randomly edited texts: both paths of the parser agree, and ParseError is the only exception. `fuzz.py` runs the same for longer."""
+"""Randomly edited texts: both paths of the parser agree, and ParseError is the only exception.
+
+`fuzz.py` runs the same for longer.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ def test_edited_lines(text: str) -> None:
 
 
 def check_result(data: str | bytes) -> None:
-    """Parses a text; checks that an exception is a ParseError with diagnostics that have a position and a message."""
+    """Parses a text; checks that an exception is a ParseError.
+
+    Its diagnostics must have positions and messages.
+    """
     for function in (parse, parse_all):
         diagnostics = None
         try:
@@ -62,7 +68,7 @@ def test_pieces_in_any_order(start: str, pieces: list[str]) -> None:
     check_result((start + "".join(pieces)).encode("utf-8", "surrogatepass"))
 
 
-# Mostly characters that mean something in HLO: with any others, nearly all texts end at the first one.
+# Mostly characters that have a meaning in HLO, since most other texts end at the first character.
 @settings(max_examples=300)
 @given(st.text(st.sampled_from(CHARACTERS) | st.characters(), max_size=200))
 def test_any_text(text: str) -> None:

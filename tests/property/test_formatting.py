@@ -1,7 +1,9 @@
-"""The formatter on mangled texts: it keeps module and comments, restores spaces and order, and a second run changes nothing.
+"""The formatter on mangled texts.
 
-`fuzz.py --formats` runs the same checks for longer, also on the texts of a corpus. The environment variable HLOTOOL_FORMATS multiplies
-the number of examples here.
+It keeps module and comments, restores spaces and order, and is idempotent.
+
+`fuzz.py --formats` runs the same checks for longer, also on the texts of a corpus. The environment
+variable HLOTOOL_FORMATS multiplies the number of examples here.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def test_mangled_texts(seed: int, instructions: int) -> None:
 
 @settings(max_examples=20 * MANY)
 @given(SEEDS, st.integers(1, 5))
-def test_fast_path_and_grammar_path_format_alike(seed: int, instructions: int) -> None:
+def test_fast_path_and_grammar_path_give_the_same_format(seed: int, instructions: int) -> None:
     case = random_mangled(seed, instructions)
     text = format_text(case.text, checked=False)
     with pytest.MonkeyPatch.context() as patch:
@@ -65,7 +67,7 @@ SPELLINGS = {
     "two spaces": lambda line: line.replace(" = ", "  = "),
     "no index marks": lambda line: re.sub(r"/\*index=[0-9]+\*/", "", line),
 }
-"""Ways to write a line of a printed module otherwise."""
+"""Other ways to write a line of a printed module."""
 
 
 @settings(max_examples=20 * MANY)
@@ -76,7 +78,10 @@ SPELLINGS = {
     st.sampled_from((None, 60, 90)),
 )
 def test_lines_between_formatted_lines(seed: int, respelled: dict[int, str], newline: str, width: int | None) -> None:
-    """Runs of formatted lines are copied; the grammar path formats every token. `respelled` has lines by their numbers."""
+    """Runs of formatted lines are copied; the grammar path formats every token.
+
+    `respelled` has respelled lines by number.
+    """
     lines = spelled(seed, 12, shuffle=False).splitlines()
     for k, spelling in respelled.items():
         lines[k % len(lines)] = SPELLINGS[spelling](lines[k % len(lines)])
@@ -172,7 +177,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_wrong_results_are_refused(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     right, wrong = WRONG[what]
     assert TEXT.count(right) == 1
     original_formatter = formatter._formatted
@@ -192,7 +197,7 @@ MESSY = TEXT.replace("add(b, d)", "add( b,d )")
 
 
 @pytest.mark.parametrize("what", [what for what in WRONG if what not in ("the root", "the entry", "formatting again changes it")])
-def test_repeated_wrong_results_are_refused(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+def test_repeated_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     right, wrong = WRONG[what]
     original_formatter = formatter._formatted
     monkeypatch.setattr(formatter, "_formatted", lambda *arguments: original_formatter(*arguments).replace(right, wrong))
@@ -200,7 +205,7 @@ def test_repeated_wrong_results_are_refused(monkeypatch: pytest.MonkeyPatch, wha
         format_text(MESSY)
 
 
-def test_joined_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_joined_modules_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     original_formatter = formatter._formatted
     monkeypatch.setattr(formatter, "_formatted", lambda *arguments: original_formatter(*arguments) + "// -----\n")
     with pytest.raises(InternalError):
@@ -208,7 +213,7 @@ def test_joined_modules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_lost_tokens_are_refused(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_lost_tokens_are_rejected(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     random = Random(seed)
     text = random_text(seed, 6)
     parsed = parse(text)

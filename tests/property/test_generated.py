@@ -1,4 +1,4 @@
-"""Random valid modules: their print parses back as the same module, and both paths of the parser give the same result."""
+"""Random valid modules: their print parses back, and both paths of the parser agree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MODULES = modules(15, STYLES)
 
 @settings(max_examples=120)
 @given(MODULES)
-def test_print_and_parse_are_inverse(generated: str) -> None:
+def test_printing_and_parsing_are_inverse(generated: str) -> None:
     module = parse(generated)
     text = to_text(module)
     again = parse(text)
@@ -50,7 +50,7 @@ def test_both_paths_agree_on_canonical_text(generated: str) -> None:
     text = to_text(parse(generated))
     fast, slow = parse_source(Source(text)), parse_source(Source(text), fast_path=False)
     assert not differences(fast, slow)
-    # The fast path reads all but the forms that only newer builds of XLA parse.
+    # The fast path reads everything except for the forms that only newer builds of XLA parse.
     assert fast.notes.fast_count > instructions(fast) // 2
 
 

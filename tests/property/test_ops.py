@@ -1,4 +1,7 @@
-"""Random instances of operations: valid ones run without a warning, wrong arguments are refused. `fuzz_ops.py` compares results with XLA's."""
+"""Random instances of operations: valid ones run without a warning, wrong arguments are rejected.
+
+`fuzz_ops.py` compares results with XLA's.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +26,11 @@ BATCH = 10
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_results_are_what_is_declared(name: str) -> None:
-    """Results have the declared types and shapes, and arguments are not modified. Warnings are errors in all tests."""
+def test_results_are_as_declared(name: str) -> None:
+    """Results have the declared types and shapes, and arguments are not modified.
+
+    Warnings are errors in all tests.
+    """
     random = Random(name)
     instances = [random_instance(random, [name]) for _ in range(BATCH)]
     module = hlotool.parse(module_of(instances))
@@ -44,8 +50,8 @@ LIMITS = hlotool.RunOptions(timeout_seconds=2, max_memory=1 << 28, max_iteration
 
 @settings(max_examples=320)
 @given(instances(), st.lists(st.tuples(st.integers(0, 30), st.sampled_from(ODD_NUMBERS)), min_size=1, max_size=3))
-def test_any_sizes_and_attributes_are_computed_or_refused(x: Instance, numbers: list[tuple[int, str]]) -> None:
-    """Runs modules that the verifier would mostly refuse."""
+def test_any_sizes_and_attributes_are_computed_or_rejected(x: Instance, numbers: list[tuple[int, str]]) -> None:
+    """Runs modules that the verifier would mostly reject."""
     text = module_of([x])
     for k, number in numbers:
         places = list(NUMBER.finditer(text))
@@ -75,7 +81,7 @@ UNFIT = {
 @pytest.mark.parametrize("what", UNFIT)
 @settings(max_examples=30)
 @given(x=instances(), number=st.integers(0, 9))
-def test_unfit_arguments_are_refused(what: str, x: Instance, number: int) -> None:
+def test_unsuitable_arguments_are_rejected(what: str, x: Instance, number: int) -> None:
     places = [k for k, array in enumerate(x.arrays) if array.size]
     assume(places)
     arrays: list[object] = list(x.arrays)

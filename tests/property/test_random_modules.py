@@ -1,4 +1,4 @@
-"""Random modules through the whole tool: a part of what `tests/tools/fuzz_modules.py` does."""
+"""Random modules through the whole tool: a part of the checks of `tests/tools/fuzz_modules.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST, COUNT = 7_000, 60
 
 
 @pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, 10))
-def test_no_check_finds_a_fault(first: int) -> None:
+def test_no_check_fails(first: int) -> None:
     counts, reports, _ = examine(range(first, first + 10), [], reduces=False)
     assert not reports, "\n".join(reports)
     assert counts["opt"] == counts["modules"] == 10
@@ -27,8 +27,8 @@ def test_the_seeds_have_all_features_and_checks() -> None:
     assert {name for seed in seeds for name in checks_of(seed, [])} == {*CHECKS}
 
 
-def test_a_module_with_a_fault_is_made_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check that finds fault with any addition is left with little else."""
+def test_a_failing_module_is_reduced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reduces a module for a check that fails on any addition, until little else is left."""
 
     def has_addition(module: Module, random: Random | None) -> Iterator[str]:
         return iter(["has an addition"] if any(x.opcode == "add" for x in module.all_instructions()) else [])

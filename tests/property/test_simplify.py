@@ -1,4 +1,7 @@
-"""Facts about equal values and constants agree with the interpreter, for all values of small types and special values of others."""
+"""Facts about equal values and constants agree with the interpreter.
+
+The tests use all values of small types, and special values of others.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,23 @@ INTEGERS = ("s8", "u8", "s32", "u32", "s4")
 TYPES = (*FLOATS, *INTEGERS, "pred")
 BINARY = [op.name for op in OPS.values() if op.arity == 2 and ELEMENTWISE in op.traits and (op.algebra is not NO_ALGEBRA or IDEMPOTENT in op.traits)]
 UNARY = [op.name for op in OPS.values() if op.arity == 1 and not op.traits.isdisjoint((IDEMPOTENT, INVOLUTION))]
-# Texts of constants; the parser refuses those that a type cannot represent.
+# Texts of constants; the parser rejects those that a type cannot represent.
 CONSTANTS = ("0", "-0.0", "1", "-1", "2", "255", "inf", "-inf", "nan", "127", "-128", "true", "false", "4294967295", "2147483647", "-2147483648")
 
 
 @cache
 def special_values(name: str) -> np.ndarray:
-    """All values of a type of up to eight bits, and special values of others, such as limits, zeros and NaN."""
+    """Returns all values of a type of up to eight bits, and special values of others.
+
+    These are limits, zeros and NaN, for example.
+    """
     number = NUMBERS[name]
     if number.bits <= 8:
         codes = np.arange(2 if name == "pred" else 1 << number.bits, dtype=np.uint8)
         return codes.astype(bool) if name == "pred" else codes.view(number.held) if number.bits == 8 else np.arange(-8, 8).astype(number.held)
     if number.bits == 16:
-        # Zeros, subnormal numbers, infinities and NaNs of both signs, and a sample of the other values.
+        # Zeros, subnormal numbers, infinities and NaNs of both signs, and a sample of the other
+        # values.
         codes = np.r_[0:65536:61, 0:16, 0x8000:0x8010, 0x7C00:0x7C04, 0xFC00:0xFC04, 0x7F7E:0x7F84, 0xFF7E:0xFF84]
         return codes.astype(np.uint16).view(number.held)
     if number.kind == "float":
@@ -47,7 +54,7 @@ def special_values(name: str) -> np.ndarray:
 
 
 def bits(array: np.ndarray) -> np.ndarray:
-    """The bits of numbers, with the same bits for all NaNs."""
+    """Returns the bits of numbers, with the same bits for all NaNs."""
     is_nan = np.zeros(array.shape, bool)
     if array.dtype.kind not in "biu" and array.dtype != ml_dtypes.int4:
         with np.errstate(invalid="ignore"):
@@ -57,7 +64,10 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 
 def parsed_root(text: str) -> tuple[hlotool.Module, Instruction] | None:
-    """The module and the first operand of its root; None if the type does not have the constant or the opcode."""
+    """Returns the module and the first operand of its root.
+
+    Returns None if the type does not have the constant or the opcode.
+    """
     try:
         module = parse(text)
     except hlotool.ParseError:
@@ -134,7 +144,7 @@ def test_identities_are_known() -> None:
     assert ("s32", "shift-left", "0", "c, p") in identities
     assert ("pred", "add", "true", "p, c") in identities
     assert ("s32", "and", "-1", "p, c") in identities
-    # This type has no infinity, the identity of maximum.
+    # This type has no infinity, which is the identity of maximum.
     assert not any(case[:2] == ("f8e4m3fn", "maximum") for case in identities)
 
 
@@ -150,14 +160,14 @@ MOVES = (
 
 
 @pytest.mark.parametrize("line", MOVES)
-def test_what_moves_nothing(line: str) -> None:
+def test_operations_without_movement(line: str) -> None:
     for element_type in TYPES:
         size = str(special_values(element_type).size)
         known = assert_same(program(element_type, "1", line.replace("N]", f"{size}]").replace("N}", f"{size}}}"), names="p, c"))
         assert known or line == MOVES[7]
 
 
-def test_a_tuple_that_is_put_together_again() -> None:
+def test_a_reassembled_tuple() -> None:
     text = "ENTRY e { t = (f32[], s32[]) parameter(0) a = f32[] get-tuple-element(t), index=0 b = s32[] get-tuple-element(t), index=1 "
     assert same_value(parse(text + "ROOT r = (f32[], s32[]) tuple(a, b) }").entry.root) is not None
     assert same_value(parse(text + "ROOT r = (s32[], f32[]) tuple(b, a) }").entry.root) is None
@@ -165,7 +175,7 @@ def test_a_tuple_that_is_put_together_again() -> None:
 
 @pytest.mark.parametrize("middle", TYPES)
 def test_converted_constants(middle: str) -> None:
-    """The known value of a converted constant is the one that the interpreter computes."""
+    """The known value of a converted constant agrees with the interpreter."""
     known = 0
     for first in ("s32", "f32", "pred"):
         for last in ("f32", "bf16", "f8e4m3fn", "s32", "u8", "pred"):

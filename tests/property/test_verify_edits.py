@@ -1,6 +1,8 @@
-"""Randomly edited modules: the verifier reports errors or none, and raises no exception. `fuzz_verify.py` also compares with XLA.
+"""Randomly edited modules: the verifier reports errors or none, and raises no exception.
 
-What parses of a broken text is verified without false errors.
+`fuzz_verify.py` also compares with XLA.
+
+The parts of a broken text that parse are verified without false errors.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ VALID = [text for text in texts_of_cases(TESTS) if len(text) < 20_000 and is_val
 def test_edited_modules(kind: str) -> None:
     random, count = Random(kind), 0
     outcomes = set()
-    # Until some edited modules are valid and some are not.
+    # Continues until some edited modules are valid and some are not.
     while count < 25 or (len(outcomes) < 2 and count < 250):
         text = edited(random.choice(SEEDS), random, kind)
         if text is None:

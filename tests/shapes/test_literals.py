@@ -1,4 +1,4 @@
-"""Equality, hashes and parts of literals; limits of element types; texts that are JSON."""
+"""Equality, hashes and parts of literals; limits of element types; recognition of JSON."""
 
 import json
 from unittest.mock import ANY
@@ -18,7 +18,7 @@ from hlotool.shapes.strings import escape, is_raw_dict, printed_string, quote, r
 F32, S32 = array_shape("f32", (2,)), array_shape("s32", (2,))
 
 
-# Texts of the same values, and texts of others.
+# Texts with the same values, and texts with other values.
 SPELLINGS = [
     (array_shape("f32", (2,)), ["{1, 2}", "{1.0, 2e0}", "{ 1, 2 }"], ["{1, 3}", "{2, 1}", "{...}"]),
     (array_shape("f32"), ["0", "-0", "0.0"], ["-0.0", "1e-45", "nan"]),
@@ -34,7 +34,7 @@ SPELLINGS = [
     (array_shape("s32", (2,)), ["{0, 0}", "0", ","], ["{0, 256}", "{1, 0}"]),
     (array_shape("s8", (1, 1, 1, 2)), ["{ { /*i0=0*/ { /*i1=0*/ {1, 2} } } }", "{{{{1,2}}}}"], ["{{{{1,1}}}}"]),
     (array_shape("f32", (0, 2)), ["{}"], []),
-    # So many that the hash is that of the first ones.
+    # Long enough that the hash only covers the first elements.
     (array_shape("s32", (30_000,)), ["{" + "5, " * 29_999 + "6}", "{" + "05, " * 29_999 + "6}"], ["{" + "5, " * 29_999 + "7}"]),
     (array_shape("c128", (20_000,)), ["{" + "(1, 2), " * 19_999 + "(1, 2)}", "{" + "(1.0, 2), " * 19_999 + "(1, 2)}"], []),
 ]
@@ -45,7 +45,7 @@ def as_bytes(literal: Literal) -> Literal:
 
 
 @pytest.mark.parametrize(("shape", "texts", "others"), SPELLINGS, ids=[f"{shape.text} {texts[0][:20]}" for shape, texts, _ in SPELLINGS])
-def test_literals_are_equal_when_shape_and_values_are(shape, texts, others):
+def test_literals_are_equal_if_shape_and_values_are_equal(shape, texts, others):
     equal = [*(parse_literal(shape, text) for text in texts), *(as_bytes(parse_literal(shape, text)) for text in texts)]
     assert set(equal) == {equal[0]}
     for a in equal:
@@ -65,12 +65,12 @@ def test_literals_of_other_shapes_are_not_equal():
     assert Literal(F32, "{1, 2}") != "{1, 2}"
 
 
-def test_elided_literals_are_equal_to_elided_ones():
+def test_elided_literals_are_equal_to_each_other():
     assert Literal(F32, "{...}") == Literal(F32, "{...}") != Literal(F32, "{0, 0}")
     assert Literal(F32, "{...}") != literal_from_bytes(F32, b"12345678") != Literal(F32, "{...}")
 
 
-def test_hashes_of_different_literals_hardly_ever_agree():
+def test_different_literals_have_different_hashes():
     literals = [
         Literal(F32, "{1, 2}"),
         Literal(S32, "{1, 2}"),
@@ -90,8 +90,8 @@ def test_a_number_for_a_large_array_is_compared_without_the_array():
     assert splat_bytes(Literal(shape, "1")) is None
 
 
-def test_numbers_that_are_no_values_are_compared_as_text():
-    # A parser that goes on after an error keeps them.
+def test_invalid_numbers_are_compared_as_text():
+    # A parser that recovers from an error keeps them.
     assert Literal(F32, "{x, 1}") == Literal(F32, "{x, 1}") != Literal(F32, "{x, 2}")
     assert hash(Literal(F32, "{x, 1}")) == hash(Literal(F32, "{x, 1}"))
 
@@ -125,17 +125,17 @@ def test_shapes_of_literals(shape, expected):
     assert literal_shape(shape) == expected
 
 
-def test_a_shape_that_a_literal_can_have_stays_the_same_object():
+def test_a_valid_literal_shape_is_returned_unchanged():
     assert literal_shape(F32) is F32
 
 
-def test_literals_from_bytes_have_as_many_as_the_shape():
+def test_literals_from_bytes_have_the_size_of_the_shape():
     assert decode(literal_from_bytes(F32, bytearray(b"12345678"))) == b"12345678"
     with pytest.raises(ValueError, match=r"f32\[2\] holds 8 bytes, not 7"):
         literal_from_bytes(F32, b"1234567")
 
 
-def test_what_compares_itself_with_literals_may():
+def test_objects_with_their_own_comparison_equal_literals():
     assert Literal(F32, "{1, 2}") == ANY
 
 
@@ -197,7 +197,7 @@ def test_bad_escapes(text):
         unescape(text)
 
 
-def test_what_is_escaped():
+def test_escaped_characters():
     assert escape("a'\"\\\n\r\t\x7f\0 ~") == r"a\'\"\\\n\r\t\177\000 ~"
     assert escape("\udcff") == r"\377"
 
@@ -240,7 +240,7 @@ def test_ends_of_raw_dictionaries(text, end):
         ('"a\n"', 0),
     ],
 )
-def test_where_a_text_stops_being_json(text, fault):
+def test_where_json_ends(text, fault):
     assert json_error_offset(text) == fault
 
 
@@ -249,7 +249,7 @@ JSON_PARTS = ["{", "}", "[", "]", ",", ":", '"a"', "1", "-0.5e3", "true", "null"
 
 @settings(max_examples=1_000)
 @given(st.lists(st.sampled_from(JSON_PARTS), min_size=1, max_size=7).map("".join))
-def test_json_is_what_the_standard_library_reads(text):
+def test_json_agrees_with_the_standard_library(text):
     try:
         json.loads(text)
         is_json = True

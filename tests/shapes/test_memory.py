@@ -1,4 +1,4 @@
-"""Bytes of arrays in memory, and reshapes that move nothing."""
+"""Sizes of arrays in memory, and reshapes that move no data."""
 
 from itertools import permutations
 
@@ -20,13 +20,13 @@ def shape(text: str) -> Shape:
     [
         ("f32[]", 4, 4),
         ("pred[3]", 3, 3),
-        # Small elements take a byte each, unless the layout says otherwise.
+        # Small elements take a byte each, unless the layout has an element size.
         ("s4[3]", 3, 3),
         ("s4[3]{0:E(4)}", 2, 2),
         ("s4[3,3]{1,0:E(4)}", 5, 5),
         ("f32[3,5]{1,0:T(2,4)}", 60, 128),
         ("f32[3,5]{0,1:T(2,4)}", 60, 96),
-        # The tile covers the last dimensions only, or more than there are.
+        # A tile may have fewer dimensions than the array, or more.
         ("f32[3,5,7]{2,1,0:T(2,4)}", 420, 3 * 6 * 8 * 4),
         ("f32[5]{0:T(2,4)}", 20, 64),
         ("f32[5]{0:T(4)}", 20, 32),
@@ -37,7 +37,7 @@ def shape(text: str) -> Shape:
         ("f32[3,5]{1,0:T(*,4)}", 60, 64),
         ("f32[2,3,5]{2,1,0:T(*,4)}", 120, 128),
         ("f32[3,5]{1,0:T(4,*)}", 60, 80),
-        # Nothing is combined, so the next tile covers the one before.
+        # Nothing is combined, so the next tile covers the previous one.
         ("f32[3,1]{1,0:T(4,*)(2)}", 12, 16),
         ("f32[3,5]{1,0:L(8)}", 60, 64),
         ("f32[3,5]{1,0:T(2,4)L(64)}", 60, 256),
@@ -49,7 +49,7 @@ def test_sizes(text, data, stored):
     assert (data_size(shape(text)), stored_size(shape(text)), array_bytes(shape(text))) == (data, stored, stored)
 
 
-def test_layouts_of_programs_that_fit_nothing():
+def test_layouts_of_programs_that_do_not_match_the_shape():
     assert stored_size(array_shape("f32", (3, 5), layout=Layout((0,), tiles=((2, 4),)))) == 128
     assert stored_size(array_shape("f32", (3,), layout=Layout((0,), tiles=((0,),)))) == 12
     assert stored_size(array_shape("f32", (3,), layout=Layout((0,), tail_padding_alignment_in_elements=0))) == 12
@@ -57,7 +57,7 @@ def test_layouts_of_programs_that_fit_nothing():
 
 
 @pytest.mark.parametrize("other", [TOKEN, OPAQUE, tuple_shape([array_shape("f32")]), array_shape("f32", (-1, 3))])
-def test_what_has_no_known_size_counts_nothing(other):
+def test_unknown_sizes_count_as_zero(other):
     assert array_bytes(other) == 0
 
 
@@ -80,7 +80,10 @@ def test_readable_sizes(count, text):
 
 
 def _addresses(sizes: tuple[int, ...], order: tuple[int, ...]) -> np.ndarray:
-    """Where each element lies, in row-major order of the indices; `order` from the most minor dimension on."""
+    """Returns the address of each element, in row-major order of the indices.
+
+    `order` is minor to major.
+    """
     strides, step = [0] * len(sizes), 1
     for dimension in order:
         strides[dimension] = step
@@ -89,7 +92,7 @@ def _addresses(sizes: tuple[int, ...], order: tuple[int, ...]) -> np.ndarray:
     return np.asarray(sum(grids, np.zeros(sizes, int))).ravel()
 
 
-def test_physical_reshapes_are_those_that_move_nothing():
+def test_physical_reshapes_move_no_data():
     sizes = [(), (12,), (1, 12), (3, 4), (4, 3), (2, 6), (2, 3, 2), (3, 2, 2), (1, 4, 3), (3, 1, 4)]
     layouts = [(size, order) for size in sizes for order in permutations(range(len(size)))]
     for first, order in layouts:
@@ -100,13 +103,13 @@ def test_physical_reshapes_are_those_that_move_nothing():
                 assert is_physical_reshape(operand, result) is not bool(moves), (first, order, second, other)
 
 
-def test_reshapes_of_which_nobody_can_say_are_believed():
+def test_reshapes_that_cannot_be_decided_count_as_physical():
     plain, other = array_shape("f32", (2, 3), layout=Layout((0, 1))), array_shape("f32", (6,))
     assert not is_physical_reshape(plain, other)
     tiled = array_shape("f32", (2, 3), layout=Layout((0, 1), tiles=((2, 2),)))
     assert is_physical_reshape(tiled, other)
     assert is_physical_reshape(other, tiled)
-    # Without elements, or with another number of them.
+    # Arrays without elements, or with a different number of them.
     assert is_physical_reshape(array_shape("f32", (2, 0, 3), layout=Layout((0, 1, 2))), array_shape("f32", (3, 0, 2)))
     assert is_physical_reshape(plain, array_shape("f32", (0,)))
     assert is_physical_reshape(plain, array_shape("f32", (5,)))
@@ -114,7 +117,7 @@ def test_reshapes_of_which_nobody_can_say_are_believed():
     unknown = array_shape("f32", (-1, -1, 3), layout=Layout((0, 1, 2)))
     assert is_physical_reshape(array_shape("f32", (3,)), unknown)
     assert is_physical_reshape(unknown, array_shape("f32", (3,)))
-    # Without layouts the order is row-major.
+    # Without layouts, the order is row-major.
     assert is_physical_reshape(Shape("f32", (2, 3)), Shape("f32", (6,)))
     assert not is_physical_reshape(plain, Shape("f32", (6,)))
 
@@ -137,7 +140,7 @@ def test_reshapes_of_which_nobody_can_say_are_believed():
         ("{1,0:SC(1:2,1)}", False),
         ("{1,0:SC(1:1,2)}", True),
         ("{1,0:SC(1:0)}", False),
-        # Counted from the most major dimension in memory.
+        # Dimensions are counted from the most major one in memory.
         ("{0,1:SC(0:2)}", True),
         ("{0,1:SC(1:2)}", False),
     ],
@@ -160,7 +163,7 @@ def test_valid_layouts(text, valid):
         Layout((1, 0), split_configs=((-1, (1,)),)),
     ],
 )
-def test_layouts_that_only_a_program_can_get_wrong(layout):
+def test_invalid_layouts_that_only_programs_can_build(layout):
     assert not is_valid_layout(layout, (2, 3))
 
 
@@ -186,9 +189,9 @@ def test_a_split_configuration_may_be_empty():
         "f32[2,3]{1,0:T(8,128)L(2)#(s32)*(u32)E(8)S(1)SC(0:1)M(4)}",
     ],
 )
-def test_layouts_are_written_as_they_are_read(text):
+def test_layouts_are_printed_as_they_were_read(text):
     assert shape(text).text == text
-    # The text is kept, and the same the second time.
+    # The text is cached: the second result is the same object.
     assert shape(text).text == text
 
 
@@ -204,12 +207,12 @@ def test_the_default_layout_is_row_major():
         ("f32[3]", "f32[4]", True),
         ("f32[2,3]", "f32[5]", True),
         ("f32[<=3]", "f32[<=4]", True),
-        # Dynamic arrays with another number of dimensions may hold more than their elements.
+        # Dynamic arrays with another number of dimensions may have more elements.
         ("f32[<=3]", "f32[1,<=4]", False),
         ("f32[?,2]", "f32[?,3]", False),
         ("f32[<=4,2]", "f32[?,3]", False),
         ("f32[?,2]", "f32[<=4,3]", False),
-        # A static array fits into the elements of a dynamic one or not.
+        # A static array may or may not fit into a dynamic one.
         ("f32[<=3]", "f32[3]", False),
         ("f32[<=3]", "f32[2]", True),
         ("f32[4]", "f32[<=3]", False),

@@ -1,4 +1,4 @@
-"""Metadata of instructions and tables of stack frames: what is written is read back, and which metadata XLA prints."""
+"""Metadata and tables of stack frames: reading their prints, and the metadata that XLA prints."""
 
 import pytest
 
@@ -39,7 +39,7 @@ def test_metadata(metadata, text):
         (Metadata(profile_type=(1,)), False),
     ],
 )
-def test_which_metadata_xla_prints(metadata, printed):
+def test_metadata_that_xla_prints(metadata, printed):
     assert metadata.is_printed_by_xla is printed
 
 

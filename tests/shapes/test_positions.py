@@ -48,13 +48,17 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], Tiles]] = [
 
 
 def model(sizes: tuple[int, ...], order: tuple[int, ...], tiles: Tiles) -> list[int]:
-    """The number of the element at each position, -1 for padding: the steps of XLA's description, on an array of numbers."""
+    """Returns the number of the element at each position, -1 for padding.
+
+    Follows the steps of XLA's description on an array of numbers.
+    """
     physical = np.arange(prod(sizes)).reshape(sizes).transpose(order[::-1])
     for tile in tiles:
         while physical.ndim < len(tile):
             physical = physical[None]
         kept = physical.ndim - len(tile)
-        # Dimensions marked `*` are joined with the next one; the last ones have none, and are not tiled.
+        # Dimensions marked `*` are joined with the next one; the last ones have none, and are not
+        # tiled.
         shape, parts, joined = list(physical.shape[:kept]), [], 1
         for size, part in zip(physical.shape[kept:], tile, strict=True):
             joined *= size
@@ -101,7 +105,7 @@ def test_padded_dimensions_enlarge_the_array() -> None:
     assert from_memory_order(shape, stored, [3, 5]) == list("abcdef")
 
 
-def test_without_a_layout_the_last_dimension_is_next_to_itself() -> None:
+def test_without_a_layout_the_order_is_row_major() -> None:
     shape = Shape("u8", (2, 3))
     assert shape.layout is None
     assert [linear_index(shape, index) for index in multi_indices(shape)] == [0, 1, 2, 3, 4, 5]
@@ -117,7 +121,7 @@ def test_numbers_of_dimensions() -> None:
 SMALL = array_shape("u8", (2, 3))
 
 
-def test_what_has_no_position() -> None:
+def test_indices_and_positions_out_of_range() -> None:
     for index in ((2, 0), (0, 3), (-1, 0), (0,), (0, 0, 0)):
         with pytest.raises(HlotoolError, match="is not in u8"):
             linear_index(SMALL, index)

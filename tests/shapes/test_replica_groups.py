@@ -1,4 +1,4 @@
-"""Replica groups in their three forms: texts, counts, the groups themselves, and what does not divide devices into groups."""
+"""Replica groups in their three forms: texts, counts, the groups themselves, and invalid groups."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_mesh_with_an_empty_axis_has_no_groups():
         (over(AxisRef(0, 3, 2), mesh=Mesh(("x",), (8,))), 8),
     ],
 )
-def test_what_does_not_divide_devices_into_groups(groups, devices):
+def test_groups_that_do_not_divide_the_devices(groups, devices):
     with pytest.raises(Violation, match=f"does not divide {devices} ids") as error:
         groups.groups()
     assert error.value.code == "P030"
@@ -76,7 +76,7 @@ def test_what_does_not_divide_devices_into_groups(groups, devices):
         (over(AxisRef(1, 2, 2)), "mesh['x'=2,'y_0'=2,'y_1'=2,'y_2'=1] {'y_1'}"),
         (over(AxisRef(1, 1, 2)), "mesh['x'=2,'y_0'=1,'y_1'=2,'y_2'=2] {'y_1'}"),
         (over(X, AxisRef(1, 1, 2), AxisRef(1, 2, 2)), "mesh['x'=2,'y_0'=2,'y_1'=2] {'x','y_0','y_1'}"),
-        # Names that are taken get letters, of both axes that have them.
+        # If two axes have the same name, letters are appended to both.
         (over(AxisRef(0, 2, 2), mesh=Mesh(("a", "a_0"), (4, 2))), "mesh['a_0a'=2,'a_1'=2,'a_2'=1,'a_0b'=2] {'a_1'}"),
     ],
 )

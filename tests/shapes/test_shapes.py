@@ -1,4 +1,4 @@
-"""Shapes: their texts, equality, parts and normal orders."""
+"""Shapes: texts, equality, parts and default orders."""
 
 from unittest.mock import ANY
 
@@ -45,19 +45,19 @@ PAIR = tuple_shape([F32, tuple_shape([COLUMNS, TOKEN])])
 )
 def test_texts(shape, text, plain):
     for _ in range(2):
-        # Texts are kept once they are made.
+        # Texts are cached.
         assert shape.text == str(shape) == text
         assert shape.text_without_layout == (plain or text)
     assert repr(shape) == f"<shape {text}>"
 
 
-def test_a_text_that_the_parser_knows():
+def test_a_text_cached_by_the_parser():
     shape = array_shape("f32", (2, 3))
     shape.cache_text("f32[2,3]{1,0}")
     assert shape.text == "f32[2,3]{1,0}"
 
 
-def test_elements_are_joined_with_their_numbers():
+def test_elements_are_joined_with_index_comments():
     assert join_elements("abcdefghijk") == "a, b, c, d, e, /*index=5*/f, g, h, i, j, /*index=10*/k"
     assert join_elements([]) == ""
 
@@ -135,17 +135,17 @@ def test_parts(index, expected):
     assert subshape(PAIR, index) == expected
 
 
-def test_the_array_in_a_buffer_is_no_element_of_it():
+def test_the_array_in_a_buffer_is_not_an_element():
     assert subshape(buffer_shape(F32), (0,)) is None
 
 
-def test_a_text_that_somebody_knows_already_is_not_made_again():
+def test_a_cached_text_is_not_made_again():
     shape = Shape("f32", (2, 3))
     shape.cache_text("known")
     assert shape.text == "known"
 
 
-def test_what_compares_itself_with_shapes_may():
+def test_objects_with_their_own_comparison_equal_shapes():
     assert F32 == ANY
 
 

@@ -1,4 +1,4 @@
-"""Shardings and meshes: texts, normal forms, the devices of each tile, parts of axes; trees of origins."""
+"""Shardings and meshes: texts, normal forms, devices of tiles, parts of axes; origin trees."""
 
 from unittest.mock import ANY
 
@@ -41,7 +41,8 @@ def named(*dimensions: DimensionSharding, mesh: Mesh = MESH, **axes: object) -> 
 
 SHORT = Sharding("tiled", tile=TileAssignment((2, 2), (3, 1)))
 
-# What makes a sharding, its text, the dimensions and devices of its tiles, the parts of each dimension, the number of devices.
+# A function that makes a sharding, its text, the dimensions and devices of its tiles, the parts of
+# each dimension, the number of devices.
 SHARDINGS = [
     (lambda: REPLICATED, "{replicated}", (), (), None, 0),
     (lambda: Sharding("manual"), "{manual}", (), (), None, 0),
@@ -75,13 +76,13 @@ SHARDINGS = [
     (lambda: named(DimensionSharding((Y,), is_open=True)), "{mesh['x'=2,'y'=4], [{'y', ?}]}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (4,), 8),
     (lambda: named(ON_X, manual=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, unreduced=(Y,), reduction="max"), "{mesh['x'=2,'y'=4], [{'x'}], unreduced=max{'y'}}", (2, 4), tuple(range(8)), (2,), 8),
-    # Parts of axes in one of the lists split the axis for all.
+    # A part of an axis in one of the lists splits the axis everywhere.
     (lambda: named(ON_X, manual=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], manual={'y':(1)2}}", (2, 2, 2), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, unreduced=(AxisRef(1, 1, 2),)), "{mesh['x'=2,'y'=4], [{'x'}], unreduced={'y':(1)2}}",
      (2, 2, 2), tuple(range(8)), (2,), 8),
     (lambda: named(ON_X, replicated=(Y,)), "{mesh['x'=2,'y'=4], [{'x'}], replicated={'y'}}", (2, 4), tuple(range(8)), (2,), 8),
     (lambda: named(replicated=(Y,)), "{mesh['x'=2,'y'=4], [], replicated={'y'}}", (), (), (), 8),
-    # All axes that there are to divide are among none.
+    # Nothing is tiled if all axes larger than 1 are in the same list.
     (lambda: named(replicated=(X,), mesh=Mesh(("x",), (1,))), "{mesh['x'=1], [], replicated={'x'}}", (), (), (), 1),
     (lambda: named(manual=(X, Y)), "{mesh['x'=2,'y'=4], manual}", (), (), (), 8),
     (lambda: named(manual=(Y,)), "{mesh['x'=2,'y'=4], [], manual={'y'}}", (4, 2), (0, 4, 1, 5, 2, 6, 3, 7), (), 8),
@@ -113,7 +114,7 @@ PRINTED = [
 
 
 @pytest.mark.parametrize(("make", "text"), PRINTED)
-def test_what_xla_prints_and_cannot_always_read(make, text):
+def test_prints_of_xla_that_it_cannot_always_read(make, text):
     sharding = make()
     assert sharding.to_text(exact=False) == text
     assert tuple_sharding([sharding]).to_text(exact=False) == "{" + text + "}"
@@ -183,13 +184,13 @@ def test_named_axes_as_subgroups(axes, text):
 
 
 @pytest.mark.parametrize("kind", ["manual", "unreduced"])
-def test_axes_of_size_one_are_subgroups_where_there_are_no_others(kind):
+def test_axes_of_size_one_are_subgroups_if_there_are_no_others(kind):
     axes = {kind: (X,)}
     assert named(**axes, mesh=Mesh(("x",), (1,))).as_tiled().text == f"{{{kind}}}"
     assert named(**axes, mesh=Mesh(("x", "y"), (1, 4))).as_tiled() == REPLICATED
 
 
-def test_parts_of_replicated_axes_split_an_iota_too():
+def test_parts_of_replicated_axes_also_split_an_iota():
     mesh = Mesh(("a", "b"), (6, 4), iota_devices((12, 2), (1, 0)))
     parted = named(DimensionSharding((AxisRef(1),)), replicated=(AxisRef(0, 1, 3),), mesh=mesh).as_tiled()
     whole = named(DimensionSharding((AxisRef(1),)), replicated=(AxisRef(0),), mesh=mesh).as_tiled()
@@ -198,7 +199,7 @@ def test_parts_of_replicated_axes_split_an_iota_too():
     assert parted.tile_assignment() == whole.tile_assignment()
 
 
-def test_different_shardings_hardly_ever_have_one_hash():
+def test_different_shardings_have_different_hashes():
     different = [
         REPLICATED, Sharding("manual"), Sharding("maximal", 1), Sharding("maximal", 2), tiled(iota(2)), tiled(iota(3)), named(ON_X), named(ON_Y),
         tuple_sharding([REPLICATED]), tuple_sharding([]), Sharding("replicated", shard_group=("shard_as", 1)),
@@ -213,7 +214,7 @@ def test_different_shardings_hardly_ever_have_one_hash():
     ("tile", "subgroups", "message"),
     [(iota(2), ("manual", "manual"), "has 2 types"), (TileAssignment((0, 2), iota_devices((0,))), ("manual",), "must be positive")],
 )
-def test_tiles_that_cannot_be(tile, subgroups, message):
+def test_impossible_tiles(tile, subgroups, message):
     with pytest.raises(Violation, match=message) as error:
         tiled(tile, subgroups)
     assert error.value.code == "S017"
@@ -223,12 +224,13 @@ def test_tiles_that_cannot_be(tile, subgroups, message):
     ("tile", "subgroups"),
     [(TileAssignment((1, 2), (5,)), ("manual",)), (TileAssignment((), (0,)), ()), (TileAssignment((0, 2), iota_devices((0,))), ())],
 )
-def test_tiles_that_are_miscounted_or_have_no_subgroups_stay_as_they_are(tile, subgroups):
+def test_tiles_with_wrong_counts_or_without_subgroups_are_kept(tile, subgroups):
     sharding = tiled(tile, subgroups)
     assert (sharding.kind, sharding.tile, sharding.subgroups) == ("tiled", tile, subgroups)
 
 
-# Two parts of axes: whether the first covers the second, can be joined with it, and can be on one axis with it.
+# Two parts of axes: whether the first covers the second, can be joined with it, and can be on one
+# axis with it.
 PARTS = [
     (AxisRef(0), AxisRef(1), False, False, True),
     (AxisRef(0), AxisRef(0), True, False, False),

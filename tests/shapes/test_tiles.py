@@ -1,4 +1,4 @@
-"""Tile assignments against NumPy: what an iota, its transpositions and its sorted runs say about every device."""
+"""Tile assignments compared with NumPy: iotas, their transpositions and their sorted runs."""
 
 from itertools import permutations
 
@@ -41,7 +41,7 @@ def test_ids_in_normal_form(reshape, permutation, expected):
     devices = iota_devices(reshape, permutation)
     assert devices.ids() == tuple(expected)
     assert 1 not in devices.reshape or devices.reshape == (1,)
-    # What stays together is joined.
+    # Dimensions that stay together are joined.
     assert all(b != a + 1 for a, b in zip(devices.permutation, devices.permutation[1:], strict=False))
     assert devices.size == len(expected)
 
@@ -83,9 +83,9 @@ def test_sorted_runs(reshape, permutation, ids):
         # One that cannot be cut there becomes a list.
         ((2, 3), iota_devices((3, 2), (1, 0)), (1, 0), "[3,2]<=[6]"),
         ((3, 2), iota_devices((3, 2), (1, 0)), (1, 0), "[2,3]0,4,3,2,1,5"),
-        # As in XLA, nobody asks for the number of devices where they are in order.
+        # As in XLA, the number of devices is not checked if they are in order.
         ((2, 2, 2), iota_devices((4,)), (0, 2, 1), "[2,2,2]<=[2,2,2]T(0,2,1)"),
-        # Dimensions of size one go anywhere.
+        # Dimensions of size one may be anywhere.
         ((3, 1, 2), iota_devices((3, 2), (1, 0)), (1, 0, 2), "[1,3,2]<=[3,2]T(1,0)"),
         ((2, 2), (3, 1, 2, 0), (1, 0), "[2,2]3,2,1,0"),
     ],
@@ -115,7 +115,7 @@ def test_texts():
     assert TileAssignment((2, 2), (0, 3, 1, 2)).text == "[2,2]0,3,1,2"
     assert integers_text((1, 2)) == "1,2"
     assert iota_devices((1, 1)).ids() == (0,)
-    # Numbers that are no permutation are completed from those that were written.
+    # Numbers that are not a permutation are completed from the given ones.
     assert iota_devices((1, 2, 2), (0, 0, 1)).text == "[2,2]T(0,0)"
 
 
@@ -125,7 +125,7 @@ def test_counts():
     assert (iota.size, iota.device_count, iota.is_miscounted, iota.is_permuted) == (4, 6, False, True)
     assert not TileAssignment((2,), (0, 1)).is_miscounted
     assert not TileAssignment((4,), IotaDevices((2, 2), (1, 1))).is_permuted
-    # A list that is too short is filled up, one that is too long is cut.
+    # A list that is too short is filled up, one that is too long is truncated.
     assert listed.device_ids() == (0, 1, 2, 0)
     assert TileAssignment((2,), (3, 1, 2)).device_ids() == (3, 1)
     assert listed.with_dimensions([3]).dimensions == (3,)
@@ -145,7 +145,7 @@ def test_counts():
         (lambda: IotaDevices((-2, -4), (1, 0)).transposed((8, 1), (1, 0)), "8 devices"),
     ],
 )
-def test_what_is_no_assignment(make, words):
+def test_invalid_tile_assignments(make, words):
     with pytest.raises(Violation, match=words) as raised:
         make()
     assert raised.value.code == "P026"

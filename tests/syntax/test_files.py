@@ -1,4 +1,4 @@
-"""The syntax files of editors: they are up to date, and what can be checked of them with Python alone is right.
+"""The syntax files of editors: they are up to date, and correct as far as Python alone can check.
 
 `tests/tools/agreement.py` runs the highlighters themselves.
 """
@@ -102,7 +102,7 @@ def test_every_kind_has_a_capture() -> None:
     assert captures == {kind.capture for kind in KINDS.values()}
 
 
-# ---- names of files, and dialects of regular expressions --------------------------------------------------------------
+# ---- file names, and dialects of regular expressions ------------------------------------------------------------------
 
 
 def test_file_names() -> None:

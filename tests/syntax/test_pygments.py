@@ -12,7 +12,7 @@ from hlotool.syntax.pygments_lexer import HloLexer
 
 
 @pytest.mark.parametrize("text", [TEXT, "", "   \n", 'no HLO: $ \u00e9 /* "\n'])
-def test_the_text_is_kept(text: str) -> None:
+def test_the_text_is_preserved(text: str) -> None:
     assert "".join(piece for _, _, piece in HloLexer().get_tokens_unprocessed(text)) == text
 
 

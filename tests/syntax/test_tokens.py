@@ -1,4 +1,4 @@
-"""The kinds of tokens: as the parser sees them, and as the lexer of highlighters does."""
+"""Kinds of tokens: according to the parser, and according to the lexer of highlighters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DUMPS = sorted(Path(os.environ["HLOTOOL_CORPUS"], "dumps").glob("*.hlo.xz")) if 
 
 
 def kinds_of(text: str, wanted: str) -> list[str]:
-    """The words of a text that are of some kind."""
+    """Returns the words of a text that have a kind."""
     return [text[start:end] for start, end, kind in tokens(text) if kind == wanted]
 
 
@@ -53,7 +53,7 @@ def test_kinds(kind: str, words: str) -> None:
     assert [word.replace(" ", "_") for word in kinds_of(TEXT, kind)] == words.split()
 
 
-def test_tokens_are_in_order_and_hold_all_text() -> None:
+def test_tokens_are_in_order_and_cover_the_text() -> None:
     found = tokens(TEXT)
     assert all(left.end <= right.start for left, right in pairwise(found))
     assert "".join(TEXT[start:end] for start, end, _ in found).replace(" ", "") == "".join(TEXT.split())
@@ -64,13 +64,13 @@ def test_every_terminal_has_a_kind() -> None:
     assert {*kind_of_terminal().values(), *KIND_OF_NAME.values()} == KINDS.keys()
 
 
-def test_kinds_are_told_apart_by_every_target() -> None:
+def test_every_target_distinguishes_all_kinds() -> None:
     for field in ("textmate", "pygments", "capture"):
         names = [getattr(kind, field) for kind in KINDS.values()]
         assert len(set(names)) == len(names)
 
 
-def test_after_an_error_tokens_are_those_of_the_parser_again() -> None:
+def test_tokens_come_from_the_parser_again_after_an_error() -> None:
     text = "HloModule m\nENTRY e {\n  p = f32[2 parameter(0)\n  ROOT r = f32[2] negate(p)\n}\nf { ROOT q = f32[] parameter(0) }\n"
     assert kinds_of(text, "operand") == ["p"]
     assert kinds_of(text, "instruction")[-2:] == ["r", "q"]
@@ -132,14 +132,14 @@ LONG = 4_000_000
     ],
     ids=["literal", "name", "string", "raw", "braces", "comments", "strings", "spaces"],
 )
-def test_long_lines_take_seconds(text: str) -> None:
+def test_long_lines_take_at_most_a_minute(text: str) -> None:
     started = time.monotonic()
     assert sum(1 for _ in scan(text)) > 0
     assert time.monotonic() - started < 60
 
 
 @pytest.mark.parametrize("piece", ["/* ", '\\"', "\\'", "{", "backend_config={", "frontend_attributes={a={"])
-def test_what_does_not_end_takes_linear_time(piece: str) -> None:
+def test_unclosed_parts_take_linear_time(piece: str) -> None:
     make = f"HloModule m\n\nENTRY e {{\n  p = f32[] parameter(0)\n{piece}".__add__
     assert slowdown(tokens, make(piece * 1_500), make(piece * 12_000), 32, negligible=0.3) <= 32
 

@@ -1,4 +1,4 @@
-"""Assertions about modules: what they accept, and what they say of the rest."""
+"""Assertions about modules: the modules that they accept, and their messages about others."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ FAILURES = {
 @pytest.mark.parametrize("call", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("runner", ["pytest", "unittest"])
 def test_tracebacks_end_in_the_test(tmp_path, runner, call):
-    """No frames of hlotool; for unittest, which only cuts failed assertions, at most one that an error comes from."""
+    """The traceback has no frames of hlotool.
+
+    unittest only removes the frames of failed assertions: an error has at most one frame.
+    """
     test = f"import unittest\nfrom hlotool.testing import *\nclass Test(unittest.TestCase):\n    def test(self):\n        {call}\n"
     (tmp_path / "test_module.py").write_text(test)
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", tmp_path, "test_module.py"] if runner == "pytest" else ["test_module"]

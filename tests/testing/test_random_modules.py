@@ -1,4 +1,4 @@
-"""Random modules: valid, the same for the same seed, and of all opcodes."""
+"""Random modules: valid, reproducible by their seed, and of all opcodes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_all_opcodes_occur() -> None:
 
 
 def _chain(x: Instruction) -> list[Instruction]:
-    """An instruction, its first operand, and the first operand of that."""
+    """Returns an instruction, its first operand, and the first operand of that."""
     chain = [x]
     while len(chain) < 3 and chain[-1].operands:
         chain.append(chain[-1].operands[0])
@@ -80,7 +80,7 @@ def test_unknown_features() -> None:
         random_module(0, features=["schedules"])
 
 
-def test_a_seed_stands_for_a_module() -> None:
+def test_a_seed_determines_a_module() -> None:
     assert hlotool.to_text(random_module(11)) == hlotool.to_text(random_module(11)) != hlotool.to_text(random_module(12))
 
 

@@ -1,4 +1,4 @@
-"""A text that is read with what another version of it has given is read as if it were the first."""
+"""Incremental parsing: reusing the results for another version of a text changes nothing."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ def read(text: str, known: FastPath | None = None) -> tuple[Module, FastPath]:
 
 
 def known_of(module: Module) -> object:
-    """Everything that a parse gives: the print, messages, and where each part is."""
+    """Returns all results of a parse: the print, messages, and the location of each part."""
     places = [(c.name, c.start, c.end, c.execution_thread, [(x.name, x.start, x.end) for x in c.instructions]) for c in module.computations]
     return to_text(module), module.diagnostics, module.entry.name, places
 
 
-# What one version and the next one have in its place, and the computations that are the same objects in both.
+# The text in one version, its replacement in the next one, and the computations that both share as
+# objects.
 EDITS = {
     "nothing": ("", "", "f g e"),
     "the first computation": ("negate(x)", "abs(x)", ""),
@@ -55,7 +56,7 @@ EDITS = {
     "a text with index marks": ("call(c)", "call(/*index=0*/c)", "f g"),
     "the rest of a closing line": ("}\n\ng {", '}, execution_thread="t"\n\ng {', ""),
     "a comma on the line after": ("}\n\ng {", '}\n, execution_thread="t"\n\ng {', ""),
-    # Names that clash are changed when all has been read, so nothing may be shared.
+    # Duplicate names are resolved after the whole text has been read, so nothing may be shared.
     "a computation twice": (OTHER, OTHER + NEGATE, ""),
     "computations in another order": (NEGATE + OTHER, OTHER + NEGATE, ""),
     "an inline body of the same name": (
@@ -79,7 +80,7 @@ EDITS = {
 
 
 def check_versions(*texts: str) -> None:
-    """Reads the texts one after the other, each with what the one before has given, which must stay as it is."""
+    """Reads each text with the results for the previous one, which must not change."""
     versions = []
     path: FastPath | None = None
     for text in texts:
@@ -107,7 +108,10 @@ def test_edits(edit: str) -> None:
     ],
 )
 def test_a_start_changes_the_computation_that_it_calls(old: str, new: str) -> None:
-    """Its annotations and its thread are those of the start, also in versions that have no other change."""
+    """The computation gets the annotations and the thread of the start.
+
+    This also holds in versions without other changes.
+    """
     changed = STARTS.replace(old, new, 1)
     assert changed != STARTS
     check_versions(STARTS, changed, STARTS, changed)
@@ -123,7 +127,10 @@ def test_computations_before_the_edit_are_shared(edit: str) -> None:
 
 
 def test_a_computation_is_renamed_by_an_inline_body() -> None:
-    """The inline body in `f` takes the name `_`, so the computation of this name gets another one, until the inline body is gone."""
+    """The inline body in `f` takes the name `_`.
+
+    The computation with this name gets another one until the inline body is gone.
+    """
     call = "call(x), to_apply={\n    ROOT i = f32[4]{0} parameter(0)\n  }\n"
     text = TEXT.replace("g {", "_ {").replace("=g", "=_")
     renamed = text.replace("negate(x)\n", call)

@@ -1,4 +1,7 @@
-"""What uses an instruction with an error is not reported, but its other errors are; the fast path and the grammar path report the same."""
+"""Users of an instruction with an error have no error because of it, but other errors are reported.
+
+The fast path and the grammar path report the same errors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hlotool.extract` and the positions of what it finds: what may stand around a module."""
+"""`hlotool.extract`: texts around a module, and positions in them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_messages_have_the_positions_of_the_whole_text(name: str) -> None:
     assert (error.line, error.column, error.filename) == (before.count("\n") + 1, len(before) - before.rfind("\n"), "log")
 
 
-def test_a_module_may_lack_a_header() -> None:
+def test_a_module_need_not_have_a_header() -> None:
     add = "add {\n  x = f32[] parameter(0)\n  ROOT y = f32[] negate(x)\n}\n\n"
     body = f"{add}ENTRY e {{\n  p = f32[] parameter(0)\n  ROOT c = f32[] call(p), to_apply=add\n}}"
     (text,) = hlotool.extract(f"See:\n```\n{body}\n```\n")
@@ -121,19 +121,19 @@ def test_modules_follow_each_other() -> None:
     assert [hlotool.parse(part).name for part in hlotool.extract(text)] == ["m", "n", "m"]
 
 
-def test_old_spellings_and_holes() -> None:
+def test_old_spellings_and_gaps() -> None:
     old = MODULE.replace("add(%x, %x)", "copy(f32[2]invalid{} %x)")
     hole = MODULE.replace("  %p =", "  ...\n  %p =")
     assert hlotool.extract(f"{old}\n{hole}\n") == [old]
 
 
-def test_a_module_that_is_cut_off_ends_where_the_next_begins() -> None:
+def test_a_truncated_module_ends_where_the_next_begins() -> None:
     cut = MODULE[: MODULE.index("ROOT %r")]
     found = excerpts(Source(f"{cut}\nHloModule n\n{MODULE}\n```\n{cut}\n```\ntext"))
     assert [(excerpt.is_cut, excerpt.source.text.split()[1].rstrip(",")) for excerpt in found] == [(True, "m"), (False, "m"), (True, "m")]
 
 
-def test_places_that_an_excerpt_does_not_have() -> None:
+def test_positions_outside_of_an_excerpt() -> None:
     whole = Source(f"{GLOG}HloModule m\n{GLOG}ENTRY e {{\nother 1\nother 2\n{GLOG}  ROOT p = f32[] parameter(0)\n{GLOG}}}\nend\n")
     (excerpt,) = excerpts(whole)
     source = excerpt.source
@@ -144,7 +144,7 @@ def test_places_that_an_excerpt_does_not_have() -> None:
     assert source.offset(5, len(GLOG) + 3) == root + 3
 
 
-def test_hlo_itself_is_one_module_for_each_part() -> None:
+def test_hlo_text_is_one_module_for_each_part() -> None:
     assert hlotool.extract("a { ROOT p = f32[] parameter(0) }\n// -----\nb { ROOT p = f32[] parameter(0) }") == [
         "a { ROOT p = f32[] parameter(0) }\n",
         "b { ROOT p = f32[] parameter(0) }",

@@ -1,4 +1,4 @@
-"""Hostile texts parse or raise ParseError, without a RecursionError, in time linear in their size."""
+"""Hostile texts parse or raise ParseError, in linear time and without a RecursionError."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
 pytestmark = pytest.mark.usefixtures("frozen")
-# The largest accepted ratio of the times for a text of four times the size; above 4, since times vary.
+# The largest accepted ratio of the times for a text of four times the size; above 4, since times
+# vary.
 MAX_RATIO = 6.5
 
 
@@ -85,7 +86,8 @@ def table_rows(n: int) -> str:
     return f"HloModule m\nFileNames\n{rows}FunctionNames\nFileLocations\nStackFrames\nENTRY e {{ p = f32[] parameter(0) }}"
 
 
-# Functions that make a text of size n, and the size to test. Invalid texts nest as deeply as possible before the error.
+# Functions that make a text of size n, and the size to test. Invalid texts nest as deeply as
+# possible before the error.
 GROWING: dict[str, tuple[Callable[[int], str], int]] = {
     "braces": (lambda n: "{" * n, 50_000),
     "parentheses": (lambda n: "(" * n, 25_000),
@@ -171,7 +173,7 @@ VALID = ("nested tuple shape", "nested shapes everywhere", "nested operations", 
 
 
 @pytest.mark.parametrize("name", VALID)
-def test_growing_texts_are_as_valid_as_they_look(name: str) -> None:
+def test_growing_texts_are_valid(name: str) -> None:
     assert attempt(GROWING[name][0](100)) is not None
 
 
@@ -210,7 +212,7 @@ def test_large_texts(name: str) -> None:
 
 
 def test_an_error_costs_less_than_the_text() -> None:
-    """Hints are looked for where the error is."""
+    """Hints are only searched near the error."""
     lines = [f'  %x.{k} = f32[8]{{0}} negate(%p), metadata={{op_name="a/{k}" source_file="x.py"}}\n' for k in range(60_000)]
     whole = "HloModule m\n\nENTRY %e (p: f32[8]) -> f32[8] {\n  %p = f32[8]{0} parameter(0)\n" + "".join(lines) + "}\n"
     wrong = whole.replace("%x.30000 = f32[8]{0} negate", "%x.30000 = f32[8]{0} negat")
@@ -305,7 +307,7 @@ DEEP = {"shape": nested_shape(20_000), "origin": origin_of_depth(20_000), "liter
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_deep_values_are_values_like_others(name: str) -> None:
+def test_deep_values_are_ordinary_values(name: str) -> None:
     first, second = (parse(DEEP[name]).entry.root for _ in range(2))
     for a, b in ((first.shape, second.shape), (first.immediate, second.immediate), (first.attributes.get("origin"), second.attributes.get("origin"))):
         assert a == b

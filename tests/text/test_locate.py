@@ -1,4 +1,4 @@
-"""The two ways to locate a part of an instruction agree: the regular expression of the fast path, and the grammar."""
+"""Locating a part of an instruction: the fast path's regular expression and the grammar agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are not HLO are recognized, and names of other languages are understood."""
+"""Texts in other formats are recognized, and names from other languages are understood."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_other_formats_are_recognized(words, text):
     assert parse(text, strict=False).diagnostics == [diagnostic]
 
 
-def test_hlo_is_not_taken_for_another_format():
+def test_hlo_is_not_mistaken_for_another_format():
     texts = [
         path.read_text(encoding="utf-8", errors="surrogateescape") for path in (ROOT / "tests").rglob("*.hlo") if path.name != "other_formats.hlo"
     ]
@@ -72,7 +72,7 @@ def test_hlo_is_not_taken_for_another_format():
         "hlo_module", "let", "using", "target", "source_filename", "diff", "Index", "BufferAssignment", "HloLiveRange", "Traceback", "PK",
     ],
 )  # fmt: skip
-def test_names_that_other_formats_begin_with(name):
+def test_names_at_the_start_of_other_formats(name):
     body = "{\n  ROOT p = f32[] parameter(0)\n}\n"
     assert parse(f"{name} {body}").entry.name == name
     assert parse(f"{name} {{ name = f32[] parameter(0) }}").entry.name == name
@@ -135,13 +135,13 @@ def test_two_modules_without_a_separator():
         ("ENTRY e { p = f32[2] parameter(0) r = f32[] reduce(p, p), dimensions={0}, to_apply={ ROOT a = f32[] negat(a) } }", "e"),
     ],
 )
-def test_errors_name_computations_that_have_a_name_in_the_text(text, computation):
+def test_errors_name_computations_that_are_named_in_the_text(text, computation):
     with pytest.raises(ParseError) as caught:
         parse(text)
     assert caught.value.diagnostics[0].computation == computation
 
 
-def test_texts_that_begin_like_hlo_are_not_told_how_hlo_begins():
+def test_texts_that_begin_like_hlo_get_no_hint_about_the_beginning():
     hint = "HLO text begins with `HloModule name`, or with a computation `ENTRY name {`"
     assert first_error("hello world")[2] == hint
     for text in ("p = f32[2] add(a b)", "ENTRY e { p = f32[\n}\n", "HloModule m, x y\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n"):

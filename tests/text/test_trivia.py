@@ -1,4 +1,4 @@
-"""The comments of a text are found in time linear in its size, also if strings, comments or braces are not closed."""
+"""The search for comments is linear, even if strings, comments or braces are not closed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from growth import slowdown
 
 from hlotool.text.source.trivia import comment_spans
 
-# Of the times for a text of eight times the size.
+# The maximum ratio of the times for a text of eight times the size.
 MAX_RATIO = 32
 FAMILIES: dict[str, Callable[[int], str]] = {
     "escaped quotes": lambda n: "// a\n" + '\\"' * n,
@@ -48,6 +48,6 @@ def test_the_search_is_linear(name: str) -> None:
         '"\\',
     ],
 )
-def test_comments_after_something_that_is_not_closed(before: str) -> None:
+def test_comments_after_unclosed_parts(before: str) -> None:
     text = f"{before}\n// one\nx = 1 // two"
     assert [text[start:end] for start, end in comment_spans(text)] == ["// one", "// two"]

@@ -1,4 +1,4 @@
-"""Order, indices, sums along an axis, bits: what programs do with arrays beside arithmetic."""
+"""Array operations other than arithmetic: sorting, indexing, sums along an axis, bits."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scatter_modes(x, rows, columns, updates, far):
 
 @program(lambda d: (d.normal(3, 4), d.normal(4), d.below(9, 6)))
 def update_slices(x, row, places):
-    """A buffer that a loop fills at places, some of which lie outside, and gradients of slices."""
+    """A buffer that a loop fills, partly out of range, and gradients of slices."""
 
     def body(k, buffer):
         buffer = lax.dynamic_update_slice(buffer, row[None] * k, (places[k] - 1, 0))
@@ -123,7 +123,10 @@ def einsums(a, b, square, c):
 
 @program(lambda d: (d.normal(3, 5), d.normal(4, 5), d.below(5, 3), d.below(2, 3) > 0))
 def vmaps(x, y, index, flag):
-    """Batches of what has no batch by itself: slices, loops of different lengths, branches, sorts, solves of scalars."""
+    """Batches of operations without a batch: slices, loops, branches, sorts, scalar solves.
+
+    The loops have different lengths.
+    """
     slices = jax.vmap(lambda r, k: lax.dynamic_slice(r, (k,), (2,)))(x, index)
     updates = jax.vmap(lambda r, k: lax.dynamic_update_slice(r, r[:2] * 2, (k,)))(x, index)
     loops = jax.vmap(lambda r, k: lax.while_loop(lambda s: s[0] < k, lambda s: (s[0] + 1, s[1] * 0.5 + r.sum()), (0, r[0])))(x, index)
@@ -137,7 +140,7 @@ def vmaps(x, y, index, flag):
 
 @program(lambda d: (d.normal(4, 6), d.between(-9, 9, 4, 6)))
 def reductions(x, integers):
-    """With monoids of our own, of several operands, over windows, and the choice of a place."""
+    """Reductions with custom monoids, of several operands and over windows, and an argmax."""
     zero = jnp.float32(0)
     found = [lax.reduce(x, jnp.float32(1), lambda a, b: a * b, (1,)), lax.reduce(x, zero, lambda a, b: jnp.sqrt(a * a + b * b), (0,))]
     pair = lax.reduce((x, integers), (-jnp.float32(jnp.inf), jnp.int32(0)), _larger, (1,))

@@ -1,4 +1,4 @@
-"""Loops and branches inside each other."""
+"""Nested loops and branches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 @program(lambda d: (d.normal(5, 3), d.below(4, 5), d.normal(3)))
 def nested_control_flow(items, choices, start):
-    """A while in a branch in a scan, a switch beside it, and a loop whose length is data."""
+    """A while loop in a branch in a scan, next to a switch, and a loop whose length is data."""
 
     def halve(x):
         return lax.while_loop(lambda x: jnp.sum(x * x) > 1.0, lambda x: x * 0.5, x)
@@ -31,7 +31,7 @@ def nested_control_flow(items, choices, start):
 
 @program(lambda d: (d.normal(4, 3), d.normal(3)))
 def scan_gradients(items, start):
-    """Backward through scans, branches and inner loops, computing again what they need."""
+    """The gradient of scans, branches and inner loops, with recomputation."""
 
     def body(state, x):
         state = lax.cond(jnp.sum(x) > 0, lambda s: jnp.sin(s) + x, lambda s: s * jnp.exp(-x), state)
@@ -46,7 +46,10 @@ def scan_gradients(items, start):
 
 @program(lambda d: (d.normal(2, 3), d.below(7, 2, 3, 4), d.normal(7, 7), d.normal(2, 3, 7)))
 def beam_search_step(scores, beams, transitions, noise):
-    """Continuations of three beams: scored, the best ones kept with where they come from, the finished ones frozen."""
+    """Continuations of three beams.
+
+    The best ones are kept with their origins; finished ones are frozen.
+    """
     last = beams[:, :, -1]
     logits = jax.nn.log_softmax(transitions[last] + noise)
     ended = last == 0
@@ -60,7 +63,10 @@ def beam_search_step(scores, beams, transitions, noise):
 
 @program(lambda d: (d.normal(9, 4), d.normal(4, 4, scale=0.5), d.below(4, 9)))
 def structured_prediction(emissions, transitions, tags):
-    """A chain's partition function, its gradient, and the best path by dynamic programming back and forth."""
+    """A chain's partition function, its gradient, and its best path.
+
+    The path is found by dynamic programming with backtracking.
+    """
 
     def partition(emissions, transitions):
         def step(scores, emission):

@@ -1,4 +1,4 @@
-"""Steps of training: optimisers, layers and their gradients."""
+"""Training steps: optimizers, layers and their gradients."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def adam_step(weights, first, second, count, x, labels):
 
 @program(lambda d: (_mlp(d), _mlp(d), d.normal(3, 5, 6), d.below(3, 3, 5)))
 def sgd_momentum_epoch(weights, velocities, batches, labels):
-    """Three steps by a scan over batches, with weights decaying and layers computed again in the backward pass."""
+    """Three steps in a scan over batches, with weight decay and rematerialization."""
 
     def step(state, batch):
         weights, velocities = state
@@ -58,7 +58,7 @@ def sgd_momentum_epoch(weights, velocities, batches, labels):
 
 @program(lambda d: (d.normal(2, 5, 8), d.normal(8, 24, scale=0.3), d.normal(8, 8, scale=0.3), d.below(2, 2, 5) > 0))
 def attention_gradient(x, project, out, padding):
-    """Causal attention of two heads with a mask for padding."""
+    """Causal attention with two heads and a padding mask."""
 
     def attend(x, project, out):
         q, k, v = (a.reshape(2, 5, 2, 4) for a in jnp.split(x @ project, 3, axis=-1))
@@ -73,7 +73,7 @@ def attention_gradient(x, project, out, padding):
 
 @program(lambda d: (d.normal(2, 4, 9, 8), d.normal(6, 2, 3, 3, scale=0.3)))
 def convolution_gradients(images, kernel):
-    """Strided, dilated and grouped at once, with uneven padding."""
+    """Strided, dilated and grouped at the same time, with uneven padding."""
 
     def convolve(images, kernel):
         return lax.conv_general_dilated(images, kernel, (2, 1), [(2, 1), (1, 3)], rhs_dilation=(1, 2), feature_group_count=2)
@@ -84,7 +84,7 @@ def convolution_gradients(images, kernel):
 
 @program(lambda d: (d.normal(2, 7, 6, 3), d.normal(3, 3, 3, 4, scale=0.3), d.normal(4, 2, 2, 3, scale=0.3), d.normal(3, 3, 1, 6)))
 def convolution_kinds(images, kernel, up, depthwise):
-    """Channels last: transposed convolution, a depthwise one, one with groups of the batch, and patches."""
+    """Channels last: transposed, depthwise and batch-grouped convolutions, and patches."""
     layout = ("NHWC", "HWIO", "NHWC")
     hidden = lax.conv_general_dilated(images, kernel, (2, 2), "SAME", dimension_numbers=layout)
     wide = lax.conv_transpose(hidden, up.transpose(1, 2, 0, 3), (2, 2), "VALID", dimension_numbers=layout)
@@ -170,7 +170,7 @@ def pooling_gradients(x):
 
 @program(lambda d: (d.normal(7, 4), d.below(7, 3, 5), d.normal(3, 5, 4), d.below(4, 3, 5)))
 def embedding_gradient(table, ids, context, segments):
-    """Rows looked up, sums by segment, and what comes back to the table."""
+    """Embedding lookups, segment sums, and the gradient of the table."""
 
     def loss(table):
         rows = table[ids]
@@ -212,7 +212,7 @@ def int8_matmul(x, weights, signed, unsigned):
 
 @program(lambda d: (d.normal(4, 8), d.normal(8, 6)))
 def fp8_matmul(x, weights):
-    """Forward in e4m3fn, gradients in e5m2, each with a scale of its own."""
+    """The forward pass in e4m3fn and gradients in e5m2, each with its own scale."""
 
     def quantized(a, dtype):
         most = jnp.finfo(dtype).max.astype(jnp.float32)
@@ -230,7 +230,7 @@ def fp8_matmul(x, weights):
 
 @program(lambda d: (d.normal(2, 6, 4), d.normal(4, 3), d.normal(3, 4, 5, scale=0.5), d.normal(3, 5, 4, scale=0.5)))
 def mixture_of_experts(x, router, up, down):
-    """Tokens go to their two best experts as long as these have room; with the gradient of it all."""
+    """Tokens go to their two best experts within their capacity; with the gradient."""
 
     def layer(x, router, up, down):
         gates = jax.nn.softmax(x @ router)

@@ -46,7 +46,7 @@ def complex_numbers(x, y, matrix):
 
 @program(lambda d: (d.normal(2, 16), d.normal(6, 8), d.complex(5, 7)))
 def spectral_filter(signal, image, waves):
-    """There and back, of real and complex numbers, in one and two dimensions and of odd lengths."""
+    """Real and complex transforms with inverses, in one and two dimensions, of odd lengths."""
     spectrum = jnp.fft.rfft(signal)
     kept = jnp.fft.irfft(spectrum * (jnp.fft.rfftfreq(16) < 0.2), 16)
     flat = jnp.fft.ifft2(jnp.fft.fft2(image) * jnp.exp(-(jnp.fft.fftfreq(6)[:, None] ** 2)))
@@ -63,7 +63,7 @@ def _matrices(draw: Draw) -> tuple[jax.Array, ...]:
 
 @program(_matrices)
 def factorizations(a, positive, b):
-    """Only what the choice of signs does not change: factors are multiplied again."""
+    """Only results that do not depend on the choice of signs: the factors are multiplied again."""
     factor = jnp.linalg.cholesky(positive)
     solved = jax.scipy.linalg.solve_triangular(factor, b, lower=True)
     q, r = jnp.linalg.qr(a)
@@ -113,13 +113,16 @@ def linear_algebra(a, tall, bands, complex_matrix):
 
 @program(lambda d: (d.normal(3, 3),))
 def matrix_exponential(a):
-    """Scaled, approximated by fractions of polynomials as its norm asks for, and squared."""
+    """Scaled, approximated by rational functions according to its norm, and squared."""
     return jsp.linalg.expm(a), jnp.linalg.matrix_power(a, 5)
 
 
 @program(lambda d: (d.normal(3), d.uniform(0.5, 1.5, 3)))
 def integration_step(state, rates):
-    """Runge and Kutta's method, its gradient by the adjoint, and a step with an error estimate that is tried again until it is small."""
+    """Runge-Kutta steps, the gradient by the adjoint method, and adaptive steps.
+
+    An adaptive step is retried until its error estimate is small.
+    """
 
     def slope(y, t):
         return jnp.array([10.0, 8.0, 3.0]) * (jnp.roll(y, 1) - y) * rates + jnp.sin(t)
@@ -145,7 +148,7 @@ def integration_step(state, rates):
 
 @program(lambda d: (d.normal(5, 4, dtype="float64"), d.complex(6, dtype="complex128"), d.between(-(2**62), 2**62, 6, dtype="int64")), wide=True)
 def wide_types(x, waves, long):
-    """Doubles, complex numbers of doubles, integers of 64 bits, and all that comes of mixing them."""
+    """Doubles, complex doubles, 64-bit integers, and their mixtures."""
     found = [jnp.tanh(x) @ x.T, special.erf(x), jnp.fft.fft(waves), jnp.exp(waves) / waves, jnp.sqrt(waves), long * 3, lax.clz(long), long // 1000]
     found += [long.astype(jnp.float32), x.astype(jnp.int64), (x * 1e18).astype(jnp.int64), long.astype(jnp.uint64) % 1000, x.astype(jnp.float16)]
     found += [jnp.sort(long), lax.bitcast_convert_type(x, jnp.uint32), jnp.linalg.eigvalsh(x.T @ x), x.astype(jnp.bfloat16), jnp.cumsum(x, 1)]
@@ -155,7 +158,7 @@ def wide_types(x, waves, long):
 
 @program(lambda d: (d.between(-8, 8, 3, 4), d.normal(3, 4, scale=3)))
 def narrow_types(integers, floats):
-    """Four bits and eight, as far as XLA:CPU computes with them."""
+    """Types of four and eight bits, as far as XLA:CPU computes with them."""
     small = integers.astype(jnp.int4)
     found = [
         small.astype(jnp.int32),
@@ -173,7 +176,7 @@ def narrow_types(integers, floats):
 
 @program(lambda d: (d.uniform(0.5, 3, 6), d.normal(3, 3)))
 def derivatives(x, matrix):
-    """Rules of our own, forward and backward, higher derivatives, implicit ones, and products that are never formed."""
+    """Custom forward and backward rules; higher, implicit and matrix-free derivatives."""
 
     @jax.custom_jvp
     def softplus(x):

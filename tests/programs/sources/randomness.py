@@ -1,4 +1,4 @@
-"""Random numbers and methods that live on them."""
+"""Random numbers and methods based on them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def bit_generators(key):
 
 @program(lambda d: (d.normal(2), d.key()))
 def markov_chain(position, key):
-    """Hamiltonian steps, accepted or not, with what the chain has seen."""
+    """Hamiltonian steps, accepted or rejected, with statistics of the chain."""
 
     def energy(q):
         return jnp.sum(q**4) / 4 + 0.5 * jnp.sum((q[1:] - q[:-1] ** 2) ** 2)
@@ -56,7 +56,7 @@ def markov_chain(position, key):
 
 @program(lambda d: (d.normal(14, 2), d.key()))
 def k_means(points, key):
-    """Seeds by random choice, then rounds of assigning and averaging until nothing moves."""
+    """Random initial centers, then rounds of assigning and averaging until nothing changes."""
     centres = points[random.choice(key, 14, (3,), replace=False)]
 
     def assign(centres):

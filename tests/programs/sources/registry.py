@@ -1,4 +1,4 @@
-"""The table of programs: functions of arrays, with arguments drawn from a generator that each program has for itself."""
+"""The table of programs: functions of arrays, with arguments drawn from a generator per program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["PROGRAMS", "Draw", "Program", "program"]
 
 
 class Draw:
-    """Small arrays, the same ones for a program whatever other programs there are."""
+    """A source of small arrays, which do not depend on other programs."""
 
     def __init__(self, name: str) -> None:
         self.generator = np.random.default_rng(zlib.crc32(name.encode()))
@@ -34,13 +34,13 @@ class Draw:
         return (self.generator.standard_normal(sizes) + 1j * self.generator.standard_normal(sizes)).astype(dtype)
 
     def key(self) -> np.ndarray:
-        """A key of threefry as JAX holds it."""
+        """Returns a threefry key as JAX holds it."""
         return self.generator.integers(0, 2**32, 2, dtype=np.uint32)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A function, how its arguments are drawn, and whether types of 64 bits are on."""
+    """A function with a generator of its arguments, its devices, and its use of 64-bit types."""
 
     function: Callable[..., Any]
     arguments: Callable[[Draw], tuple[Any, ...]]
@@ -49,13 +49,16 @@ class Program:
 
 
 PROGRAMS: dict[str, Program] = {}
-"""By the name of the program, which is that of its files."""
+"""Programs by name; the name is also that of their files."""
 
 
 def program(
     arguments: Callable[[Draw], tuple[Any, ...]], *, wide: bool = False, devices: int = 1
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers a function by its name; on several devices each argument is one array for all of them, which the function divides."""
+    """Registers a function by its name.
+
+    On several devices each argument is one array for all of them, which the function partitions.
+    """
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
         assert function.__name__ not in PROGRAMS

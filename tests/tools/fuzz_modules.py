@@ -357,7 +357,8 @@ def kind_of(fault: str) -> str:
 def without(module: Module, number: int) -> Iterator[Module]:
     """Yields valid, usually smaller copies of a module.
 
-    In each, the instruction with this number is erased, replaced by an operand or a parameter, or made the root.
+    In each, the instruction with this number is erased, replaced by an operand or a parameter, or
+    made the root.
     """
     for kind in ("erase", "root", "parameter", "operand"):
         copy = clone_module(module)

@@ -1,6 +1,7 @@
 """Random programs for passes: loops, conditionals, calls and fusions, with equal, constant and unneeded operands and results.
 
-What passes have to look at is drawn now and then: effects, control dependencies, shardings, configurations, shared computations, other roots.
+What passes have to look at is drawn now and then: effects, control dependencies, shardings,
+configurations, shared computations, other roots.
 """
 
 from __future__ import annotations

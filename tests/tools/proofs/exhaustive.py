@@ -32,9 +32,10 @@ _KINDS = frozenset(("pred", "s4", "u4", "f8e4m3fn", "f8e5m2", "f8e8m0fnu"))
 class Proof:
     """What a rule was seen to do.
 
-    `types` are the element types of parameters for which all results are equal, `sampled` those for which this was only seen for special numbers,
-    since there are too many combinations of all, `instances` the combinations of operands or the programs,
-    `refutations` say where results differ, and `unanswered` what the proof could not answer.
+    `types` are the element types of parameters for which all results are equal, `sampled` those for
+    which this was only seen for special numbers, since there are too many combinations of all,
+    `instances` the combinations of operands or the programs, `refutations` say where results
+    differ, and `unanswered` what the proof could not answer.
     """
 
     def __init__(self, rule: Rule) -> None:
@@ -50,8 +51,9 @@ class Proof:
 def prove(rule: Rule, constants: int, assignments: int, combinations: int) -> Proof:
     """Compares both sides of a rule wherever it applies to expressions of small types.
 
-    Of each expression, there are at most so many choices of constants and of element types, and of each of these, so many combinations of
-    operands; if there were more, some operands are special numbers only.
+    Of each expression, there are at most so many choices of constants and of element types, and of
+    each of these, so many combinations of operands; if there were more, some operands are special
+    numbers only.
     """
     proof = Proof(rule)
     for expression in expressions_of(rule):

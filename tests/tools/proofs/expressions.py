@@ -1,7 +1,8 @@
 """Elementwise expressions that a rule may rewrite: taken from the cases of the optimizer, with other types and other constants.
 
-An expression is an instruction of a case with what it is computed from, if that is elementwise all the way to parameters and single numbers. As all
-cases are read, near misses are among them: what another rule leaves alone because of the type may be what this one rewrites.
+An expression is an instruction of a case with what it is computed from, if that is elementwise all
+the way to parameters and single numbers. As all cases are read, near misses are among them: what
+another rule leaves alone because of the type may be what this one rewrites.
 """
 
 from __future__ import annotations

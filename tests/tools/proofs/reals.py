@@ -1,7 +1,7 @@
 """Rules of fast math over the real numbers: both sides are equal where both are defined, by an SMT solver.
 
-Constants are the real numbers that they stand for, and conversions between floats keep the number. The exponential is known by two laws: that of a
-sum is a product, and the logarithm is its inverse.
+Constants are the real numbers that they stand for, and conversions between floats keep the number.
+The exponential is known by two laws: that of a sum is a product, and the logarithm is its inverse.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Recorded proofs: programs at the guards of rules and passes, and what a rule or a pass does to each of them.
 
-The files in `tests/optimizer/proofs` hold the programs, one file for each module with rules or passes. A program begins with lines such as
+The files in `tests/optimizer/proofs` hold the programs, one file for each module with rules or
+passes. A program begins with lines such as
 
     // rule add-of-negation: 1 rewrite, leaves 4 instructions, 3 operands, 2 attributes
     // wrong: _has_sign: `f(x)` is always True
 
-The first names the rule or pass, how often it rewrites the program, and how large the program is afterwards. Each of the others names a guard that
-the program needs: a change of the code with which the result is `wrong`, or with which the program is rewritten `otherwise` than it should be.
+The first names the rule or pass, how often it rewrites the program, and how large the program is
+afterwards. Each of the others names a guard that the program needs: a change of the code with which
+the result is `wrong`, or with which the program is rewritten `otherwise` than it should be.
 `prove_guards.py` finds the programs and writes the files.
 """
 
@@ -54,7 +56,8 @@ _REPLICAS = re.compile(r"(?:replica_count|num_partitions)=[2-9]")
 _INPUTS = 3
 # These passes round otherwise.
 _ROUNDING = ("expand-batch-norm", "expand-logistic")
-# Limits that small programs reach, on the size of constants that are computed, and on the iterations of loops that are unrolled.
+# Limits that small programs reach, on the size of constants that are computed, and on the
+# iterations of loops that are unrolled.
 _OPTIONS = OptimizeOptions(frozenset(FAST_MATH), max_constant_bytes=1024, max_unrolled_iterations=4)
 
 

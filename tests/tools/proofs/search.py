@@ -1,7 +1,8 @@
 """Finds programs that show that each guard of a rule or pass is needed: with the guard changed, the program goes wrong, or is rewritten otherwise.
 
-Candidates are the cases of the optimizer, near misses of them, and programs that are generated for a rule. Each changed guard is tried in a process
-of its own, so that nothing that it has left behind in a cache outlives it.
+Candidates are the cases of the optimizer, near misses of them, and programs that are generated for
+a rule. Each changed guard is tried in a process of its own, so that nothing that it has left behind
+in a cache outlives it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Random instructions of given result shapes, for rules about how elements are arranged: both sides must compute the same.
 
-For each opcode, a function draws its operands and attributes such that the result has a given element type and given sizes; operands are again drawn
-in this way. Sizes 0 and 1, scalars, negative and interior padding, strides, operands that occur twice, constants, iotas, other layouts,
-narrow and complex element types are among what is drawn.
+For each opcode, a function draws its operands and attributes such that the result has a given
+element type and given sizes; operands are again drawn in this way. Sizes 0 and 1, scalars, negative
+and interior padding, strides, operands that occur twice, constants, iotas, other layouts, narrow
+and complex element types are among what is drawn.
 """
 
 from __future__ import annotations

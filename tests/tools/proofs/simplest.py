@@ -1,6 +1,7 @@
 """The simplest expressions of the opcodes that a rule names: of parameters and constants, of the same twice, and one within the other.
 
-They are what a rule looks for, and what it must not take for that: the operand that it looks for in another place, or another operand twice.
+They are what a rule looks for, and what it must not take for that: the operand that it looks for in
+another place, or another operand twice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """A model of HLO's elementwise operations for the SMT solver Z3, and proofs with it that two instructions compute the same.
 
-Integers are bit vectors, pred is Bool, and floats are numbers of Z3's theory of IEEE 754, in which all NaNs are one. The bits of a float are known
-if it is a parameter, a constant, or made of bits. What is not modelled, such as the cosine, raises Unmodelled.
+Integers are bit vectors, pred is Bool, and floats are numbers of Z3's theory of IEEE 754, in which
+all NaNs are one. The bits of a float are known if it is a parameter, a constant, or made of bits.
+What is not modelled, such as the cosine, raises Unmodelled.
 """
 
 from __future__ import annotations
@@ -277,7 +278,8 @@ def _as_float(x: Value, row: ElementType) -> Any:
 
 def _truncated(x: Value, row: ElementType) -> Any:
     """Toward zero, limited to the range of the type; 0 for NaN."""
-    # The limits are compared in a type that has them all, and more than all numbers of the operand's.
+    # The limits are compared in a type that has them all, and more than all numbers of the
+    # operand's.
     wide = z3.FPSort(15, 113)
     term = z3.fpFPToFP(_NEAREST, x.term, wide)
     convert = z3.fpToSBV if row.kind == "signed" else z3.fpToUBV
@@ -368,8 +370,9 @@ def _applied(x: Instruction, op: OpDef, operands: Sequence[Value]) -> Value:
 def answer(before: Value, after: Value, limit: int, *, has_floats: bool, flags: frozenset[str] = frozenset(), operands: Sequence[Value] = ()) -> str:
     """ "proved" if two values are equal for all parameters, "refuted" with the numbers if not, "unknown" after `limit` steps of the solver.
 
-    Steps are counted by Z3, so that the answer does not depend on how fast the machine is. Where there are no floats, Z3 knows more of integers.
-    With fast-math flags, there are no NaNs or infinities among the operands and in the first value, or the sign of a zero does not matter.
+    Steps are counted by Z3, so that the answer does not depend on how fast the machine is. Where
+    there are no floats, Z3 knows more of integers. With fast-math flags, there are no NaNs or
+    infinities among the operands and in the first value, or the sign of a zero does not matter.
     """
     pairs = list(zip(before.parts, after.parts, strict=True)) if before.parts else [(before, after)]
     solver = z3.SolverFor("QF_FPBV" if has_floats else "QF_BV")

@@ -8,6 +8,7 @@ from typing import Any
 from hlotool.analysis.value_numbers import ComputationClasses
 from hlotool.ir.model import Computation, Instruction
 from hlotool.ir.walk import fusion_computations
+from hlotool.opdefs.inference import kind_of
 from hlotool.opdefs.traits import COMMUTATIVE
 from hlotool.optimizer.context import Context
 
@@ -17,7 +18,8 @@ __all__ = ["equal_instructions", "merge_computations", "merge_instructions"]
 def merge_instructions(context: Context) -> bool:
     """op(a, b), op(a, b) -> one of them, if opcode, shape, attributes and operands are equal
 
-    Operands of commutative operations may be swapped.
+    Operands of commutative operations may be swapped, except for those of complex products. These
+    would be rounded differently on processors that fuse a multiplication and an addition.
     """
     before = context.report.count
     context.rewriter.flush()
@@ -67,7 +69,7 @@ class _Keys:
         if x.op.name == "constant" and x.immediate.elided:
             return x
         operands = tuple([id(y) for y in x.operands])
-        if COMMUTATIVE in x.op.traits:
+        if COMMUTATIVE in x.op.traits and not (x.op.name == "multiply" and kind_of(x.shape.element_type) == "complex"):
             operands = tuple(sorted(operands))
         return (
             x.op.name,

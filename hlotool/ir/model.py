@@ -326,8 +326,8 @@ class Module:
         return text
 
     def _repr_html_(self) -> str:
-        """Returns the text of the module as HTML with colors, for notebooks."""
-        html: str = import_module("hlotool").to_html(self)
+        """Returns a summary and the text of the module as HTML with colors, for notebooks."""
+        html: str = import_module("hlotool.syntax.html").notebook_html(self)
         return html
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from hlotool.ir.model import Module
@@ -11,7 +12,7 @@ from hlotool.syntax.scanner import scan
 from hlotool.text.print.options import PrintOptions
 from hlotool.text.print.printer import to_text
 
-__all__ = ["to_html"]
+__all__ = ["notebook_html", "to_html"]
 
 _MOST_LINES = 1000
 """The most lines shown; browsers become slow with many more."""
@@ -25,7 +26,38 @@ def to_html(module: Module, options: PrintOptions | None = None) -> str:
     >>> html.startswith("<pre"), '<span style="color: #0550ae">f32</span>[' in html
     (True, True)
     """
-    lines = (to_text(module) if options is None else to_text(module, options)).rstrip("\n").split("\n")
+    text = to_text(module) if options is None else to_text(module, options)
+    return _shown(text.rstrip("\n").split("\n"))
+
+
+def notebook_html(module: Module) -> str:
+    """Returns a summary of a module, its first 1000 lines, and below them its tables of stack frames.
+
+    >>> from hlotool.text.parse.parser import parse
+    >>> html = notebook_html(parse("HloModule m\\nENTRY e { ROOT p = f32[2]{0} parameter(0) }"))
+    >>> html.partition("<pre")[0]
+    '<p><b>m</b>: 1 computation, 1 instruction; e(f32[2]{0}) -&gt; f32[2]{0}</p>'
+    """
+    lines = to_text(module).rstrip("\n").split("\n")
+    start = lines.index(_FIRST_TABLE) if module.stack_tables_text is not None else 0
+    end = next(k for k in range(start, len(lines)) if lines[k].endswith("{")) if start else 0
+    tables = f"<details><summary>stack frames</summary>{_shown(lines[start:end])}</details>" if start else ""
+    return f"<p>{_summary(module)}</p>{_shown(lines[:start] + lines[end:])}{tables}"
+
+
+_FIRST_TABLE = "FileNames"
+
+
+def _summary(module: Module) -> str:
+    computations = [computation for computation in module.computations if computation not in module.hidden]
+    instructions = sum(len(computation.instructions) for computation in computations)
+    counts = f"{count(len(computations), 'computation')}, {count(instructions, 'instruction')}"
+    signature = module.entry.program_shape
+    parameters = ", ".join(shape.text for shape in signature.parameters)
+    return f"<b>{escape(module.name)}</b>: {counts}; {escape(f'{module.entry.name}({parameters}) -> {signature.result.text}')}"
+
+
+def _shown(lines: Sequence[str]) -> str:
     shown = "\n".join(lines[:_MOST_LINES])
     left = len(lines) - _MOST_LINES
     note = f"\n<i>{count(left, 'more line')}; hlotool.to_text(module) returns the whole text</i>" if left > 0 else ""

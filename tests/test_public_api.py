@@ -90,8 +90,10 @@ def test_a_rewriter_takes_shapes_as_text():
     module = hlotool.parse("ENTRY e { ROOT p = f32[2] parameter(0) }")
     with hlotool.Rewriter(module) as rewriter:
         narrow = rewriter.insert("convert", [module.entry.root], shape="bf16[2]", into=module.entry)
-        with pytest.raises(hlotool.EditError, match="'bf16' is not a shape"):
+        with pytest.raises(hlotool.EditError, match="^'bf16' is not a shape"):
             rewriter.insert("convert", [narrow], shape="bf16", into=module.entry)
+        with pytest.raises(hlotool.EditError, match="^expected a shape or its text, got int"):
+            rewriter.insert("convert", [narrow], shape=3, into=module.entry)
         rewriter.update(narrow, shape="f16[2]")
     assert narrow.shape == hlotool.shape("f16[2]")
 

@@ -111,6 +111,7 @@ NOTICING = (
     "tests/ops/set-dimension-size.hlo",
     "tests/shapes",
     "tests/verify",
+    "tests/test_public_api.py",
     "tests/text/accept",
     "hlotool",
 )

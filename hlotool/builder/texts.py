@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from contextlib import suppress
 from functools import lru_cache
 from operator import index
 from typing import Any
 
 from hlotool.errors import HlotoolError, ParseError, Violation
 from hlotool.opdefs.base import AttributeSpec
-from hlotool.opdefs.codecs.shapes import plain_array
 from hlotool.opdefs.common import COMMON_ATTRIBUTES
 from hlotool.opdefs.table import CODECS, OPS
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import UNBOUNDED, Shape, array_shape
 from hlotool.text.parse.parser import parse
+from hlotool.text.parse.shapes import shape as parsed_shape
 
 __all__ = ["ShapeLike", "as_attribute", "as_module_attribute", "as_shape", "as_stack_tables", "make_shape"]
 
@@ -27,21 +25,6 @@ ShapeLike = Shape | str
 _ANY_COMPUTATION = "ENTRY e { ROOT r = () tuple() }"
 # Errors to ignore: the header's statements about the entry do not match this stand-in.
 _ABOUT_ENTRY = frozenset({"M004"})
-# A static array, with or without a dimension order, which can be read without the parser.
-_PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
-
-
-@lru_cache(maxsize=4096)
-def _parsed_shape(text: str) -> Shape:
-    match = _PLAIN.fullmatch(text)
-    if match is not None and match[1] in ELEMENT_TYPES:
-        # The parser reports the errors, including misplaced commas.
-        with suppress(Violation, ValueError):
-            return plain_array(*match.groups())
-    try:
-        return parse(f"ENTRY e {{ ROOT p = {text} parameter(0) }}").entry.root.shape
-    except ParseError as error:
-        raise Violation("S001", "shape", f"'{text[:60]}' is not a shape", "write a shape such as f32[2,3] or (s32[], f32[4]{0})") from error
 
 
 def as_shape(shape: ShapeLike) -> Shape:
@@ -56,7 +39,11 @@ def as_shape(shape: ShapeLike) -> Shape:
         return shape
     if not isinstance(shape, str):
         raise Violation("S017", "shape", f"expected a shape or its text, found {type(shape).__name__}", 'make one, as in make_shape("f32", [2, 3])')
-    return _parsed_shape(shape)
+    try:
+        return parsed_shape(shape)
+    except ParseError as error:
+        found = error.diagnostics[0]
+        raise Violation(found.code, "shape", found.message, found.hint) from error
 
 
 def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = None, *, dynamic: Any = ()) -> Shape:

@@ -58,5 +58,5 @@ def _parsed(text: str) -> Shape:
 
 def _not_a_shape(text: str) -> ParseError:
     message = f"'{text[:_MOST_SHOWN]}' is not a shape"
-    hint = "write it like f32[2,3], bf16[4]{0} or (s32[], f32[4])"
+    hint = "write a shape such as f32[2,3] or (s32[], f32[4]{0})"
     return ParseError([Diagnostic("S001", CODE_NAMES["S001"], "error", message, "<shape>", hint=hint)])

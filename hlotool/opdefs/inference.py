@@ -63,6 +63,8 @@ Bound = tuple[int, bool]
 
 _INT64_MAX = (1 << 63) - 1
 _MOST_ELEMENTS = 8
+# Attributes that are one dimension number instead of a list.
+_SINGLE_DIMENSIONS = frozenset({"feature_index", "iota_dimension"})
 _WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
@@ -265,8 +267,9 @@ def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
 def require_dimension(dimension: int, rank: int, code: str, at: str, opcode: str) -> None:
     """Raises Violation if an array of this rank has no such dimension."""
     if not 0 <= dimension < rank:
-        name = at.removesuffix(" value")
-        raise Violation(code, at, f"dimension {dimension} in {name} of '{opcode}' is out of range for rank {rank}")
+        name = f"{at.removesuffix(' value')} of '{opcode}'"
+        found = f"{name} is {dimension}, which is" if at in _SINGLE_DIMENSIONS else f"dimension {dimension} in {name} is"
+        raise Violation(code, at, f"{found} out of range for rank {rank}")
 
 
 def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:

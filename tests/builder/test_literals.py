@@ -90,7 +90,7 @@ WRONG: list[tuple[Any, str | None, str]] = [
     (1j, "f32", "1j is not a value of f32"),
     (True, "s32", "True is not a value of s32"),
     (2, "pred", "2 is not a value of pred"),
-    ([[1, 2], [3]], None, "the lists at depth 1 differ: 1 elements and 2 elements"),
+    ([[1, 2], [3]], None, "the lists at depth 1 differ in length: 1 element and 2 elements"),
     ([[1], 2], None, "a number and 1 elements"),
     ([1, "a"], None, "expected a number, found str"),
     ("abc", None, "expected a number, a list or an array, found str"),

@@ -91,7 +91,7 @@ WRONG: list[tuple[Any, str | None, str]] = [
     (True, "s32", "True is not a value of s32"),
     (2, "pred", "2 is not a value of pred"),
     ([[1, 2], [3]], None, "the lists at depth 1 differ in length: 1 element and 2 elements"),
-    ([[1], 2], None, "a number and 1 elements"),
+    ([[1], 2], None, "the values at depth 1 mix numbers and lists"),
     ([1, "a"], None, "expected a number, found str"),
     ("abc", None, "expected a number, a list or an array, found str"),
     (None, None, "found NoneType"),

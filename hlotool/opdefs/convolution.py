@@ -176,7 +176,10 @@ def _check_features(
     unbounded = "an unbounded number of features"
     needed = unbounded if kernel_features == UNBOUNDED else count(kernel_features * feature_groups, "feature")
     given = unbounded if features == UNBOUNDED else features
-    require(fits, "T051", "operands", f"the kernel expects {needed}, but lhs has {given}")
+    message = f"the kernel expects {needed}, but lhs has {given}"
+    if needed == given:
+        message = f"{unbounded} cannot be divided into {feature_groups} groups"
+    require(fits, "T051", "operands", message)
     outputs = "?" if kernel_outputs == UNBOUNDED else kernel_outputs
     for at, groups in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
         message = f"the number of output features, {outputs}, is not a multiple of {at}={groups}"

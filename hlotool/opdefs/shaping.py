@@ -205,9 +205,9 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     """
     require_array(operand, "operand 0", "transpose")
     rank = operand.rank
-    permutes = sorted(dimensions) == list(range(rank))
-    message = f"dimensions of 'transpose' must be a permutation of {list(range(rank))}, got {list(dimensions)}"
-    require(permutes, "T023", "dimensions value", message)
+    if sorted(dimensions) != list(range(rank)):
+        message = f"dimensions of 'transpose' must be a permutation of {list(range(rank))}, got {list(dimensions)}"
+        raise Violation("T023", "dimensions value", message)
     sizes = bounds(operand)
     shape = with_bounds(operand, [sizes[dimension] for dimension in dimensions])
     if operand.layout is None:

@@ -53,8 +53,11 @@ def header_values(facts: Facts) -> Iterator[Finding]:
 
 
 def _list_length(facts: Facts, name: str, shapes: list[Shape], noun: str) -> Iterator[Finding]:
-    flags, arrays = facts.module.attributes.get(name), sum(1 for shape in shapes for _ in shape.leaves())
-    if flags is None or len(flags) in (1, len(shapes), arrays):
+    flags = facts.module.attributes.get(name)
+    if flags is None or len(flags) in (1, len(shapes)):
+        return
+    arrays = sum(1 for shape in shapes for _ in shape.leaves())
+    if len(flags) == arrays:
         return
     choices = ["1 flag"]
     if len(shapes) > 1:

@@ -109,8 +109,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T011": ("compare-complex-order", "on-demand", "Complex numbers are compared with a direction other than EQ or NE."),
     "T012": ("complex-parts", "error", ("The operands of complex are not two f32 or two f64 arrays, or the result of complex, real or imag has the "
         "wrong element type.")),
-    "T013": ("select-predicate", "error", ("The first operand of select is not pred, or neither a scalar nor of the dimensions of the other "
-        "operands.")),
+    "T013": ("select-predicate", "error", ("The first operand of select is not pred, or is neither a scalar nor of the dimensions of the "
+        "other operands.")),
     "T014": ("select-branches", "error", "The second and third operands of select differ in shape or element type, or are tuples."),
     "T015": ("clamp-operands", "error", ("The operands of clamp do not match: all three need the same element type, and the bounds are scalars or "
         "have the dimensions of the value.")),
@@ -168,8 +168,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T057": ("triangular-solve", "error", ("The operands of triangular-solve do not fit together: the first is a batch of square matrices, the "
         "second matches it in batch, rows or columns, and element type.")),
     "T058": ("cholesky", "error", "The operand of cholesky is not a batch of square matrices of a floating-point or complex type."),
-    "T059": ("rng-operands", "error", ("rng does not have two scalar operands of the result's type, or draws a normal distribution in a type that is "
-        "not floating-point.")),
+    "T059": ("rng-operands", "error", ("rng does not have two scalar operands of the result's type, or draws from a normal distribution in a type "
+        "that is not floating-point.")),
     "T060": ("rng-bit-generator", "error", ("The result of rng-bit-generator is not a tuple of the new state, shaped like the operand, and the bits, "
         "or the state does not suit the algorithm.")),
     "T061": ("rng-state", "error", "The result of rng-get-and-update-state is not u64[2]."),
@@ -418,7 +418,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "P016": ("permute-inplace", "error", ("An in-place collective-permute does not have an input, an output and offsets into both, with the same "
         "tuple structure.")),
     "P017": ("ragged-all-to-all", "error", ("The operands of ragged-all-to-all are not an input, an output and four integer arrays of offsets and "
-        "sizes, of one shape and of rank 1 or 2.")),
+        "sizes, of the same shape and of rank 1 or 2.")),
     "P018": ("channel-id-positive", "error", "The `channel_id` of a collective is not positive."),
     "P019": ("sharding-tile-count", "error", "The sizes of a tile assignment do not multiply to the number of its devices."),
     "P020": ("sharding-rank", "error", ("A sharding has more or fewer tile dimensions than the array, not counting those for replication and the "

@@ -146,7 +146,7 @@ MANY = "".join(f" p{k} = f32[] parameter({k})" for k in range(2001))
     ("text", "change", "code", "words"),
     [
         (CHOSEN, without_branches, "C009", "at least 1 branch"),
-        (CHOSEN, with_one_branch, "C009", "1 branch needs 2 operands, got 3"),
+        (CHOSEN, with_one_branch, "C009", "1 branch needs 2 operands (the selector and one per branch), got 3"),
         (CONVOLVED, without_kernel_labels, "T050", "different numbers of spatial dimensions"),
         (SCATTERED, with_two_operands, "S013", "got 2"),
         (REDUCED % ("reduce", "dimensions={}, "), with_three_operands, "S013", "got 3 operands"),

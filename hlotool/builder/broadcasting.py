@@ -49,7 +49,8 @@ def expansions(lhs: Shape, rhs: Shape, broadcast_dimensions: tuple[int, ...] = (
     """
     if lhs.rank == rhs.rank:
         if broadcast_dimensions and list(broadcast_dimensions) != list(range(lhs.rank)):
-            message = f"operands of the same rank take no broadcast_dimensions or {list(range(lhs.rank))}, got {list(broadcast_dimensions)}"
+            all_dimensions = list(range(lhs.rank))
+            message = f"broadcast_dimensions of two operands of rank {lhs.rank} must be empty or {all_dimensions}, got {list(broadcast_dimensions)}"
             raise Violation("T001", "broadcast_dimensions", message)
         mapped: tuple[Shape | None, Shape | None] = (None, None)
     else:

@@ -70,7 +70,7 @@ def _without_ellipsis(entries: list[Any], shape: Shape) -> list[Any]:
         raise Violation("T025", "index", "an index can have only one '...'")
     given = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if given > shape.rank:
-        raise Violation("T025", "index", f"{count(given, 'index')} for {shape.text_without_layout}, which has rank {shape.rank}")
+        raise Violation("T025", "index", f"{count(given, 'index', 'indices')} for {shape.text_without_layout}, which has rank {shape.rank}")
     filler = [slice(None)] * (shape.rank - given)
     if not places:
         return [*entries, *filler]

@@ -17,7 +17,7 @@ from hlotool.literals.data import PART_TYPES, element_bytes
 from hlotool.literals.floats import decode_floats, encode_floats, pack_numbers, representable_range, unpack_numbers
 from hlotool.literals.literal import Literal, decode, literal_from_bytes
 from hlotool.literals.parse import parse_literal
-from hlotool.opdefs.inference import kind_of
+from hlotool.opdefs.inference import count, kind_of
 from hlotool.record import replace
 from hlotool.shapes.dtype import ELEMENT_TYPES, ElementType
 from hlotool.shapes.shape import Shape, array_shape
@@ -142,8 +142,10 @@ def _flattened(value: Any) -> tuple[tuple[int, ...], list[Any]]:
     while level and isinstance(level[0], (list, tuple)):
         lengths = {len(part) if isinstance(part, (list, tuple)) else -1 for part in level}
         if len(lengths) != 1:
-            shown = " and ".join("a number" if length < 0 else f"{length} elements" for length in sorted(lengths))
-            raise Violation("S030", "literal", f"the lists at depth {len(sizes)} differ: {shown}", "give all lists of a level the same length")
+            shown = " and ".join(count(length, "element") for length in sorted(lengths))
+            differ = "mix numbers and lists" if -1 in lengths else f"differ in length: {shown}"
+            what = "values" if -1 in lengths else "lists"
+            raise Violation("S030", "literal", f"the {what} at depth {len(sizes)} {differ}", "give all lists of a level the same length")
         sizes.append(len(level[0]))
         level = [part for whole in level for part in whole]
     for part in level:

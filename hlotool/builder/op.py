@@ -7,7 +7,6 @@ from typing import Any
 
 from hlotool.errors import Violation
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 
 __all__ = ["Op"]
@@ -250,5 +249,6 @@ class Op:
         if self.shape.is_tuple:
             return len(self.shape.elements)
         if not self.shape.dimensions:
-            raise TypeError(f"'{self.name}' is {self.shape.text_without_layout}, which has {count(0, 'dimension')}")
+            scalar = "a scalar " if self.shape.is_array else ""
+            raise TypeError(f"'{self.name}' is {scalar}{self.shape.text_without_layout} and has no length")
         return self.shape.dimensions[0]

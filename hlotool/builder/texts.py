@@ -58,8 +58,10 @@ def make_shape(element_type: str, dimensions: Any = (), minor_to_major: Any = No
     sizes = tuple(map(index, dimensions))
     if not (element_type in ELEMENT_TYPES and ELEMENT_TYPES[element_type].bits):
         raise HlotoolError(f"'{element_type}' is not an element type of arrays")
-    if any(size < 0 and size != UNBOUNDED for size in sizes) or (minor_to_major is not None and sorted(minor_to_major) != list(range(len(sizes)))):
-        raise HlotoolError(f"no shape has the sizes {list(sizes)}" + (f" in order {list(minor_to_major)}" if minor_to_major is not None else ""))
+    if any(size < 0 and size != UNBOUNDED for size in sizes):
+        raise HlotoolError(f"sizes of dimensions cannot be negative, got {list(sizes)}")
+    if minor_to_major is not None and sorted(minor_to_major) != list(range(len(sizes))):
+        raise HlotoolError(f"minor_to_major must be a permutation of {list(range(len(sizes)))}, got {list(minor_to_major)}")
     layout = None if minor_to_major is None else Layout(tuple(minor_to_major))
     return array_shape(element_type, sizes, tuple(k in dynamic for k in range(len(sizes))), layout)
 

@@ -17,7 +17,7 @@ import click
 from hlotool.cli.diff_many import ManyRequest, chosen, report_failure, write_document, write_rows, write_text
 from hlotool.cli.diff_tables import MOST_PAIRS, FolderComparison, PairRow, alike_line, headline, only_rows, pair_groups
 from hlotool.cli.inputs import Outcome
-from hlotool.cli.output import visible
+from hlotool.cli.output import counted, visible
 from hlotool.cli.progress import progress
 from hlotool.cli.run_deadline import Deadline
 from hlotool.differ.categories import MINOR
@@ -141,7 +141,8 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
         for group in groups[:number]:
             yield from _pair_rows(group, request)
         if len(groups) > number:
-            yield Row(".", f"... and {sum(map(len, groups[number:]))} more modules that differ (--show-all)")
+            more = counted(sum(map(len, groups[number:])), "more module that differs", "more modules that differ")
+            yield Row(".", f"... {more} not shown (--show-all)")
     yield from only_rows(result, show_all=show_all)
 
 

@@ -124,7 +124,7 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
             f"need two dumps of the same module, found one per module in {counted(len(files), 'file')}; XLA writes one for each pass with {flags}"
         )
     if len(several) < len(found) and not request.base.quiet:
-        complain(f"{counted(len(found) - len(several), 'module')} with only one dump left out")
+        complain(f"left out {counted(len(found) - len(several), 'module')} with only one dump")
     return several
 
 

@@ -152,7 +152,7 @@ class OptReport:
             self.outcome.at_least(1)
         if result.is_changed and self.job.in_place and not self.quiet and result.name != self.job.stdin_filename:
             before, after = (sum(getattr(m.report, name) for m in result.modules) for name in ("instructions_before", "instructions_after"))
-            complain(f"optimized '{result.name}': {before} instructions before, {after} after")
+            complain(f"optimized '{result.name}': {counted(before, 'instruction')} before, {after} after")
 
     def _write(self, out: str) -> None:
         if not out:

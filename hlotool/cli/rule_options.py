@@ -10,6 +10,7 @@ import click
 
 from hlotool.cli.completions import complete_codes
 from hlotool.cli.options import click_option, decorate, list_option
+from hlotool.cli.output import counted
 from hlotool.errors import HlotoolError
 from hlotool.workspace.keys import MODES, RULE_OPTIONS, key_of
 from hlotool.workspace.settings import Settings
@@ -57,4 +58,4 @@ def settings_lines(rules: RuleChoice, name: str, settings: Settings, baseline: s
     for code, level in sorted(checks.severities.items()):
         yield f"severity.{code} = {level}"
     codes = sorted(checks.selection.codes)
-    yield f"{len(codes)} rules: {' '.join(codes)}"
+    yield f"{counted(len(codes), 'rule')}: {' '.join(codes)}"

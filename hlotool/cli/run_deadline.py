@@ -52,7 +52,7 @@ class Deadline:
     def check(self) -> None:
         """Raises TimeoutExceeded if the time is over; called between the phases of a command."""
         if self.end is not None and time.monotonic() > self.end:
-            raise TimeoutExceeded(f"the {self.work} took longer than {self.seconds:g} seconds")
+            raise TimeoutExceeded(f"the {self.work} took longer than {self.seconds:g} s")
 
     def stop(self) -> None:
         """Lifts the limit, since the limited work is done."""
@@ -65,7 +65,7 @@ class Deadline:
 
     def _end(self) -> None:
         try:
-            complain(f"the {self.work} took longer than {self.seconds:g} seconds; it was stopped in an operation that cannot be interrupted")
+            complain(f"the {self.work} took longer than {self.seconds:g} s; it was stopped in an operation that cannot be interrupted")
         except OutputError:
             # Standard output is closed or full, so that nothing can be reported.
             pass

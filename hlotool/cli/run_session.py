@@ -19,7 +19,7 @@ import click
 import hlotool
 from hlotool.cli.inputs import Outcome
 from hlotool.cli.memory_option import memory_limit_of
-from hlotool.cli.output import complain, write_out
+from hlotool.cli.output import complain, counted, write_out
 from hlotool.cli.render import render_to_stderr, style_for
 from hlotool.cli.run_deadline import Deadline
 from hlotool.cli.run_progress import RunProgress, is_wanted
@@ -291,13 +291,14 @@ class Session:
         if not found:
             return
         (name, count, size), *others = found
-        more = f", and so {'has' if len(others) == 1 else 'have'} {len(others)} more" if others else ""
-        where = f"'{name}' has {count} NaN in {size} elements{more}"
+        more = f"; {counted(len(others), 'more result contains', 'more results contain')} NaNs" if others else ""
+        where = f"'{name}' is NaN{'' if size == 1 else f' in {count} of {size} elements'}{more}"
         given = [p.name for p, argument in zip(module.entry.parameters, values[0], strict=True) if has_nan(argument)]
         if given:
-            complain(f"{where}; {', '.join(given[:_MOST_NAMES])} had NaN before the run")
+            names = ", ".join(given[:_MOST_NAMES]) + (", ..." if len(given) > _MOST_NAMES else "")
+            complain(f"{where}; {'argument' if len(given) == 1 else 'arguments'} with NaNs: {names}")
         elif self.request.check_nans:
-            complain(f"{where}; it comes from constants, since no instruction computes one from operands without NaN")
+            complain(f"{where}; the NaNs come from constants: no instruction computes one from operands without NaNs")
         else:
             complain(f"{where}; --check-nans shows the instruction that computes the first one")
 

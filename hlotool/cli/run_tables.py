@@ -64,7 +64,7 @@ def _verdict(c: Comparison) -> str:
         return "  ".join(["agrees" if greatest else "equal", *greatest, *common])
     limits = f"rtol {c.tolerance.relative:g}, atol {c.tolerance.absolute:g}" if c.tolerance.relative or c.tolerance.absolute else "exactly"
     parts = [f"differs in {c.mismatches} of {c.elements} elements ({limits})"]
-    parts += [f"{c.nans} NaN on one side" if c.nans else "", f"{c.infinities} infinities differ" if c.infinities else "", *greatest, *common]
+    parts += [f"{c.nans} NaN on one side" if c.nans else "", f"infinities differ: {c.infinities}" if c.infinities else "", *greatest, *common]
     return "  ".join(part for part in parts if part)
 
 
@@ -126,7 +126,7 @@ def profile_lines(profile: Profile, seconds: float, peak: int | None, estimated:
     rows = [[*row, c.name, c.opcode, c.shape, c.computation] for row, c in zip(_costs(shown, total), shown, strict=True)]
     yield from table([[*head, "instruction", "opcode", "shape", "computation"], *rows], left=len(head))
     if len(costs) > len(shown):
-        yield f"and {len(costs) - len(shown)} more instructions"
+        yield f"and {counted(len(costs) - len(shown), 'more instruction')}"
     yield ""
     memory = f", peak memory {format_bytes(peak)} of the whole process" if peak is not None else ""
     yield f"{seconds:.3f} s, {total:.3f} s of it in instructions{memory}, {format_bytes(estimated)} of values estimated"

@@ -61,6 +61,6 @@ def check_categories(names: Iterable[str]) -> frozenset[str]:
     categories = frozenset(names)
     for name in sorted(categories - CATEGORIES.keys(), key=str):
         meant = nearest(str(name), CATEGORIES)
-        hint = f"did you mean '{meant}'?" if meant else f"there are {', '.join(CATEGORIES)}"
+        hint = f"did you mean '{meant}'?" if meant else f"the categories are {', '.join(CATEGORIES)}"
         raise ValueError(f"there is no category '{name}' to ignore; {hint}")
     return categories

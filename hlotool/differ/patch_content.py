@@ -171,6 +171,9 @@ class _ContentReader:
     def error(self, line: Line | PatchedLine, expected: str, column: int = 2) -> PatchSyntaxError:
         return PatchSyntaxError(f"{self.content.filename}:{line.number}:{column}: expected {expected}, but found '{line.text[:60]}'")
 
+    def fault(self, line: Line, message: str) -> PatchSyntaxError:
+        return PatchSyntaxError(f"{self.content.filename}:{line.number}:2: {message}")
+
     def _header(self, lines: Sequence[Line]) -> None:
         changes: dict[str, HeaderChange] = {}
         for line in lines:
@@ -180,7 +183,7 @@ class _ContentReader:
             name, value = match.groups()
             change = changes.setdefault(name, HeaderChange(name, None, None, line.number))
             if (change.old if line.sign == "-" else change.new) is not None:
-                raise self.error(line, f"'{name}' only once with '{line.sign}'")
+                raise self.fault(line, f"'{name}' occurs in two lines with '{line.sign}'")
             changes[name] = change._replace(old=value) if line.sign == "-" else change._replace(new=value)
         self.content.header += changes.values()
 
@@ -204,7 +207,7 @@ class _ContentReader:
             own = definition.name if definition is not None else ""
             for side in {line.sign == "+", line.sign != "-"} if own else ():
                 if (side, own) in seen:
-                    raise self.error(line, f"each instruction of a computation only once, but '%{own}' occurs before")
+                    raise self.fault(line, f"'%{own}' occurs twice in the computation")
                 seen.add((side, own))
             part.lines.append(PatchedLine(line.sign, line.text, own, line.number))
         if not part.lines:

@@ -231,7 +231,7 @@ def compare_values(
         if isinstance(leaf, np.ndarray):
             tolerance, other = tolerance_of(leaf_shape.element_type, relative, absolute), expected.get(name)
             if other is None:
-                comparisons.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason="there is no such array to compare with"))
+                comparisons.append(Comparison(name, leaf_shape.text_without_layout, tolerance, reason=f"there is no array '{name}' to compare with"))
             else:
                 comparisons.append(compare(name, leaf_shape, leaf, other, tolerance))
     return comparisons

@@ -127,7 +127,7 @@ def _evaluate(
         raise failure(module, None, "R002", f"there is no executor '{executor}'", f"executors are {', '.join(EXECUTORS)}")
     count = len(arguments)
     if not count or num_partitions < 1 or count % num_partitions:
-        raise failure(module, None, "R002", f"arguments for {count} devices cannot be divided into replicas of {num_partitions} partitions each")
+        raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
         # The module from a tolerant parse may not be what a text with errors means.
         raise EvaluationError(errors)

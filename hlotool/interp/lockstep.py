@@ -61,7 +61,11 @@ def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
     elsewhere = [str(k) for k in missing if k in waiting]
     parts = []
     if ended:
-        parts.append(f"device {', '.join(ended)}, which ended without coming here again")
+        parts.append(f"{_listed(ended)}, which ended without reaching this instruction again")
     if elsewhere:
-        parts.append(f"device {', '.join(elsewhere)}, blocked at another instruction")
+        parts.append(f"{_listed(elsewhere)}, blocked at another instruction")
     return f"device {number} waits here for {' and for '.join(parts)}"
+
+
+def _listed(devices: Sequence[str]) -> str:
+    return f"device{'' if len(devices) == 1 else 's'} {', '.join(devices)}"

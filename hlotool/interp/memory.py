@@ -124,7 +124,7 @@ def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held
     at = needed.at or max(module.entry.instructions, key=lambda x: _size(x.shape))
     each = f" ({format_bytes(needed.bytes)} for each of {devices} devices)" if devices > 1 else ""
     besides = f", in addition to {format_bytes(held)} for the other module" if held else ""
-    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}{besides}, but only {format_bytes(limit)} are allowed"
+    sizes = f"about {format_bytes(needed.bytes * devices)} of memory{each}{besides}, but only {format_bytes(limit)} is allowed"
     message = f"running this module takes {sizes}; the peak is at '{at.name}'"
     return [diagnostic_at(module, at, "R005", message, _HINT, tuple(map(_described, needed.largest)))]
 

@@ -105,7 +105,7 @@ class ReferenceExecutor:
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def _too_late(self) -> str:
-        return f"the run took longer than {self.options.timeout_seconds:g} seconds"
+        return f"the run took longer than {self.options.timeout_seconds:g} s"
 
     def _execute(self, program: Program, slots: list[Value], batch: tuple[int, ...] | None = None) -> Run:
         observers, deadline = self.observers, self.deadline

@@ -372,7 +372,8 @@ class _ArrayScanner:
                 position = self.complex(match)
             elif kind == _DOTS:
                 if self.level != 1:
-                    raise self.fault or Violation("S030", match.start(kind), f"expected '...' at nesting level 1, found it at level {self.level}")
+                    depth = _depth(self.level)
+                    raise self.fault or Violation("S030", match.start(kind), f"expected '...' inside 1 level of braces, found it {depth}")
                 self.seen[0] = spec.dimensions[0]
                 self.values_after_dots = len(items)
             elif kind == _LEFT:
@@ -387,7 +388,7 @@ class _ArrayScanner:
             return self.fault
         dimensions, at = self.spec.dimensions, _start(match)
         if self.level != len(dimensions):
-            self.fault = Violation("S030", at, f"expected values at nesting level {len(dimensions)}, found one at level {self.level}")
+            self.fault = Violation("S030", at, f"expected values inside {_levels(len(dimensions))} of braces, found one {_depth(self.level)}")
         else:
             self.fault = Violation("S030", at, f"{_expected(dimensions, len(dimensions) - 1)}, found more")
         return self.fault
@@ -395,7 +396,8 @@ class _ArrayScanner:
     def open(self, match: re.Match[str]) -> None:
         dimensions, level = self.spec.dimensions, self.level
         if level == len(dimensions):
-            raise self.fault or Violation("S030", _start(match), f"expected at most {len(dimensions)} levels of braces, found more")
+            expected = f"at most {_levels(level)} of braces, found more" if level else "a single value without braces, found '{'"
+            raise self.fault or Violation("S030", _start(match), f"expected {expected}")
         self.level = level + 1
         self.opened[level] = _start(match)
         if level:
@@ -459,6 +461,14 @@ def _zero(spec: _ArraySpec) -> str:
 
 def _elements(count: int) -> str:
     return f"{count} element{'' if count == 1 else 's'}"
+
+
+def _levels(count: int) -> str:
+    return f"{count} level{'' if count == 1 else 's'}"
+
+
+def _depth(level: int) -> str:
+    return f"inside {level}" if level else "without braces"
 
 
 def _expected(dimensions: tuple[int, ...], dimension: int) -> str:

@@ -206,7 +206,8 @@ def _check_reducer(operands: tuple[Shape, ...], to_apply: ProgramShape) -> None:
     Backends use only its root.
     """
     parameters = len(to_apply.parameters)
-    require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"the computation needs 2 parameters, got {parameters}")
+    each = f" or {2 * len(operands)} (2 per operand)" if len(operands) > 1 else ""
+    require(parameters in (2, 2 * len(operands)), "C030", "to_apply", f"to_apply needs 2 parameters{each}, got {parameters}")
 
 
 @op(
@@ -474,7 +475,7 @@ def _done(opcode: str) -> Callable[[Shape], Shape]:
 def _is_id(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     # XLA aborts on all other types.
     if result is not None and (result.element_type != "u32" or result.dimensions):
-        raise Violation("T086", "shape", f"device ids are u32[], got {result.text_without_layout}")
+        raise Violation("T086", "shape", f"the result must be u32[], got {result.text_without_layout}")
 
 
 _IDS = {

@@ -101,7 +101,7 @@ def _recv_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: di
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
-        raise Violation("A021", "shape", "'recv' gives (data, u32[], token[])")
+        raise Violation("A021", "shape", f"'recv' gives (data, u32[], token[]), but {result.text_without_layout} is written")
     return _in_flight(result.elements[0], "shape", "recv")
 
 
@@ -135,7 +135,7 @@ def _infeed_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: 
     if result is None:
         return None
     if not (result.is_tuple and result.elements):
-        raise Violation("T079", "shape", "'infeed' gives (data, token[])")
+        raise Violation("T079", "shape", f"'infeed' gives (data, token[]), but {result.text_without_layout} is written")
     return new_tuple((result.elements[0], TOKEN), "shape", "infeed")
 
 

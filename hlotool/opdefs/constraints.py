@@ -5,7 +5,7 @@ The constraints of a single opcode are next to its definition.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hlotool.errors import Violation
@@ -17,10 +17,12 @@ from hlotool.record import replace
 from hlotool.shapes.shape import Shape, compatible
 
 __all__ = [
+    "Path",
     "ResultRules",
     "check_precision",
     "check_result",
     "difference",
+    "path_text",
     "require_same_element_type",
     "same_order",
     "same_shape",
@@ -90,7 +92,7 @@ def _leaf_pairs(first: Shape, second: Shape) -> Iterator[tuple[Path, Shape, Shap
             yield path, a, b
 
 
-def _path_text(path: Path) -> str:
+def path_text(path: Path) -> str:
     """Returns the path as text, such as `{1,0}`, without the beginning of a long path."""
     indices: list[str] = []
     while path is not None and len(indices) < _SHOWN_PATH:
@@ -99,18 +101,19 @@ def _path_text(path: Path) -> str:
     return "{" + ("...," if path is not None else "") + ",".join(reversed(indices)) + "}"
 
 
-def difference(expected: Shape, actual: Shape) -> tuple[str, str, str]:
+def difference(expected: Shape, actual: Shape, agree: Callable[[Shape, Shape], bool] = compatible) -> tuple[str, str, str]:
     """Returns the first difference of two shapes: its position, and both shapes there.
 
-    The shapes have layouts only if nothing else differs.
+    The first parts that do not agree are preferred to others that are not equal. The shapes have
+    layouts only if nothing else differs.
 
     >>> from hlotool.shapes.shape import array_shape, tuple_shape
     >>> difference(tuple_shape([array_shape("f32")]), tuple_shape([array_shape("s32")]))
     ('element {0} of ', 'f32[]', 's32[]')
     """
     pairs = [(path, a, b) for path, a, b in _leaf_pairs(expected, actual) if a != b]
-    path, a, b = next((pair for pair in pairs if not compatible(pair[1], pair[2])), pairs[0] if pairs else (None, expected, actual))
-    where = f"element {_path_text(path)} of " if path else ""
+    path, a, b = next((pair for pair in pairs if not agree(pair[1], pair[2])), pairs[0] if pairs else (None, expected, actual))
+    where = f"element {path_text(path)} of " if path else ""
     texts = a.text_without_layout, b.text_without_layout
     return (where, *texts) if texts[0] != texts[1] else (where, a.text, b.text)
 
@@ -201,9 +204,8 @@ def check_result(op: OpDef, operands: Sequence[Shape], expected: Shape, result: 
         return
     where, expected_text, written = difference(expected, result)
     if compatible(expected, result):
-        raise Violation(
-            "L024", _layout_place(expected, result), f"{where}the result of '{op.name}' has the layout of {expected_text}, but {written} is written"
-        )
+        message = f"{where}the result of '{op.name}' must have the layout of {expected_text}, but {written} is written"
+        raise Violation("L024", _layout_place(expected, result), message)
     at = "result" if op.result_code in _BLAMED_WITH_NAME else "shape"
     if where:
         raise Violation(op.result_code, at, f"{where}the result of '{op.name}' is {expected_text}, but {written} is written")
@@ -224,7 +226,7 @@ def _check_dynamic(op: OpDef, expected: Shape, result: Shape) -> None:
             continue
         marks = zip(a.dimensions, a.dynamic or (False,) * a.rank, b.dynamic or (False,) * b.rank, strict=True)
         k, size, is_dynamic = next((k, size, expected) for k, (size, expected, written) in enumerate(marks) if expected != written)
-        where = f" of element {_path_text(path)}" if path else ""
+        where = f" of element {path_text(path)}" if path else ""
         kinds = (f"dynamic (<={size})", "static") if is_dynamic else ("static", f"dynamic (<={size})")
         message = f"result dimension {k}{where} of '{op.name}' is {kinds[0]}, but written as {kinds[1]}"
         raise Violation("T082", "result", message, severity=None if ELEMENTWISE in op.traits else "warning")

@@ -151,8 +151,9 @@ def ragged_dot(
         require(not taken, "T087", "rhs_group_dims", f"rhs group dimension {k} is a batch or contracting dimension")
     groups = group_sizes.dimensions[-1]
     if ragged in lhs_batch_dims or ragged in lhs_contracting_dims:
-        needless = f"a batch or contracting ragged dimension takes no group dimension, got {list(rhs_group_dims)}"
-        require(not rhs_group_dims, "T087", "rhs_group_dims", needless)
+        role = "batch" if ragged in lhs_batch_dims else "contracting"
+        message = f"rhs_group_dims must be empty if the ragged dimension is a {role} dimension, got {list(rhs_group_dims)}"
+        require(not rhs_group_dims, "T087", "rhs_group_dims", message)
     else:
         require(len(rhs_group_dims) == 1, "T087", "rhs_group_dims", f"'ragged-dot' needs one group dimension, got {len(rhs_group_dims)}")
         size = rhs.dimensions[rhs_group_dims[0]]
@@ -208,9 +209,10 @@ def _verify_scaled_dot(result: Shape, operands: tuple[Shape, ...], attributes: d
             continue
         same = operand.rank == scale.rank
         require(same, "T088", at, f"the scale has rank {scale.rank}, but operand {k} has rank {operand.rank}")
-        for size, blocks in zip(operand.dimensions, scale.dimensions, strict=True):
+        for number, (size, blocks) in enumerate(zip(operand.dimensions, scale.dimensions, strict=True)):
             fits = UNBOUNDED in (size, blocks) or (blocks > 0 and size % blocks == 0) or size == blocks
-            require(fits, "T088", at, f"operand dimension size {size} is not a multiple of scale dimension size {blocks}")
+            message = f"dimension {number} of operand {k} has size {size}, which is not a multiple of the size of the scale's dimension, {blocks}"
+            require(fits, "T088", at, message)
     contracted = len(numbers.lhs_contracting)
     require(contracted == 1, "T088", "lhs_contracting_dims", f"'scaled-dot' needs one contracting dimension, got {contracted}")
     return _dot_result("scaled-dot", operands[0], operands[1], numbers)

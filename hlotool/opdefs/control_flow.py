@@ -181,7 +181,7 @@ def _conditional_rule(result: Shape | None, operands: tuple[Shape, ...], attribu
             raise Violation("C045", name, f"{name} is for {other} selectors, but the selector is {selector.text_without_layout}")
     for name in required:
         if name not in attributes:
-            raise Violation("S014", "opcode", f"'conditional' with a selector {selector.text_without_layout} needs attribute '{name}'")
+            raise Violation("S014", "opcode", f"'conditional' with a selector {selector.text_without_layout} needs the attribute '{name}'")
     branches = 2 if selector.element_type == "pred" else len(attributes["branch_computations"])
     _check_branches(branches, len(operands))
 
@@ -190,7 +190,8 @@ def _check_branches(branches: int, operands: int) -> None:
     """Checks that there is at least one branch, and an operand for each branch."""
     require(branches, "C009", "branch_computations", "'conditional' needs at least 1 branch")
     needed = "1 branch needs" if branches == 1 else f"{branches} branches need"
-    require(operands == branches + 1, "C009", "operands", f"{needed} {branches + 1} operands, got {operands}")
+    message = f"{needed} {branches + 1} operands (the selector and one per branch), got {operands}"
+    require(operands == branches + 1, "C009", "operands", message)
 
 
 def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -202,7 +203,7 @@ def _verify_conditional(result: Shape, operands: tuple[Shape, ...], attributes: 
         # Inference returns the result of branch 0.
         if compatible(branch.result, result) and branch.result != result:
             where, returned, written = difference(branch.result, result)
-            message = f"{where}the result of branch {k} has the layout of {returned}, but {written} is written"
+            message = f"{where}the result must have the layout of branch {k}, {returned}, but {written} is written"
             raise Violation("L024", "shape", message)
 
 
@@ -309,10 +310,10 @@ def _check_aliases(
             raise Violation(codes[0], at, f"the {_side(output)} shape has no index {_text(index)}")
         if converts:
             output, operand = bare(output), bare(operand)
-        fits = same_order(output, operand, modes)
-        texts = output.text_without_layout, operand.text_without_layout
-        message = f"output {_text(pair.output_index)} is {texts[0]}, but its alias in operand {pair.number} is {texts[1]}"
-        require(fits, codes[1], "output_to_operand_aliasing", message)
+        if not same_order(output, operand, modes):
+            where, *texts = difference(output, operand, partial(same_order, modes=modes))
+            message = f"{where}output {_text(pair.output_index)} is {texts[0]}, but its alias in operand {pair.number} is {texts[1]}"
+            raise Violation(codes[1], "output_to_operand_aliasing", message)
 
 
 def _text(index: tuple[int, ...]) -> str:
@@ -499,7 +500,8 @@ def _verify_async_update(result: Shape, operands: tuple[Shape, ...], attributes:
             raise Violation("A032", "result", message)
     bound = result.elements[0].elements
     first = len(before.elements[0].elements)
-    message = f"the shape has {count(len(bound) - first, 'new operand')}, but {len(passed)} {'is' if len(passed) == 1 else 'are'} passed"
+    listed = count(len(bound) - first, "operand")
+    message = f"the shape lists {listed} not bound before, but {len(passed)} {'is' if len(passed) == 1 else 'are'} passed"
     require(len(bound) - first == len(passed), "A032", "shape", message)
     _check_passed(bound[first:], passed, 1, "A032", modes)
     if attributes["calls"] is not None:

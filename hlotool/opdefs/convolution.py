@@ -173,8 +173,16 @@ def _check_features(
     # unbounded one, and only without groups.
     fits = kernel_features == features if UNBOUNDED in (features, kernel_features) else kernel_features * feature_groups == features
     fits = fits and (features != UNBOUNDED or feature_groups == 1)
-    require(fits, "T051", "operands", f"the kernel expects {kernel_features * feature_groups} features, but lhs has {features}")
+    unbounded = "an unbounded number of features"
+    needed = unbounded if kernel_features == UNBOUNDED else count(kernel_features * feature_groups, "feature")
+    given = unbounded if features == UNBOUNDED else features
+    message = f"the kernel expects {needed}, but lhs has {given}"
+    if needed == given:
+        message = f"{unbounded} cannot be divided into {feature_groups} groups"
+    require(fits, "T051", "operands", message)
+    outputs = "?" if kernel_outputs == UNBOUNDED else kernel_outputs
     for at, groups in (("feature_group_count", feature_groups), ("batch_group_count", batch_groups)):
-        require(kernel_outputs % groups == 0, "T052", at, f"{kernel_outputs} output features are not divisible by {groups} groups")
+        message = f"the number of output features, {outputs}, is not a multiple of {at}={groups}"
+        require(kernel_outputs % groups == 0, "T052", at, message)
     divisible = batch == UNBOUNDED or batch % batch_groups == 0
-    require(divisible, "T052", "batch_group_count", f"batch size {batch} is not divisible by {batch_groups} groups")
+    require(divisible, "T052", "batch_group_count", f"batch size {batch} is not a multiple of batch_group_count={batch_groups}")

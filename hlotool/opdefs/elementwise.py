@@ -14,6 +14,7 @@ from hlotool.opdefs.inference import (
     bounds,
     change_element_type,
     component_type,
+    count,
     dimensions_agree,
     higher_precision,
     is_scalar,
@@ -430,9 +431,10 @@ def _verify_stochastic_convert(result: Shape, operands: tuple[Shape, ...], attri
     require_kind(operand, "definition of operand 0", "stochastic-convert", _FLOAT, "T089")
     require_kind(random, at, "stochastic-convert", ("unsigned",), "T089")
     bits = ELEMENT_TYPES[random.element_type].bits, ELEMENT_TYPES[operand.element_type].bits
-    require(bits[0] == bits[1], "T089", at, f"the random operand has {bits[0]} bits, but the operand has {bits[1]}")
+    require(bits[0] == bits[1], "T089", at, f"elements of operand 1 have {count(bits[0], 'bit')}, but elements of operand 0 have {bits[1]}")
     agree = dimensions_agree(random.dimensions, operand.dimensions)
-    require(agree, "T089", at, f"the random operand is {random.text_without_layout}, but the operand is {operand.text_without_layout}")
+    message = f"operand 1 must have the dimensions of operand 0, {operand.text_without_layout}, got {random.text_without_layout}"
+    require(agree, "T089", at, message)
     return array_shape(result.element_type, operand.dimensions, operand.dynamic)
 
 

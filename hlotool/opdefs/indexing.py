@@ -76,7 +76,8 @@ def _check_index_map(opcode: str, name: str, index_map: Dims, rank: int, vector:
     code = "T064" if opcode == "gather" else "T067"
     # Gather rejects an unbounded index vector; scatter accepts it.
     fits = vector[0] == len(index_map) or (vector[0] == UNBOUNDED and opcode == "scatter")
-    require(fits, code, name, f"{name} of '{opcode}' has {len(index_map)} entries, but an index vector has {vector[0]}")
+    length = "an unbounded length" if vector[0] == UNBOUNDED else f"length {vector[0]}"
+    require(fits, code, name, f"{name} of '{opcode}' has length {len(index_map)}, but an index vector has {length}")
     require_distinct_dimensions(index_map, rank, code, name, opcode)
 
 
@@ -133,7 +134,8 @@ def gather(
     dropped = {*collapsed_slice_dims, *operand_batching_dims}
     fits = len(slice_sizes) == operand.rank == len(offset_dims) + len(collapsed_slice_dims) + len(operand_batching_dims)
     shown = len(offset_dims) + len(dropped)
-    message = f"'gather' from rank {operand.rank} has {counted(len(slice_sizes), 'slice size')} and {shown} offset, collapsed or batching dimensions"
+    sizes_shown = counted(len(slice_sizes), "slice size")
+    message = f"'gather' from rank {operand.rank} has {sizes_shown}; its offset, collapsed and batching dimensions number {shown}"
     require(fits, "T063", "slice_sizes", message, "each operand dimension needs a slice size, and is an offset, a collapsed or a batching dimension")
     _check_slice_sizes(operand, slice_sizes, sorted(dropped))
     sizes = zip(slice_sizes, bounds(operand), strict=True)
@@ -269,7 +271,8 @@ def _check_index_types(opcode: str, operands: tuple[Shape, ...], fixed: int) -> 
         require(same, "T029", at, f"start indices must have the same type, got {starts[0].element_type} and {start.element_type}")
     if len(starts) == 1 and starts[0].rank == 1:
         size, rank = starts[0].dimensions[0], operands[0].rank
-        require(sizes_agree(size, rank), "T028", f"operand {fixed}", f"the index vector has {size} elements, but operand 0 has rank {rank}")
+        message = f"the index vector has {counted(size, 'element')}, but operand 0 has rank {rank}"
+        require(sizes_agree(size, rank), "T028", f"operand {fixed}", message)
         return
     for k, start in enumerate(starts, fixed):
         require(not start.rank, "T029", f"operand {k}", f"start index must be a scalar, got {start.text_without_layout}")

@@ -63,6 +63,8 @@ Bound = tuple[int, bool]
 
 _INT64_MAX = (1 << 63) - 1
 _MOST_ELEMENTS = 8
+# Attributes that are one dimension number instead of a list.
+_SINGLE_DIMENSIONS = frozenset({"feature_index", "iota_dimension"})
 _WINDOW_KEYS = {"base_dilation": "lhs_dilate", "window_dilation": "rhs_dilate"}
 _COMPONENTS = {"c64": "f32", "c128": "f64"}
 
@@ -72,13 +74,13 @@ def written_shape_needed(opcode: str) -> NoReturn:
     raise Violation("S037", "shape", f"cannot infer the result shape of '{opcode}'", f"write it: r = f32[...] {opcode}(...)")
 
 
-def count(number: int, noun: str) -> str:
+def count(number: int, noun: str, plural: str | None = None) -> str:
     """Returns the number with its noun, in the plural unless the number is 1.
 
-    >>> count(1, "operand"), count(2, "operand")
-    ('1 operand', '2 operands')
+    >>> count(1, "operand"), count(2, "operand"), count(2, "index", "indices")
+    ('1 operand', '2 operands', '2 indices')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def brief(shape: Shape) -> str:
@@ -161,7 +163,19 @@ def require_kind(shape: Shape, at: str, opcode: str, kinds: Sequence[str], code:
     """Raises Violation unless the element type is of one of `kinds`."""
     if kind_of(shape.element_type) not in kinds:
         what = at.removeprefix("definition of ")
-        raise Violation(code, at, f"{what} of '{opcode}' must be {' or '.join(kinds)}, got {shape.text_without_layout}")
+        raise Violation(code, at, f"{what} of '{opcode}' must be {_kinds_text(kinds)}, got {shape.text_without_layout}")
+
+
+def _kinds_text(kinds: Sequence[str]) -> str:
+    """Returns a list of kinds in words.
+
+    >>> _kinds_text(("signed", "unsigned", "float", "complex")), _kinds_text(("signed", "float"))
+    ('integer, float or complex', 'signed integer or float')
+    """
+    both = {"signed", "unsigned"} <= {*kinds}
+    words = {kind: "integer" if both else f"{kind} integer" for kind in ("signed", "unsigned")}
+    names = list(dict.fromkeys(words.get(kind, kind) for kind in kinds))
+    return " or ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
 def component_type(element_type: str) -> str:
@@ -253,8 +267,9 @@ def arrays_compatible_up_to_precision(first: Shape, second: Shape) -> bool:
 def require_dimension(dimension: int, rank: int, code: str, at: str, opcode: str) -> None:
     """Raises Violation if an array of this rank has no such dimension."""
     if not 0 <= dimension < rank:
-        name = at.removesuffix(" value")
-        raise Violation(code, at, f"{name} of '{opcode}' names dimension {dimension}, which is out of range for rank {rank}")
+        name = f"{at.removesuffix(' value')} of '{opcode}'"
+        found = f"{name} is {dimension}, which is" if at in _SINGLE_DIMENSIONS else f"dimension {dimension} in {name} is"
+        raise Violation(code, at, f"{found} out of range for rank {rank}")
 
 
 def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
@@ -263,7 +278,7 @@ def require_distinct_dimensions(dimensions: Sequence[int], rank: int, code: str,
         require_dimension(dimension, rank, code, at, opcode)
     if len(set(dimensions)) != len(dimensions):
         name = at.removesuffix(" value")
-        raise Violation(code, at, f"{name} of '{opcode}' names a dimension twice: {list(dimensions)}")
+        raise Violation(code, at, f"{name} of '{opcode}' must not repeat a dimension, got {list(dimensions)}")
 
 
 def require_ascending_dimensions(dimensions: Sequence[int], rank: int, code: str, at: str, opcode: str) -> None:
@@ -409,7 +424,7 @@ def _window_positions(size: int, dimension: WindowDimension) -> int:
     if size == UNBOUNDED:
         return UNBOUNDED
     padded = dimension.padding_low + _dilated(size, dimension.base_dilation) + dimension.padding_high
-    require(padded >= 0, "T095", "window", f"negative padding removes more than all {size} elements")
+    require(padded >= 0, "T095", "window", f"negative padding removes more than the dimension's size, {size}")
     covered = _dilated(dimension.size, dimension.window_dilation)
     return 0 if padded == 0 or covered > padded else (padded - covered) // dimension.stride + 1
 

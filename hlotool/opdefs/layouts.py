@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from hlotool.errors import Violation
 from hlotool.opdefs.base import OpDef
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.modes import VerifyModes
 from hlotool.opdefs.traits import ELEMENTWISE, ORDER_KEPT
 from hlotool.record import replace
@@ -107,7 +108,7 @@ def check_bitcast_memory(result: Shape, operand: Shape, modes: VerifyModes) -> N
     # It depends on the target whether padding counts. Without the mode, the sizes may agree with or
     # without it, since XLA's tests accept bitcasts between tiled and flat arrays.
     if sizes_differ(operand, result, data_size) and (modes.bitcast_may_differ_in_size or sizes_differ(operand, result)):
-        raise Violation("L009", "shape", f"the operand has {sizes[0]} bytes, but the result has {sizes[1]}")
+        raise Violation("L009", "shape", f"the operand has {count(sizes[0], 'byte')}, but the result has {sizes[1]}")
 
 
 def _memory(space: int) -> str:
@@ -137,7 +138,7 @@ def check_sliced_memory(result: Shape, operand: Shape, modes: VerifyModes) -> No
     spaces = _space(operand), _space(result)
     _check_fast_memory("dynamic-slice", spaces, modes)
     if modes.layouts_kept and spaces[1] == HOST_MEMORY != spaces[0]:
-        raise Violation("L015", "shape[layout]", f"'dynamic-slice' of S({spaces[0]}) cannot give host memory, S({HOST_MEMORY})")
+        raise Violation("L015", "shape[layout]", f"'dynamic-slice' cannot move data from S({spaces[0]}) to {_memory(HOST_MEMORY)}")
 
 
 def check_updated_memory(result: Shape, operand: Shape, modes: VerifyModes) -> None:

@@ -41,7 +41,7 @@ def cholesky(a: Shape, *, lower: Bool = False) -> Shape:
     require_kind(array, "operands", "cholesky", ("float", "complex"), "T058")
     require(array.rank >= 2, "T058", "operands", f"cholesky needs rank 2 or more, got {a.text_without_layout}")
     minor = array.dimensions[-2:]
-    require(sizes_agree(*minor), "T058", "operands", f"minor dimensions must be equal, got {list(minor)}")
+    require(sizes_agree(*minor), "T058", "operands", f"the last two dimensions must be equal, got {list(minor)}")
     return a
 
 

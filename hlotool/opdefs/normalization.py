@@ -6,6 +6,7 @@ from hlotool.opdefs.base import op, require
 from hlotool.opdefs.inference import (
     bare,
     bounds,
+    count,
     dimensions_agree,
     new_array,
     require_array,
@@ -42,7 +43,8 @@ def _check_vector(name: str, at: str, vector: Shape, operand: Shape, feature_ind
     require(same_type, "T074", at, f"{name} has type {array.element_type}, but the operand has type {operand.element_type}")
     require_valid_array(array, at, "batch-norm")
     size, features = array.dimensions[0], operand.dimensions[feature_index]
-    require(sizes_agree(size, features), "T074", at, f"{name} has {size} elements, but feature dimension {feature_index} has size {features}")
+    message = f"{name} has {count(size, 'element')}, but feature dimension {feature_index} has size {features}"
+    require(sizes_agree(size, features), "T074", at, message)
 
 
 def _with_statistics(operand: Shape, feature_index: int, opcode: str) -> Shape:

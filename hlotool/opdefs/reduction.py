@@ -192,7 +192,7 @@ def select_and_scatter(operand: Shape, source: Shape, init_value: Shape, *, wind
 def _map_rule(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     if result is None:
         if "dimensions" not in attributes:
-            raise Violation("S014", "opcode", "'map' needs attribute 'dimensions' if its result shape is left out")
+            raise Violation("S014", "opcode", "'map' needs the attribute 'dimensions' if its result shape is left out")
     elif not has_dimensions(result):
         # XLA replaces `dimensions` with those of the written shape, and aborts if it has none.
         raise Violation("T003", "shape", f"'map' gives an array, not {result.text_without_layout}")

@@ -56,7 +56,7 @@ _INT64_MIN = -(1 << 63)
 
 def _check_broadcast(result: Shape | None, operands: tuple[Shape, ...], attributes: dict[str, Any]) -> None:
     needed = "dimensions" not in attributes and not (operands and is_scalar(operands[0]))
-    require(not needed, "S014", "dimensions", "'broadcast' needs attribute 'dimensions' unless its operand is a scalar")
+    require(not needed, "S014", "dimensions", "'broadcast' needs the attribute 'dimensions' unless its operand is a scalar")
 
 
 def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: dict[str, Any], modes: VerifyModes) -> None:
@@ -72,9 +72,8 @@ def _verify_broadcast(result: Shape, operands: tuple[Shape, ...], attributes: di
         if size != result_size:
             message = f"operand dimension {k} (size {size}) maps to result dimension {dimension} (size {result_size})"
             raise Violation("T017", "dimensions", message, _meant_dimensions(operand.dimensions, result.dimensions))
-    require(
-        len(set(dimensions)) == len(dimensions), "T018", "dimensions value", f"dimensions of 'broadcast' names a dimension twice: {list(dimensions)}"
-    )
+    message = f"dimensions of 'broadcast' must not repeat a dimension, got {list(dimensions)}"
+    require(len(set(dimensions)) == len(dimensions), "T018", "dimensions value", message)
 
 
 def _meant_dimensions(sizes: tuple[int, ...], result: tuple[int, ...]) -> str | None:
@@ -113,7 +112,7 @@ def _require_same_count(opcode: str, result: Shape, operand: Shape) -> None:
     """Raises Violation unless operand and result are arrays with the same number of elements."""
     sizes = array_operand(operand, "operand 0", opcode).dimensions, array_operand(result, "shape", opcode).dimensions
     counts = _static_product(sizes[1]), _static_product(sizes[0])
-    message = f"'{opcode}' cannot turn {counts[1]} elements ({operand.text_without_layout}) into {counts[0]} ({result.text_without_layout})"
+    message = f"'{opcode}' cannot turn {count(counts[1], 'element')} ({operand.text_without_layout}) into {counts[0]} ({result.text_without_layout})"
     require(counts[0] == counts[1], "T021", "shape", message)
 
 
@@ -206,8 +205,9 @@ def transpose(operand: Shape, *, dimensions: Dims) -> Shape:
     """
     require_array(operand, "operand 0", "transpose")
     rank = operand.rank
-    permutes = sorted(dimensions) == list(range(rank))
-    require(permutes, "T023", "dimensions value", f"'transpose' needs a permutation of the {rank} dimensions of {operand.text_without_layout}")
+    if sorted(dimensions) != list(range(rank)):
+        message = f"dimensions of 'transpose' must be a permutation of {list(range(rank))}, got {list(dimensions)}"
+        raise Violation("T023", "dimensions value", message)
     sizes = bounds(operand)
     shape = with_bounds(operand, [sizes[dimension] for dimension in dimensions])
     if operand.layout is None:
@@ -298,12 +298,8 @@ def pad(operand: Shape, padding_value: Shape, *, padding: Padding) -> Shape:
     require_array(operand, "operand 0", "pad")
     require(is_scalar(padding_value), "T037", "operands", f"the padding value must be a scalar, got {padding_value.text_without_layout}")
     fits = operand.rank == len(padding)
-    require(
-        fits,
-        "T036",
-        "padding",
-        f"padding needs one low_high for each of the {operand.rank} dimensions of {operand.text_without_layout}, got {len(padding)}",
-    )
+    needed = f"{count(operand.rank, 'entry', 'entries')} (one low_high per dimension of {operand.text_without_layout})"
+    require(fits, "T036", "padding", f"padding needs {needed}, got {len(padding)}")
     value_type = bare(padding_value).element_type
     agree = same_type_up_to_precision(operand.element_type, value_type)
     require(agree, "T037", "operands", f"the padding value has type {value_type}, but the operand has type {operand.element_type}")

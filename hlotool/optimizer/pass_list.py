@@ -65,7 +65,7 @@ def parse_passes(passes: str | Iterable[str]) -> tuple[PassSpec, ...]:
     texts = [passes] if isinstance(passes, str) else passes
     for text in texts:
         if not isinstance(text, str):
-            raise PassError(f"a list of passes has their names, got an object of type {type(text).__name__}")
+            raise PassError(f"expected the names of passes, found {type(text).__name__}")
     return tuple(spec for text in texts for spec in _parsed(text))
 
 

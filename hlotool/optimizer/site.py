@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from hlotool.ir.edit import Rewriter
+from hlotool.ir.make import as_shape
 from hlotool.ir.model import Instruction
 from hlotool.literals.literal import Literal
 from hlotool.opdefs.algebra import Number
@@ -54,20 +55,25 @@ class Site:
 
     # ---- new instructions -----------------------------------------------------------------------
 
-    def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | None = None, **attributes: Any) -> Instruction:
-        """Inserts an instruction before the one to replace. If `shape` is None, it is inferred."""
+    def add(self, opcode: str, operands: Sequence[Instruction], shape: Shape | str | None = None, **attributes: Any) -> Instruction:
+        """Inserts an instruction before the one to replace.
+
+        `shape` is a shape or its text; if it is None, the shape is inferred.
+        """
+        shape = as_shape(shape) if shape is not None else None
         if shape is not None and shape.dynamic:
             _require_dynamic_operand(OPS[opcode], operands)
         new = self.rewriter.insert(opcode, operands, before=self.x, shape=shape, attributes=attributes, origin=self.x)
         self.inserted.append(new)
         return new
 
-    def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | None = None, **changed: Any) -> Instruction:
+    def with_operands(self, x: Instruction, operands: Sequence[Instruction], shape: Shape | str | None = None, **changed: Any) -> Instruction:
         """Inserts an instruction like `x` with other operands.
 
-        `changed` are attributes with other values; the value None removes an attribute.
+        `shape` is a shape or its text; if it is None, it is the shape of `x`. `changed` are
+        attributes with other values; the value None removes an attribute.
         """
-        shape = shape or x.shape
+        shape = x.shape if shape is None else as_shape(shape)
         if shape.dynamic:
             _require_dynamic_operand(x.op, operands)
         attributes = x.attributes.changed({"control-predecessors": None, "sharding": None, **changed})

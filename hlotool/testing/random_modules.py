@@ -59,7 +59,9 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     """
     wanted = {*features, *(("effects",) if communicates else ())}
     for name in sorted(wanted - FEATURES.keys()):
-        raise HlotoolError(f"random modules have no feature '{name}'; did you mean '{nearest(name, FEATURES)}'?")
+        meant = nearest(name, FEATURES)
+        hint = f"did you mean '{meant}'?" if meant else f"the features are {', '.join(FEATURES)}"
+        raise HlotoolError(f"random modules have no feature '{name}'; {hint}")
     recipes = [
         recipe
         for book in (VALUES, CONTROL)

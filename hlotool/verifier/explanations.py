@@ -123,8 +123,8 @@ class OpExplanation(NamedTuple):
 def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExplanation:
     """Returns the explanation of a code, a rule's name or an opcode.
 
-    Raises UnknownSubjectError, which suggests a similar name. The suggestion may come from
-    `others`.
+    Raises UnknownSubjectError, which suggests a similar name. `others` are the names of passes and
+    rewrites, if the caller has looked for them, too.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
@@ -136,8 +136,9 @@ def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExp
         return explain_op(OPS[word])
     if code is not None:
         return explain_rule(code)
-    meant = nearest_rule(word, *OPS, *others)
-    raise UnknownSubjectError(f"there is no rule and no opcode '{word}'" + (f"; did you mean '{meant}'?" if meant else ""))
+    rewritings = list(others)
+    meant, kinds = nearest_rule(word, *OPS, *rewritings), "rule, opcode, pass or rewrite" if rewritings else "rule or opcode"
+    raise UnknownSubjectError(f"there is no {kinds} '{word}'" + (f"; did you mean '{meant}'?" if meant else ""))
 
 
 def explain_rule(code: str) -> RuleExplanation:

@@ -134,7 +134,8 @@ def unused_suppression(source: Source, marks: Iterable[Mark], judged: Container[
         unused = [word for word, codes in codes_of.items() if codes and all(code in judged for code in codes)]
         if mark.verb not in _ALL_VERBS:
             meant = _OTHER_VERBS.get(mark.verb.lower()) or nearest(mark.verb, VERBS)
-            message, hint = f"no suppression is called '{mark.verb}'", f"did you mean '{meant}'?" if meant else f"there are {', '.join(VERBS)}"
+            message = f"no suppression is called '{mark.verb}'"
+            hint = f"did you mean '{meant}'?" if meant else f"the suppressions are {', '.join(VERBS)}"
         elif not mark.words:
             message, hint = f"'{mark.verb}' without codes hides nothing", f"name the codes to hide: {mark.verb}[T003]"
         elif unknown:

@@ -124,9 +124,9 @@ class _Team:
             del self.members[connection]
             process.join(_PATIENCE)
             code = process.exitcode
-            reason = f"by signal {-code}" if code is not None and code < 0 else f"with exit code {code}"
+            reason = f"was killed by signal {-code}" if code is not None and code < 0 else f"ended with exit code {code}"
             self._start()
-            return number, self.lost(self.files[number][0], f"its process ended {reason}, perhaps out of memory")
+            return number, self.lost(self.files[number][0], f"its process {reason}, perhaps because it ran out of memory")
         self._send(connection, process)
         return number, result
 

@@ -84,7 +84,7 @@ def test_wrong_headers_are_errors() -> None:
 def test_shapes() -> None:
     assert make_shape("bf16", [2, 3], [0, 1], dynamic=[0]).text == "bf16[<=2,3]{0,1}"
     for wrong in (("f31", [2]), ("token", []), ("f32", [-2]), ("f32", [2, 3], [0, 0]), ("f32", [2, 3], [0])):
-        with pytest.raises(hlotool.HlotoolError, match=r"element type|no shape has the sizes"):
+        with pytest.raises(hlotool.HlotoolError, match=r"element type|cannot be negative|must be a permutation"):
             make_shape(*wrong)
     with pytest.raises(hlotool.BuilderError, match=r"parameter: shape: 'f32\[2' is not a shape"):
         hlotool.Builder("m").parameter(0, "f32[2")

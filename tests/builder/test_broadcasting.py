@@ -141,7 +141,7 @@ MESSAGES = [
     ("f32[2,2,2]", "f32[2,2]", (2, 1), "strictly increasing, got [2, 1]"),
     ("f32[2,2,2]", "f32[2,2]", (2, 2), "strictly increasing, got [2, 2]"),
     ("f32[7,2,5]", "f32[7,2,6]", (), "not compatible: dimension 2 has the sizes 5 and 6"),
-    ("f32[2,3]", "f32[2,3]", (1, 0), "take no broadcast_dimensions or [0, 1], got [1, 0]"),
+    ("f32[2,3]", "f32[2,3]", (1, 0), "broadcast_dimensions of two operands of rank 2 must be empty or [0, 1], got [1, 0]"),
     ("f32[2,3]", "f32[3]", (1, 2), "an entry for each dimension of f32[3], got [1, 2]"),
     ("f32[2,3]", "f32[3]", (2,), "there is no dimension 2 in f32[2,3]"),
     ("f32[2,3]", "f32[]", (1,), "a scalar has no dimensions to map"),

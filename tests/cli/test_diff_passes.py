@@ -152,7 +152,7 @@ def test_several_modules(cli, dumps):
         "jit_f (module_0007): 1 of 1 step changes something; 6 -> 4 instructions",
         "jit_g (module_0012): 1 of 1 step changes something; 6 -> 4 instructions",
     ]
-    assert "1 module with only one dump left out" in result.stderr
+    assert "left out 1 module with only one dump" in result.stderr
     for name in ("jit_g", "module_0012"):
         assert cli("diff", "--passes", folder, "--module", name).stdout.startswith("jit_g (module_0012)")
     unknown = cli("diff", "--passes", folder, "--module", "jit_k")

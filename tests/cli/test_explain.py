@@ -36,7 +36,7 @@ def test_opcodes(cli):
 def test_unknown_subjects(cli):
     result = cli("explain", "transpse", "T003")
     assert result.exit_code == 2
-    assert result.stderr == "hlotool: there is no rule and no opcode 'transpse'; did you mean 'transpose'?\n"
+    assert result.stderr == "hlotool: there is no rule, opcode, pass or rewrite 'transpse'; did you mean 'transpose'?\n"
     assert "T003" in result.stdout
     assert cli("verify", "--explain", "T9999").exit_code == 2
     assert cli("explain").exit_code == 2

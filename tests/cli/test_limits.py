@@ -166,7 +166,7 @@ def size_or_death(name: str, setting: int) -> str:
 def test_a_worker_that_dies_affects_only_its_file() -> None:
     files = [(name, k) for k, name in enumerate(["a", "bad", "b", "bad", "c", "d"])]
     results = list(in_order(size_or_death, files, 2, lambda name, reason: f"{name}: {reason.partition(',')[0]}"))
-    lost = "bad: its process ended by signal 9"
+    lost = "bad: its process was killed by signal 9"
     assert results == ["a 0", lost, "b 2", lost, "c 4", "d 5"]
 
 
@@ -194,7 +194,7 @@ def test_the_timeout_covers_every_phase(tmp_path: Path, text: str, options: tupl
     process = start("run", path, "--timeout", "0.3", *options)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert "the run took longer than 0.3 seconds" in errors
+    assert "the run took longer than 0.3 s" in errors
     assert time.monotonic() - started < 20
 
 
@@ -202,7 +202,7 @@ def test_the_timeout_covers_the_import_of_a_handler(tmp_path: Path) -> None:
     process = start_with_handler(tmp_path, "--timeout", "0.3")
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 2
-    assert "the run took longer than 0.3 seconds" in errors
+    assert "the run took longer than 0.3 s" in errors
 
 
 # ---- memory and size --------------------------------------------------------------------------------------------------

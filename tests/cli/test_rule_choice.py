@@ -210,7 +210,7 @@ def test_show_settings(cli, tmp_path, good):
     (tmp_path / "hlotool.toml").write_text('[lint]\nselect = ["T003"]\n[lint.severity]\nT003 = "info"')
     result = cli("verify", "--show-settings", good)
     assert result.stdout.startswith(f"settings for '{good}', from '{tmp_path}/hlotool.toml'\npreset = default\nlayout-sensitive = auto\n")
-    assert result.stdout.endswith("severity.T003 = info\n1 rules: T003\n")
+    assert result.stdout.endswith("severity.T003 = info\n1 rule: T003\n")
 
 
 def test_list_rules(cli):

@@ -147,7 +147,7 @@ def test_limits(cli):
     loop = "yes { s = s32[] parameter(0) ROOT t = pred[] constant(true) } f { s = s32[] parameter(0) ROOT t = s32[] not(s) }"
     text = f"HloModule m {loop} ENTRY e {{ x = s32[] parameter(0) ROOT r = s32[] while(x), condition=yes, body=f }}"
     assert "did not end after 3 iterations" in cli("run", "-", "--max-iterations", "3", stdin=text).stderr
-    assert "took longer than 0.1 seconds" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
+    assert "took longer than 0.1 s" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
 
 
 def test_elided_constants(cli):

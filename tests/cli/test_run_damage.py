@@ -112,7 +112,7 @@ def test_doubles_that_overflow(cli, array):
 def test_shapes_larger_than_memory(refused):
     giant = "f32[1000000,1000000]"
     text = f"ENTRY e {{ x = {giant} parameter(0) ROOT y = {giant} negate(x) }}"
-    assert "7.3 TiB of memory, but only 1 GiB are allowed" in refused(text, "--max-memory", "1G")
+    assert "7.3 TiB of memory, but only 1 GiB is allowed" in refused(text, "--max-memory", "1G")
     assert "cannot make random values for 'x', f32[1000000,1000000]" in refused(text, "--max-memory", "none")
     empty = "f32[9223372036854775807,9223372036854775807,0]"
     assert "cannot make random values for 'x'" in refused(f"ENTRY e {{ ROOT x = {empty} parameter(0) }}")
@@ -134,7 +134,7 @@ def test_one_instruction_that_takes_days(process, tmp_path):
     )
     result = process("run", path, "--timeout", "0.5", "--max-memory", "none")
     assert result.returncode == 2
-    assert result.stderr == "hlotool: the run took longer than 0.5 seconds; it was stopped in an operation that cannot be interrupted\n"
+    assert result.stderr == "hlotool: the run took longer than 0.5 s; it was stopped in an operation that cannot be interrupted\n"
 
 
 @pytest.mark.parametrize("case", OUT_OF_RANGE, ids=lambda case: re.search(r"HloModule (\S+)", case.text)[1])

@@ -63,7 +63,7 @@ def test_results_are_compared_with_an_archive(cli, twice, tmp_path):
     result = cli("run", twice, *arguments)
     assert result.exit_code == 1
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("output  f32[4]  differs in 3 of 4 elements (rtol 0.0001, atol 1e-05)  1 NaN on one side  1 infinities differ")
+    assert lines[0].startswith("output  f32[4]  differs in 3 of 4 elements (rtol 0.0001, atol 1e-05)  1 NaN on one side  infinities differ: 1")
     assert [line.split()[0] for line in lines[1:5]] == ["index", "[1]", "[3]", "[2]"]
     assert lines[-1] == f"1 array compared with {reference}: 1 differs"
     np.savez(reference, output=np.array([2, 4, 6.01, 8]))
@@ -173,13 +173,13 @@ def test_a_nan_in_a_result_is_mentioned(cli, tmp_path):
     result = cli("run", "-", "--input", "x={-1,-4,1}", stdin=NANS)
     assert (result.exit_code, result.stderr) == (
         0,
-        "hlotool: 'output.0' has 2 NaN in 3 elements; --check-nans shows the instruction that computes the first one\n",
+        "hlotool: 'output.0' is NaN in 2 of 3 elements; --check-nans shows the instruction that computes the first one\n",
     )
     result = cli("run", "-", "--input", "x={nan,4,1}", "--check-nans", stdin=NANS)
-    assert (result.exit_code, result.stderr) == (0, "hlotool: 'output.0' has 1 NaN in 3 elements, and so has 1 more; x had NaN before the run\n")
+    assert (result.exit_code, result.stderr) == (0, "hlotool: 'output.0' is NaN in 1 of 3 elements; 1 more result contains NaNs; argument with NaNs: x\n")
     constant = NANS.replace("parameter(0)", "constant({nan, 1, 1})")
     result = cli("run", "-", "--check-nans", stdin=constant)
-    assert result.stderr.endswith("it comes from constants, since no instruction computes one from operands without NaN\n")
+    assert result.stderr.endswith("the NaNs come from constants: no instruction computes one from operands without NaNs\n")
     assert cli("run", "-", "--input", "x={nan,4,1}", "-q", stdin=NANS).stderr == ""
 
 
@@ -201,7 +201,7 @@ def test_memory_is_estimated_before_anything_is_allocated(cli):
     assert "takes about 7.3 TiB of memory" in result.stderr
     small = text.replace("1000000000000", "1000")
     assert cli("run", "-", "-q", "--max-memory", "8000b", stdin=small).exit_code == 0
-    assert "takes about 7.8 KiB of memory, but only 7.8 KiB are allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
+    assert "takes about 7.8 KiB of memory, but only 7.8 KiB is allowed" in cli("run", "-", "--max-memory", "7999", stdin=small).stderr
     assert cli("run", "-", "-q", "--max-memory", "none", stdin=small).exit_code == 0
     assert (
         "about 15.6 KiB of memory (7.8 KiB for each of 2 devices)" in cli("run", "-", "--max-memory", "8000b", "--replicas", "2", stdin=small).stderr
@@ -244,7 +244,7 @@ yes { s = (f32[], f32[]) parameter(0) ROOT t = pred[] constant(true) }
 swap { s = (f32[], f32[]) parameter(0) a = f32[] get-tuple-element(s), index=0 b = f32[] get-tuple-element(s), index=1
   ROOT t = (f32[], f32[]) tuple(b, a) }
 ENTRY e { x = f32[] constant(0) y = f32[] constant(1) i = (f32[], f32[]) tuple(x, y) ROOT r = (f32[], f32[]) while(i), condition=yes, body=swap }"""
-    assert "took longer than 0.1 seconds" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
+    assert "took longer than 0.1 s" in cli("run", "-", "--timeout", "0.1", stdin=text).stderr
 
 
 def test_invalid_modules_are_not_run(cli):

@@ -129,7 +129,7 @@ def test_inner_loops_that_take_too_long_are_left_to_python():
 @pytest.mark.parametrize(
     ("outer", "inner", "options", "message"),
     [
-        (-1, 3, {"timeout_seconds": 0.5}, "took longer than 0.5 seconds"),
+        (-1, 3, {"timeout_seconds": 0.5}, "took longer than 0.5 s"),
         (-1, 3, {"max_iterations": 1000}, "did not end after 1000 iterations"),
         (10, 2000, {"max_iterations": 1000}, "did not end after 1000 iterations"),
     ],

@@ -201,7 +201,7 @@ def test_limits_hold(seconds, monkeypatch):
     module = hlotool.parse(ENDLESS.replace("STEP", "2"))
     for options, message in (
         ({"max_iterations": 1000}, "did not end after 1000 iterations"),
-        ({"timeout_seconds": 0.3}, "took longer than 0.3 seconds"),
+        ({"timeout_seconds": 0.3}, "took longer than 0.3 s"),
     ):
         with pytest.raises(hlotool.EvaluationError, match=message):
             hlotool.evaluate(module, [np.int32(0), np.int32(0xFFFF)], options=hlotool.RunOptions(**options), executor="plan")

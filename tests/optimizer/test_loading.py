@@ -223,6 +223,8 @@ def test_results_rejected_one_after_the_other(load):
     [
         ("site.add('negate', [d])", True),
         ("site.add('negate', [d], x.shape)", True),
+        ("site.add('negate', [d], 'f32[<=4]')", True),
+        ("site.with_operands(d, [p, n], 'f32[<=4]')", True),
         ("site.with_operands(d, [p, n])", True),
         ("site.add('dynamic-reshape', [p, n], x.shape)", True),
         ("site.add('negate', [p], x.shape)", False),

@@ -78,6 +78,8 @@ def test_modules_have_their_features(feature: str) -> None:
 def test_unknown_features() -> None:
     with pytest.raises(hlotool.errors.HlotoolError, match="no feature 'schedules'; did you mean 'schedule'"):
         random_module(0, features=["schedules"])
+    with pytest.raises(hlotool.errors.HlotoolError, match="no feature 'xyz'; the features are chains, effects, "):
+        random_module(0, features=["xyz"])
 
 
 def test_a_seed_determines_a_module() -> None:

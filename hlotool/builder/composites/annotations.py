@@ -159,7 +159,9 @@ class AnnotationMethods(Emitter):
         """
         x, result = self._operand(op, "op"), self._shape(shape)
         same = x.shape.text_without_layout == result.text_without_layout
-        self._require(same, "T003", "shape", f"the result is {x.shape.text_without_layout}, not {result.text_without_layout}")
+        self._require(
+            same, "T003", "shape", f"only the layout may change: the result is {x.shape.text_without_layout}, not {result.text_without_layout}"
+        )
         place = self._innermost()._place
         if place is not None:
             place[0].update(x, shape=result)

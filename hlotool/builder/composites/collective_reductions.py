@@ -82,7 +82,7 @@ class CollectiveReductionMethods(CollectiveMethods):
             groups.setdefault(group, []).append(replica)
         lists = [groups[group] for group in sorted(groups)]
         sizes = sorted({len(group) for group in lists})
-        self._require(len(sizes) == 1, "P005", "replica_group_ids", f"subgroups must have equal size, got sizes {sizes}")
+        self._require(len(sizes) == 1, "P005", "replica_group_ids", f"groups must have the same size, got sizes {' and '.join(map(str, sizes))}")
         return lists
 
     def reduce_scatter(

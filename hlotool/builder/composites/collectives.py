@@ -10,6 +10,7 @@ from hlotool.builder.composites.convolution import ConvolutionMethods
 from hlotool.builder.op import Op
 from hlotool.ir.model import Instruction
 from hlotool.opdefs.inference import bounds
+from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.layout import Layout
 from hlotool.shapes.shape import Shape, array_shape, tuple_shape
@@ -189,7 +190,8 @@ class CollectiveMethods(ConvolutionMethods):
         """
         operands = self._operands(operand, "operand")
         expected = 4 if inplace else 1
-        self._require(len(operands) == expected, "P016", "operand", f"expected {expected}, got {len(operands)}")
+        needed = "4 operands (input, output and the offsets in both)" if inplace else "1 operand"
+        self._require(len(operands) == expected, "P016", "operand", f"expected {needed}, got {len(operands)}")
         attributes = {
             "channel_id": self._optional_integer(channel_id, "channel_id"),
             "source_target_pairs": tuple(
@@ -198,7 +200,7 @@ class CollectiveMethods(ConvolutionMethods):
         }
         if inplace:
             attributes["slice_sizes"] = tuple([self._integers(sizes, "slice_sizes") for sizes in self._list(slice_sizes, "slice_sizes")])
-            self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace needs the sizes of the slices")
+            self._require(attributes["slice_sizes"], "P016", "slice_sizes", "inplace=True needs slice_sizes")
         return self._emit(_COLLECTIVE_PERMUTE, operands, attributes, operands[1 if inplace else 0].shape)
 
     # ---- parts ----------------------------------------------------------------------------------
@@ -215,8 +217,9 @@ class CollectiveMethods(ConvolutionMethods):
 
     def _check_count(self, count: int, groups: Groups, argument: str) -> None:
         self._require(count > 0, "P008", argument, f"expected a positive number, got {count}")
-        sizes = self._group_sizes(groups)
-        self._require(not sizes or sizes == {count}, "P005", argument, f"the groups have {sorted(sizes)} members, but {argument} is {count}")
+        sizes = sorted(self._group_sizes(groups))
+        members = f"groups have {' and '.join(map(str, sizes))} members" if len(sizes) > 1 else f"each group has {counted(sum(sizes), 'member')}"
+        self._require(not sizes or sizes == [count], "P005", argument, f"{members}, but {argument} is {count}")
 
     def _rescaled(self, shape: Shape, dimension: int, factor: int, divisor: int, layout: Layout | None) -> Shape:
         """Returns the shape with the size of one dimension multiplied and divided.

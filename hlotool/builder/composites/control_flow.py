@@ -9,6 +9,7 @@ from hlotool.builder.arguments import Called, Operand, Operands
 from hlotool.builder.composites.communication import CommunicationMethods
 from hlotool.builder.op import Op
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count as counted
 from hlotool.opdefs.table import OPS
 
 __all__ = ["BY_INDEX", "BY_PREDICATE", "ControlFlowMethods"]
@@ -101,7 +102,8 @@ class ControlFlowMethods(CommunicationMethods):
     def _branches(self, selector: Any, computations: list[Called], operands: tuple[Instruction, ...], *, by_index: bool) -> Op:
         chosen = self._operand(selector, "branch_index" if by_index else "predicate")
         same = len(computations) == len(operands)
-        self._require(same, "C009", "branch_operands", f"expected {len(computations)}, one for each branch, got {len(operands)}")
+        expected = f"expected {counted(len(computations), 'operand')} (one per branch), got {len(operands)}"
+        self._require(same, "C009", "branch_operands", expected)
         names = [f"branch_{k}" for k in range(len(operands))] if by_index else ["true_computation", "false_computation"]
         pairs = zip(computations, operands, names, strict=True)
         called = [self._called(computation, [x.shape], name) for computation, x, name in pairs]

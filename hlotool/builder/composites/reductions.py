@@ -10,7 +10,7 @@ from hlotool.builder.op import Op
 from hlotool.builder.windows import Padding, window_of
 from hlotool.errors import Violation
 from hlotool.ir.model import Instruction
-from hlotool.opdefs.inference import bounds
+from hlotool.opdefs.inference import bounds, count
 from hlotool.opdefs.table import OPS
 from hlotool.shapes.shape import Shape, array_shape
 from hlotool.shapes.values import WindowDimension
@@ -66,7 +66,7 @@ class ReductionMethods(SlicingMethods):
         inputs = self._operands(operands, "operands")
         inits = self._operands(init_values, "init_values", inputs)
         same = len(inputs) == len(inits)
-        self._require(same, "S013", "init_values", f"expected {len(inputs)}, one for each operand, got {len(inits)}")
+        self._require(same, "S013", "init_values", f"expected {count(len(inputs), 'init value')} (one per operand), got {len(inits)}")
         return inputs, inits, self._called(computation, [*scalars_of(inits), *scalars_of(inputs)], "computation")
 
     def reduce_window(

@@ -17,6 +17,7 @@ from hlotool.interp.custom_calls.base import CustomCall, Handler, computable, do
 from hlotool.interp.dtypes import NUMBERS, Array
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.values import Value
+from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 
 __all__ = ["TARGETS"]
@@ -98,7 +99,8 @@ def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Valu
     first, second = attention.product("bmm1"), attention.product("bmm2")
     bias = others.pop(0) if has_bias else None
     lengths = others if attention.has_lengths else []
-    computable(len(others) == len(lengths), call, f"has operands that its settings do not explain ({len(others) - len(lengths)})")
+    extra = len(others) - len(lengths)
+    computable(not extra, call, f"has {count(extra, 'operand')} more than its settings call for")
     scores = attention.weights(_rows(q, first, "lhs", contracts_places=False), _rows(k, first, "rhs", contracts_places=False), bias, lengths)
     greatest = _maximum(scores)
     exponentials = np.exp(scores - greatest)

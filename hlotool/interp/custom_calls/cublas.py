@@ -29,6 +29,7 @@ from hlotool.interp.kernels.contraction import dot, scaled_dot
 from hlotool.interp.kernels.conversion import converted
 from hlotool.interp.kernels.linear_algebra import cholesky, triangular_solve
 from hlotool.interp.values import Value
+from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 
 __all__ = ["TARGETS", "gelu", "silu", "wide_shape"]
@@ -107,7 +108,7 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
     if "BIAS" in words:
         computable(bool(others), call, f"needs a bias for its epilogue '{epilogue}'")
         product = product + others.pop(0).astype(product.dtype)
-    computable(not others, call, f"has operands that its settings do not explain ({len(others)})")
+    computable(not others, call, f"has {count(len(others), 'operand')} more than its settings call for")
     output, *more = results_of(call)
     extra = []
     if "AUX" in words:

@@ -66,7 +66,7 @@ class PlanRun:
     def check_time(self) -> None:
         """Raises Violation if the run takes too long."""
         if self.deadline is not None and time.monotonic() > self.deadline:
-            raise Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} seconds")
+            raise Violation("R005", "opcode", f"the run took longer than {self.options.timeout_seconds:g} s")
 
 
 def finished(run: Generator[Wait, None, Value]) -> Value:

@@ -8,6 +8,7 @@ from typing import Any
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import builds
 from hlotool.opdefs.codecs.scalars import integer, integers
+from hlotool.opdefs.inference import count
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import COMBINE, Layout, default_layout, is_valid_layout
 from hlotool.shapes.shape import (
@@ -56,9 +57,9 @@ def build_array_shape(children: list[Any]) -> Shape:
     if layout is not None and len(layout.value.minor_to_major) != len(sizes):
         code = "L032" if element_type in _TOKEN_TYPES else "L001"
         hint = f"the row-major layout is {default_layout(len(sizes)).text}" if sizes else "leave the layout out"
-        count = len(layout.value.minor_to_major)
-        ordered = f"{count} dimension{'' if count == 1 else 's'}"
-        raise Violation(code, layout.position, f"the layout orders {ordered}, but the shape has rank {len(sizes)}", hint)
+        ordered = count(len(layout.value.minor_to_major), "dimension")
+        rank = f"{element_type}[] has no dimensions" if code == "L032" and not sizes else f"the shape has rank {len(sizes)}"
+        raise Violation(code, layout.position, f"the layout orders {ordered}, but {rank}", hint)
     if element_type in _TOKEN_TYPES:
         # XLA aborts on a token or an opaque value with dimensions.
         if sizes:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from hlotool.errors import Violation
 from hlotool.opdefs.codecs.base import WriteStyle, builds, codec
 from hlotool.opdefs.codecs.scalars import integer, integers, string
+from hlotool.opdefs.inference import count
 from hlotool.record import replace
 from hlotool.shapes.sharding import (
     AxisRef,
@@ -261,11 +262,11 @@ def build_mesh(mesh: Mesh, written: WrittenDevices | None) -> Mesh:
     if isinstance(written.devices, WrittenIota):
         iota = build_iota(written.devices, "P039")
         if prod(iota.reshape) != mesh.size:
-            raise Violation("P039", written.at, f"{mesh.to_text()} has {mesh.size} devices, but device_ids lists {prod(iota.reshape)}")
+            raise Violation("P039", written.at, f"{mesh.to_text()} has {count(mesh.size, 'device')}, but device_ids lists {prod(iota.reshape)}")
         return mesh if len(iota.reshape) == 1 else replace(mesh, devices=iota)
     devices = written.devices
     if len(devices) != mesh.size:
-        raise Violation("P039", written.at, f"{mesh.to_text()} has {mesh.size} devices, but device_ids lists {len(devices)}")
+        raise Violation("P039", written.at, f"{mesh.to_text()} has {count(mesh.size, 'device')}, but device_ids lists {len(devices)}")
     if sorted(devices) != list(range(len(devices))):
         raise Violation("P039", written.at, f"device_ids must list each number from 0 to {len(devices) - 1} once")
     if devices == tuple(range(len(devices))):

@@ -299,14 +299,16 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("host-compute", "host-compute", "a custom-call", 2018, instructions.host_compute),
     OpcodeSpelling(
         "tuple",
-        "tuple(a, b) with a shape that does not have two elements",
-        "tuple with a shape for each operand",
+        "a tuple whose shape has more or fewer elements than operands",
+        "a tuple whose shape has one element per operand",
         2021,
         instructions.tuple_of_other_size,
     ),
     OpcodeSpelling("partition-id", "s32[] partition-id()", "u32[] partition-id()", 2024, instructions.device_id),
     OpcodeSpelling("replica-id", "s32[] replica-id()", "u32[] replica-id()", 2024, instructions.device_id),
-    OpcodeSpelling("-start", "async-start with operands outside of a tuple", "((operands...), result, ...)", 2022, instructions.flat_async_shape),
+    OpcodeSpelling(
+        "-start", "the shape of an async-start as (operand, result, ...)", "((operands...), result, ...)", 2022, instructions.flat_async_shape
+    ),
     OpcodeSpelling("-update", "a copy of the start's attributes", "left out", 2023, instructions.extra_async_attributes),
     OpcodeSpelling("-done", "a copy of the start's attributes", "left out", 2023, instructions.extra_async_attributes),
     OpcodeSpelling(

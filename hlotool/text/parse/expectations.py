@@ -154,7 +154,7 @@ def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, 
     before = _BEFORE.search(text[max(0, position - _CONTEXT) : position])
     word = before[1] if before is not None else ""
     if code == "S001" and before is not None and before[2] and _is_attribute(word):
-        return "S017", f"'{word}' expects {_joined(words)}, found {shown}", hint
+        return "S017", f"'{word}' expects {expected}, found {shown}", hint
     misnamed = seen if "ROOT" in accepts and _is_defined(text, position + len(seen)) else word if accepts == {"LSQB"} else ""
     if code == "S001" and misnamed.lstrip("%") in ELEMENT_TYPES:
         name = misnamed.lstrip("%")
@@ -176,7 +176,12 @@ def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, 
 
 
 def _joined(words: list[str]) -> str:
-    return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1] if words else "the end of the text"
+    """Returns the words with `or` before the last one; `...` at the end marks a list that is cut."""
+    if not words:
+        return "the end of the text"
+    if words[-1] == "...":
+        return f"one of {', '.join(words)}"
+    return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + words[-1]
 
 
 def _is_attribute(word: str) -> bool:

@@ -72,7 +72,7 @@ def _is_in_first_module(text: str, offset: int) -> bool:
 
 def _lines(source: Source, excerpt: Excerpt) -> str:
     first, last = source.line_column(excerpt.start)[0], source.line_column(max(excerpt.start, excerpt.end - 1))[0]
-    return f"lines {first}-{last}"
+    return f"line {first}" if first == last else f"lines {first}-{last}"
 
 
 def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic, *, is_instruction: bool) -> str | None:

@@ -314,9 +314,12 @@ def _check_channel(op: OpDef, before: Instruction, attributes: AttributeSet) -> 
         return
     own, others = attributes.get("channel_id"), before.attributes.get("channel_id")
     if own != others:
-        raise Violation(
-            "A022", "channel_id", f"'{op.name}' is on channel {own}, but '{before.name}' is on channel {others}", "give both the same channel_id"
-        )
+        message = f"'{op.name}' {_channel(own)}, but '{before.name}' {_channel(others)}"
+        raise Violation("A022", "channel_id", message, "give both the same channel_id")
+
+
+def _channel(channel: int | None) -> str:
+    return "has no channel_id" if channel is None else f"is on channel {channel}"
 
 
 def _add_hidden_computation(

@@ -100,4 +100,5 @@ def _other_calls(facts: Facts, x: Instruction) -> Iterator[Finding]:
             at = next(
                 (key for key, value in caller.attributes.items() if value is called or (isinstance(value, tuple) and called in value)), "opcode"
             )
-            yield Finding("A011", computation, caller, at, f"'{called.name}' is wrapped by {x.op.name} '{x.name}'", "give the call a copy of its own")
+            message = f"'{called.name}' is wrapped by {x.op.name} '{x.name}' and must not be called elsewhere"
+            yield Finding("A011", computation, caller, at, message, "give the call a copy of its own")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hlotool.analysis.async_chains import written_opcode
 from hlotool.analysis.schedule import Span, spans
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.traits import COLLECTIVE, FREE, TRANSFER
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -54,24 +55,25 @@ def _independent(computation: Computation, span: Span) -> Instruction | None:
     return None
 
 
-def _kind(x: Instruction) -> str:
+def _kind(x: Instruction) -> tuple[str, str]:
+    """Returns the kind of an asynchronous operation, in the singular and in the plural."""
     if x.op.start_of == "copy":
-        return "copies"
+        return "copy", "copies"
     if TRANSFER in x.op.traits:
-        return "transfers"
-    return "collectives" if COLLECTIVE in x.op.traits else "asynchronous computations"
+        return "transfer", "transfers"
+    return ("collective", "collectives") if COLLECTIVE in x.op.traits else ("asynchronous computation", "asynchronous computations")
 
 
 def _crowds(computation: Computation, pairs: list[Span], limit: int) -> Iterator[Finding]:
     """Reports the point with the most operations in flight, for each kind above the limit."""
     steps = sorted([(span.first, 1, span) for span in pairs] + [(span.last, -1, span) for span in pairs], key=lambda step: step[:2])
-    in_flight: dict[str, int] = {}
-    most: dict[str, tuple[int, Span]] = {}
+    in_flight: dict[tuple[str, str], int] = {}
+    most: dict[tuple[str, str], tuple[int, Span]] = {}
     for _, change, span in steps:
         kind = _kind(span.start)
         in_flight[kind] = in_flight.get(kind, 0) + change
         if in_flight[kind] > max(limit, most[kind][0] if kind in most else 0):
             most[kind] = in_flight[kind], span
-    for kind, (count, span) in most.items():
-        message = f"{count} {kind} are in flight at '{span.start.name}' (limit {limit})"
+    for kind, (number, span) in most.items():
+        message = f"in flight at '{span.start.name}': {count(number, *kind)} (limit {limit})"
         yield Finding("A034", computation, span.start, "name", message, "wait for one of them first")

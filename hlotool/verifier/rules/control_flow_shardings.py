@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlotool.ir.model import Computation, Instruction
+from hlotool.opdefs.inference import count
 from hlotool.shapes.sharding import Sharding
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
@@ -47,13 +48,13 @@ def _differing(code: str, parts: list[Part]) -> Iterator[Finding]:
         if first is None:
             first = sharding, name, _placement(sharding)
         elif sharding is not first[0] and _placement(sharding) != first[2]:
-            message = f"{first[1]} is sharded as {_brief(first[0])}, but {name} as {_brief(sharding)}"
+            message = f"{first[1]} is sharded as {_brief(first[0])}, but {name} is sharded as {_brief(sharding)}"
             yield Finding(code, computation, x, "sharding", message)
             return
 
 
 def _brief(sharding: Sharding) -> str:
-    return f"a tuple of {len(sharding.elements)} shardings" if sharding.is_tuple else sharding.to_text(metadata=False)
+    return f"a tuple of {count(len(sharding.elements), 'sharding')}" if sharding.is_tuple else sharding.to_text(metadata=False)
 
 
 def _placement(sharding: Sharding) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.opdefs.inference import count
 from hlotool.opdefs.layouts import FAST_MEMORY, HOST_MEMORY
 from hlotool.shapes.dtype import ELEMENT_TYPES
 from hlotool.shapes.layout import Layout, is_implicit_layout
@@ -63,7 +64,7 @@ def _doubt(shape: Shape, target: str) -> Doubt | None:
 def _doubt_about(array: Shape, layout: Layout, target: str) -> Doubt | None:
     at = "shape[layout]"
     if layout.tiles and len(layout.tiles[0]) > array.rank:
-        return "L005", f"{at}[T]", f"the tile has {len(layout.tiles[0])} dimensions, but the array has {array.rank}", None
+        return "L005", f"{at}[T]", f"the tile has {count(len(layout.tiles[0]), 'dimension')}, but the array has {array.rank}", None
     bits = ELEMENT_TYPES[array.element_type].bits
     if bits < _BITS_OF_A_BYTE and not layout.element_size_in_bits:
         return "L007", "shape", f"{array.element_type} without E({bits}) is stored as one element per byte", f"write E({bits}) if elements are packed"

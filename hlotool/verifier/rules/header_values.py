@@ -39,7 +39,8 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     late = next((b for a, b in pairwise(written) if _ORDER[a] > _ORDER[b]), None)
     if late is not None:
         before = next(name for name in written if _ORDER[name] > _ORDER[late])
-        yield Finding("M024", None, None, late, f"'{late}' comes after '{before}'", "run hlotool fmt, which moves it to XLA's position")
+        message = f"'{late}' comes after '{before}', but XLA prints it first"
+        yield Finding("M024", None, None, late, message, "run hlotool fmt, which moves it to XLA's position")
     if not module.is_scheduled and module.source is not None and _COMPILED in module.source.filename:
         yield Finding(
             "M026",
@@ -53,8 +54,17 @@ def header_values(facts: Facts) -> Iterator[Finding]:
 
 def _list_length(facts: Facts, name: str, shapes: list[Shape], noun: str) -> Iterator[Finding]:
     flags = facts.module.attributes.get(name)
-    if flags is None or len(flags) in (1, len(shapes)) or len(flags) == sum(1 for shape in shapes for _ in shape.leaves()):
+    if flags is None or len(flags) in (1, len(shapes)):
         return
-    message = f"{name} needs 1 flag or {len(shapes)} (one per {noun}), got {len(flags)}"
+    arrays = sum(1 for shape in shapes for _ in shape.leaves())
+    if len(flags) == arrays:
+        return
+    choices = ["1 flag"]
+    if len(shapes) > 1:
+        choices.append(f"{len(shapes)} (one per {noun})")
+    if arrays > 1 and arrays != len(shapes):
+        choices.append(f"{arrays} (one per array)")
+    listed = " or ".join((", ".join(choices[:-1]), choices[-1])) if len(choices) > 1 else choices[0]
+    message = f"{name} needs {listed}, got {len(flags)}"
     severity = None if facts.module.num_partitions > 1 else "warning"
     yield Finding("M018", None, None, f"{name} value", message, severity=severity)

@@ -45,10 +45,10 @@ def _identity(x: Instruction, row: ElementType) -> str | None:
         return None if source is None else f"{opcode} of {opcode}: the result is '{source.name}'"
     first, second = x.operands
     if source is None:
-        is_zero = first is second and value_of_itself(x.op, row) is not None
-        return f"{opcode} of '{first.name}' and itself is 0" if is_zero else None
+        number = value_of_itself(x.op, row) if first is second else None
+        return f"{opcode} of '{first.name}' with itself: the result is {_spelled(number, row)}" if number is not None else None
     if first is second:
-        return f"{opcode} of '{first.name}' with itself"
+        return f"{opcode} of '{first.name}' with itself: the result is '{source.name}'"
     # If the constant absorbs the other operand, the constant is the result.
     value = constant_value(second if source is first else first)
     if value is None:
@@ -62,8 +62,8 @@ def _spelled(value: Number | None, row: ElementType) -> str:
 
 _PHRASES = {
     "add": "addition of", "subtract": "subtraction of", "multiply": "multiplication by", "divide": "division by", "and": "and with",
-    "or": "or with", "xor": "xor with", "maximum": "maximum with", "minimum": "minimum with", "power": "power of", "shift-left": "shift by",
-    "shift-right-logical": "shift by", "shift-right-arithmetic": "shift by",
+    "or": "or with", "xor": "xor with", "maximum": "maximum with", "minimum": "minimum with", "power": "power with exponent",
+    "shift-left": "shift by", "shift-right-logical": "shift by", "shift-right-arithmetic": "shift by",
 }  # fmt: skip
 
 
@@ -93,9 +93,8 @@ def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
         row = ELEMENT_TYPES[x.shape.element_type]
         hint = "XLA defines the quotient as all ones and the remainder as the dividend" if row.is_integral else None
         kind = "integer division" if row.is_integral else "division"
-        yield Finding(
-            "W033", computation, x, "opcode", f"{kind} by constant 0" if x.op.name == "divide" else "remainder of division by constant 0", hint
-        )
+        message = f"{kind} by the constant 0" if x.op.name == "divide" else "remainder of division by the constant 0"
+        yield Finding("W033", computation, x, "opcode", message, hint)
 
 
 @module_rule("W046", stage="lint")
@@ -108,7 +107,7 @@ def constant_selectors(facts: Facts) -> Iterator[Finding]:
         value = constant_value(x.operands[0])
         if value is not None:
             text = ("true" if value else "false") if x.operands[0].shape.element_type == "pred" else str(value)
-            yield Finding("W046", computation, x, "opcode", f"the selector is constant {text}")
+            yield Finding("W046", computation, x, "opcode", f"the selector is the constant {text}")
     for computation, x in facts.instructions_of("clamp"):
         if constant_value(x.operands[1]) is not None:
             yield Finding("W046", computation, x, "opcode", "the value to clamp is a constant")

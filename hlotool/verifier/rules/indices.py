@@ -42,8 +42,8 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
         value = constant_value(x.operands[len(x.operands) // 2])
         bound = _least_bound(x)
         if value is not None and bound is not None and not 0 <= value <= bound:
-            what = "dropped" if x.op.name == "scatter" else f"clamped to {min(max(value, 0), bound)}"
-            yield Finding("W034", computation, x, f"operand {len(x.operands) // 2}", f"index {value} is {what}")
+            effect = "drops the update" if x.op.name == "scatter" else f"clamps it to {min(max(value, 0), bound)}"
+            yield Finding("W034", computation, x, f"operand {len(x.operands) // 2}", f"index {value} is out of bounds: XLA {effect}")
 
 
 def _least_bound(x: Instruction) -> int | None:

@@ -71,7 +71,7 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
     # The target decides whether the padding of tiles counts.
     if facts.modes.layout_sensitive and sizes_differ(*arrays) and sizes_differ(*arrays, data_size):
         sizes = tuple(map(stored_size, arrays))
-        return "M010", "", f"parameter {pair.number} has {sizes[0]} bytes, but the output has {sizes[1]}", None
+        return "M010", "", f"{_named(buffer)} has {count(sizes[0], 'byte')}, but output {index_text(pair.output_index)} has {sizes[1]}", None
     header = module.attributes.get("entry_computation_layout")
     if pair.kind == "must-alias":
         if header is not None and len(header.parameters) == len(parameters):
@@ -81,7 +81,7 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
             return (
                 "M011",
                 f"[{_KIND}]",
-                f"{_named(buffer)} is {parameter.text}, but the output is {output.text}",
+                f"{_named(buffer)} is {parameter.text}, but output {index_text(pair.output_index)} is {output.text}",
                 "write may-alias, or make them the same",
             )
     return None

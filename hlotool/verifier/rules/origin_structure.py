@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlotool.opdefs.constraints import Path, path_text
 from hlotool.opdefs.inference import count
 from hlotool.shapes.shape import Shape
 from hlotool.shapes.values import Origin
@@ -32,14 +33,15 @@ def origin_structure(facts: Facts) -> Iterator[Finding]:
 
 
 def _first_difference(tree: object, shape: Shape) -> str | None:
-    stack: list[tuple[object, Shape]] = [(tree, shape)]
+    stack: list[tuple[Path, object, Shape]] = [(None, tree, shape)]
     while stack:
-        node, part = stack.pop()
+        path, node, part = stack.pop()
+        at = "" if path is None else f"element {path_text(path)} of "
         if isinstance(node, tuple) != part.is_tuple:
-            entry = "a tuple" if isinstance(node, tuple) else "one array"
-            return f"the origin has {entry}, but the result has {part.text_without_layout if not part.is_tuple else 'a tuple'}"
+            entry = "a tuple" if isinstance(node, tuple) else "a single array"
+            return f"{at}the origin is {entry}, but {at}the result is {'a tuple' if part.is_tuple else part.text_without_layout}"
         if isinstance(node, tuple):
             if len(node) != len(part.elements):
-                return f"the origin has {count(len(node), 'element')}, but the result has {len(part.elements)}"
-            stack.extend(zip(node, part.elements, strict=True))
+                return f"{at}the origin has {count(len(node), 'element')}, but {at}the result has {len(part.elements)}"
+            stack += [((path, k), node[k], part.elements[k]) for k in range(len(node) - 1, -1, -1)]
     return None

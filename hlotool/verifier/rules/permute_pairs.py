@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from hlotool.analysis.collectives import group_mode, ids_of_mode, permutes
 from hlotool.ir.model import Instruction
+from hlotool.opdefs.inference import count
 from hlotool.verifier.facts import Facts
 from hlotool.verifier.registry import Finding, module_rule
 
@@ -35,11 +36,11 @@ def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | Non
     for pair in pairs:
         for role, device in zip(("source", "target"), pair, strict=True):
             if device < 0 or (limit > 1 and device >= limit):
-                return "P015", f"{role} {device} is out of range; the module has {limit} {mode}"
-    for k, (code, role, verb) in enumerate((("P013", "source", "sends"), ("P014", "target", "receives"))):
+                return "P015", f"{role} {device} is out of range; the module has {count(limit, mode.removesuffix('s'))}"
+    for k, (code, role) in enumerate((("P013", "source"), ("P014", "target"))):
         device, times = Counter(pair[k] for pair in pairs).most_common(1)[0] if pairs else (0, 0)
         if times > most:
-            return code, f"{role} {device} {verb} {times} times" + (f", but there are {most} slices" if most > 1 else "")
+            return code, f"{role} {device} occurs in {times} pairs, but " + (f"there are only {most} slices" if most > 1 else "may occur in only 1")
     return None
 
 

@@ -73,7 +73,8 @@ def _first_fault(groups: ReplicaGroups, may_leave_out: bool) -> tuple[str, str] 
             return "P001", f"group {number} is empty"
         for device in group:
             if device in seen:
-                return "P002", f"id {device} is in groups {seen[device]} and {number}"
+                where = f"twice in group {number}" if seen[device] == number else f"in groups {seen[device]} and {number}"
+                return "P002", f"id {device} is {where}"
             seen[device] = number
     negative = next((device for device in seen if device < 0), None)
     if negative is not None:

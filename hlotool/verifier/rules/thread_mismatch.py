@@ -25,7 +25,7 @@ def thread_mismatch(facts: Facts) -> Iterator[Finding]:
         for computation, x in calls:
             is_checked = not checked.isdisjoint(x.op.traits) or (checks_all and x.attributes.get("to_apply") is called)
             if is_checked and computation.execution_thread != called.execution_thread:
-                message = f"'{called.name}' runs on thread '{called.execution_thread}', but its caller on '{computation.execution_thread}'"
+                message = f"'{called.name}' runs on thread '{called.execution_thread}', but its caller runs on '{computation.execution_thread}'"
                 yield Finding("C038", called, None, _thread_place(facts, called.end), message, "use async-start with async_execution_thread")
                 break
 

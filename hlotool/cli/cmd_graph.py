@@ -22,9 +22,9 @@ _HELP = """Draw a picture of a module.
 
 The picture is a self-contained HTML page. In a browser, you can pan, zoom and search, open and close
 computations and layers, and click an instruction to see its text, operands and users. A list shows
-the groups with the most bytes or operations. The other formats do not change after they are written:
-svg and png show as many open groups as fit, and dot and mermaid describe the same picture for other
-programs. The suffix of the output determines the format: .html, .svg, .png, .dot or .gv, or .mmd.
+the groups with the most bytes or operations. The other formats are not interactive: svg and png
+show as many open groups as fit, and dot and mermaid describe the same picture for other programs. The
+suffix of the output determines the format: .html, .svg, .png, .dot or .gv, or .mmd.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input.
 
@@ -46,7 +46,7 @@ Exit codes:
   0  success
   2  bad usage, a file cannot be read or parsed, or there is nothing to draw
   3  a bug in hlotool
-html, svg and png need the `graph` extra.
+html, svg and png need the `graph` extra: pip install 'hlotool[graph]'.
 """
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}

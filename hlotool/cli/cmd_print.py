@@ -34,7 +34,7 @@ Examples:
 \b
 Presets:
   default      the same bytes as XLA's printer
-  lossless     parses to the same module, with all names, the order and every digit
+  lossless     parses to the same module, with names, order and every digit
   short        without metadata, signatures and %, as in XLA's short dumps
   canonical    independent of the names of instructions
   fingerprint  the text that XLA hashes to compare modules

@@ -13,7 +13,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "L": ("layouts and memory spaces", "layouts"),
     "C": ("called computations", "calls"),
     "A": ("async operations and schedules", "async"),
-    "P": ("parallelism: collectives and shardings", "parallelism"),
+    "P": ("collectives and shardings", "parallelism"),
     "M": ("module header and aliasing", "module"),
     "R": ("running", "running"),
     "W": ("warnings", "warnings"),

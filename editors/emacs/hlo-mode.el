@@ -579,7 +579,7 @@ STACK is a list of places; MARK is called with start, end and kind of a token."
         (if (zerop (apply #'call-process-region (point-min) (point-max) "hlotool" nil (list formatted errors) nil
                           "fmt" "-q" "--stdin-filename" name (append options '("-"))))
             (replace-buffer-contents formatted)
-          (message "hlotool fmt failed, nothing has changed; see M-x compile"))
+          (message "hlotool fmt failed, the buffer is unchanged; see M-x compile"))
       (kill-buffer formatted)
       (delete-file errors))))
 

@@ -15,10 +15,10 @@ __all__ = ["command"]
 
 _HELP = """Apply a patch made by `hlotool diff --patch` to a module.
 
-FILE is changed in place. If it is `-`, the module is read from standard input, and the changed module
+FILE is changed in place. If it is `-`, the module is read from standard input, and the patched module
 is printed. The module may have been renumbered since the patch was made, because instructions are
 matched by their operands and users. A renumbered module keeps its names, and new instructions get
-unused names. A patch applies as a whole or not at all.
+unused names. A patch is applied completely or not at all.
 
 \b
 Examples:
@@ -43,8 +43,8 @@ Exit codes:
 @click.argument("patch", metavar="PATCH", type=click.Path())
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("-R", "--reverse", is_flag=True, help="Undo the patch: restore the module that it was made from.")
-@click.option("--check", is_flag=True, help="Write nothing; the exit code says whether the patch applies.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE instead; - is standard output.")
+@click.option("--check", is_flag=True, help="Write nothing; exit with code 0 if the patch applies, and with 1 if it does not.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to this file instead; - is standard output.")
 @color_option
 @input_size_option
 @stdin_filename_option

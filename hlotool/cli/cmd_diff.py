@@ -22,19 +22,19 @@ from hlotool.workspace.writing import check_outputs
 
 __all__ = ["command"]
 
-_HELP = """Show what has changed from module A to module B.
+_HELP = """Show what changed from module A to module B.
 
 Instructions are compared by what they compute, not by names and lines: a module that was only
-renumbered is "equal but for names". A and B may be compressed (.gz, .xz, .zst), and one of them may
-be `-`, standard input. Identical changes are shown once, with a count.
+renumbered is "equal except for names". A and B may be compressed (.gz, .xz, .zst), and one of them
+may be `-`, standard input. Identical changes are shown once, with a count.
 
-A and B may also be folders. Their modules are paired by content, and each pair that differs gets a
-line. With --passes, the files are dumps of one module after each pass, and each pass that changed
-something gets a line.
+A and B may also be folders. Their modules are paired by content, and each pair that differs is
+summarized on one line. With --passes, the files are the dumps of one module after each pass, and each
+pass that changed the module is summarized on one line.
 
-With --semantic, both modules run on the same random inputs. The exit code says whether their results
-differ, and the first instruction whose values differ is shown. Constants written {...} are filled
-with the same numbers on both sides.
+With --semantic, both modules run on the same random inputs. The report shows the first instruction
+whose values differ, and the exit code is 1 if the results differ. Constants written {...} get the same
+values on both sides.
 
 \b
 Examples:
@@ -57,8 +57,8 @@ CATEGORIES
 
 \b
 Exit codes:
-  0  nothing differs, apart from what is ignored; or the results agree
-  1  something differs; or the results do, with --semantic
+  0  no differences, apart from ignored ones; with --semantic: equal results
+  1  differences; with --semantic: different results
   2  bad usage, or a file cannot be read, parsed or run
   3  a bug in hlotool
 """
@@ -92,7 +92,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     "diff",
     cls=DiffCommand,
     help=_HELP.replace("CATEGORIES", "\n".join(f"  {name:<19}  {text}" for name, text in CATEGORIES.items())),
-    short_help="Show what has changed between modules, folders or passes.",
+    short_help="Show what changed between modules, folders or passes.",
 )
 @click.argument("files", metavar="A B", nargs=-1, type=click.Path())
 @click.option(
@@ -109,11 +109,11 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--rtol", type=number_type, metavar="X", help="With --semantic: relative tolerance of floats, as in run --against.")
 @click.option("--atol", type=number_type, metavar="X", help="With --semantic: absolute tolerance of floats.")
 @click.option("--elided", type=click.Choice(_FILLS), metavar="FILL",
-    help=f"With --semantic: numbers for constants written {{...}}: {', '.join(_FILLS)}; default: iota.",
+    help=f"With --semantic: values for constants written {{...}}: {', '.join(_FILLS)}; default: iota.",
 )  # fmt: skip
-@click.option("--stat", is_flag=True, help="Show only how much has changed in each computation, and in totals of the modules.")
+@click.option("--stat", is_flag=True, help="Show only the number of changes in each computation, and the statistics that changed.")
 @click.option(
-    "--name-only", is_flag=True, help="Show only names: `~ COMPUTATION/INSTRUCTION` for changed, + for inserted, - for deleted instructions."
+    "--name-only", is_flag=True, help="Show only `~ COMPUTATION/INSTRUCTION` for changed instructions, with + for inserted and - for deleted ones."
 )
 @click.option("-y", "--side-by-side", is_flag=True, help="Show both sides in two columns, as wide as the terminal.")
 @click.option(
@@ -128,7 +128,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @color_option
 @click.option("--no-pager", is_flag=True, help="Do not use a pager ($HLOTOOL_PAGER, $PAGER or less) on a terminal.")
-@click.option("-q", "--quiet", is_flag=True, help="Show nothing; the exit code says whether something differs.")
+@click.option("-q", "--quiet", is_flag=True, help="Show nothing; exit with code 0 if nothing differs, and with 1 if something does.")
 @click.option("--max-memory", metavar="SIZE", help="Memory limit, such as 500M or 2GiB, or none; default: 80 % of the available memory.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Stop after SECONDS.")
 @input_size_option

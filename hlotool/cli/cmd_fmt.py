@@ -38,11 +38,11 @@ __all__ = ["command"]
 _MAX_ERRORS = 3
 # In characters. Python refuses to read numbers of thousands of digits.
 _LONGEST_RANGE = 64
-_HELP = """Format HLO texts: spacing, line breaks and attribute order match XLA's printer.
+_HELP = """Format HLO files: spacing, line breaks and attribute order match XLA's printer.
 
-Names, comments, numbers, omitted parts and the order of instructions stay as they are. Files are rewritten in place, each as a whole or not
-at all, and only after a check that the new text is the same module with the same comments. `-` reads standard input and writes standard
-output. A folder stands for the HLO files in it, except those that git ignores.
+Names, comments, numbers, omitted parts and the order of instructions do not change. Files are rewritten in place, each completely or not at
+all, and only if the new text is the same module with the same comments. `-` reads standard input and writes to standard output. A folder
+stands for the HLO files in it, except those that git ignores.
 
 \b
 Examples:
@@ -52,9 +52,9 @@ Examples:
 
 \b
 Comments that control formatting:
-  // hlotool: fmt off         leave everything after this line as it is,
-  // hlotool: fmt on          up to this line
-  ...  // hlotool: fmt skip   leave this line as it is
+  // hlotool: fmt off         do not format the lines after this one,
+  // hlotool: fmt on          up to this one
+  ...  // hlotool: fmt skip   do not format this line
 
 \b
 Settings, in the nearest hlotool.toml (in pyproject.toml: [tool.hlotool]):
@@ -244,19 +244,19 @@ class FormatReport:
         return ", ".join(parts) or "no files"
 
 
-@click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO texts in place.")
+@click.command("fmt", cls=HloCommand, help=_HELP, short_help="Format HLO files in place.")
 @files_argument
 @click.option("--check", is_flag=True, help="Write nothing; list files that are not formatted, and exit with code 1 if there are any.")
 @click.option("-l", "--list-different", is_flag=True, help="Like --check, but print only the names of these files, one per line.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes as a diff, and exit with code 1 if there are any.")
-@click.option("--stdout", is_flag=True, help="Write formatted texts to standard output instead of to the files.")
+@click.option("--stdout", is_flag=True, help="Write the formatted text to standard output instead of to the files.")
 @click_option("width", options_of(hlotool.FormatStyle)["width"])
 @click.option("--range", "--lines", "lines", callback=line_range, metavar="FIRST:LAST", help="Format only these lines, counted from 1.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
 @click.option("--files-from", metavar="FILE", type=click.Path(), help="Also format the files that FILE lists, one per line; - is standard input.")
-@click.option("--changed-since", metavar="REF", help="Format only files that have changed since this git commit; without FILE, those in this folder.")
+@click.option("--changed-since", metavar="REF", help="Format only files changed since this git commit; without FILE, those in the working directory.")
 @click.option("--exit-zero", is_flag=True, help="Exit with code 0 even if files are not formatted.")
 @click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input, in messages and to find settings.")
 @input_size_option

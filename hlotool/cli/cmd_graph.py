@@ -20,17 +20,17 @@ __all__ = ["command"]
 
 _HELP = """Draw a picture of a module.
 
-The picture is a self-contained HTML page: pan and zoom, search, open and close computations and
-layers, and click an instruction to see its text, operands and users. A list shows where most bytes
-or operations are. Other formats show less: svg and png show as many groups as fit, dot and mermaid
-the same for other programs. The format follows from the suffix of the output: .html, .svg, .png,
-.dot or .gv, or .mmd.
+The picture is a self-contained HTML page. In a browser, you can pan, zoom and search, open and close
+computations and layers, and click an instruction to see its text, operands and users. A list shows
+the groups with the most bytes or operations. The other formats are not interactive: svg and png
+show as many open groups as fit, and dot and mermaid describe the same picture for other programs. The
+suffix of the output determines the format: .html, .svg, .png, .dot or .gv, or .mmd.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input.
 
-Instructions are grouped by the scopes in `op_name`, by layers that repeat each other, and by the
-computations of fusions, calls and loops. NAME is an instruction, looked up in the entry first and
-then in the other computations.
+Instructions are grouped by the scopes in `op_name`, by repeated layers, and by the computations of
+fusions, calls and loops. NAME is an instruction, looked up in the entry first and then in the other
+computations.
 
 \b
 Examples:
@@ -46,7 +46,7 @@ Exit codes:
   0  success
   2  bad usage, a file cannot be read or parsed, or there is nothing to draw
   3  a bug in hlotool
-html, svg and png need the extra hlotool[graph].
+html, svg and png need the `graph` extra: pip install 'hlotool[graph]'.
 """
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".mermaid": "mermaid"}
@@ -71,15 +71,15 @@ def _choices(table: Mapping[str, str]) -> str:
 @click.command("graph", cls=GraphCommand, help=_HELP, short_help="Draw a picture of a module: HTML, SVG, PNG, DOT or Mermaid.")
 @click.argument("file", metavar="[FILE|-]", required=False, type=click.Path())
 @click.option("--computation", metavar="NAME", help="Show this computation; default: the entry.")
-@click.option("--around", metavar="NAME", help="Show only instructions up to --depth steps away from this one.")
-@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: steps to operands and to users; default: 2.")
+@click.option("--around", metavar="NAME", help="Show only the instructions up to --depth steps away from this one.")
+@click.option("--depth", type=click.IntRange(min=0), metavar="N", help="With --around: number of steps, to operands or to users; default: 2.")
 @click.option("--path", nargs=2, metavar="A B", help="Show only the instructions through which B depends on A.")
-@click.option("--select", metavar="NAME", help="Mark this instruction; a page shows it first.")
+@click.option("--select", metavar="NAME", help="Mark this instruction; an HTML page opens at it.")
 @click.option("--constants/--no-constants", default=True, help="Show constants (default), or leave them out.")
-@click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls that are open: {_choices(EXPANSIONS)}.")
+@click.option("--expand", type=click.Choice(list(EXPANSIONS)), default="auto", help=f"Groups and calls to show open: {_choices(EXPANSIONS)}.")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE; - is standard output, the default.")
 @click.option("--format", "format_", type=click.Choice(list(FORMATS)), help="Output format; default: from the suffix of the output, or html.")
-@click.option("--color-by", type=click.Choice(list(COLORINGS)), default="opcode", help=f"Color boxes: {_choices(COLORINGS)}.")
+@click.option("--color-by", type=click.Choice(list(COLORINGS)), default="opcode", help=f"Colors of boxes: {_choices(COLORINGS)}.")
 @color_option
 @input_size_option
 @stdin_filename_option

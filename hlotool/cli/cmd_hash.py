@@ -17,13 +17,13 @@ __all__ = ["command"]
 
 _HELP = """Hash HLO modules by their contents, ignoring names.
 
-Modules have the same hash if they differ only in names, metadata, spelling, and orders of
-instructions that have no meaning: it is the hash of the text that `hlotool canon` prints. A hash
-begins with the version of its scheme (`hlo1:`) and is the same in all versions of hlotool that have
-this scheme.
+Modules have the same hash if they differ only in names, metadata, spelling, or an order of
+instructions that has no meaning. A hash is computed from the text that `hlotool canon` prints. It begins
+with the version of its scheme (`hlo1:`) and is the same in all versions of hlotool that use this
+scheme.
 
-FILE may be compressed (.gz, .xz, .zst), or a folder, whose HLO files are hashed; `-`, or no FILE in
-a pipe, means standard input. There is one line for each module: the hash, the file and the name of
+FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. A folder
+stands for the HLO files in it. Each module is printed on one line: the hash, the file and the name of
 the module.
 
 \b

@@ -16,12 +16,12 @@ __all__ = ["command"]
 
 _HELP = """Serve an editor with the Language Server Protocol.
 
-Editors start the server by themselves; https://github.com/microsoft/language-server-protocol lists
-editors that can. It reports findings while you type, formats, fixes, completes, renames, finds
-definitions and uses, and describes each instruction, with its cost and its origin. Settings are
-those of `hlotool verify` and `hlotool fmt`, in the nearest hlotool.toml.
+Editors that support the protocol start the server themselves; docs/editors.md shows how to set them
+up. The server reports findings while you type, formats, fixes and renames, provides completion, finds
+definitions and uses, and describes each instruction, with its cost and its origin. It uses the
+settings of `hlotool verify` and `hlotool fmt` in the nearest hlotool.toml.
 
-Needs pygls: pip install 'hlotool[lsp]'.
+The server needs the `lsp` extra: pip install 'hlotool[lsp]'.
 
 \b
 Examples:

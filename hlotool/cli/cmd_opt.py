@@ -56,7 +56,7 @@ Passes:
   with an option in braces runs in at most that many rounds: algsimp{max=3}.
 
 \b
-Rules of your own:
+Your own rules:
   --load FILE.py runs a Python file, which can do anything that you can.
   It registers rules with @rule and passes with @named_pass; see
   docs/writing-a-rewrite.md.
@@ -67,7 +67,7 @@ Exit codes:
   1  with --diff: something changed
   2  a file cannot be read, parsed, verified, checked or written
   3  --verify-each or --check found a wrong rewrite, or a bug in hlotool
-With -o, nothing is written if any file fails.
+With -o, nothing is written if any input fails.
 """
 
 _NAMES = ("passes", "level", "fast_math", "only", "max_constant_size", "max_unrolled_iterations", "bisect_limit", "load")
@@ -111,14 +111,14 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     return words
 
 
-@click.command("opt", cls=OptCommand, help=_HELP, short_help="Optimize modules, and show how.")
+@click.command("opt", cls=OptCommand, help=_HELP, short_help="Make modules smaller without changing their results.")
 @files_argument
 @click.option("--passes", metavar="PASSES", shell_complete=complete_passes, help="Passes to run, such as 'fold,algsimp{max=3},dce'.")
 @click.option("-O", "level", type=click.Choice(["0", "1", "2"]), help="Optimization level: -O0 runs no passes, -O1 only fast ones; default: -O2.")
 @click.option(
     "--fast-math", multiple=True, metavar="[=FLAGS]", callback=_words, shell_complete=complete_flags,
     help="Also run rules that may change rounding, NaNs, infinities or signs of zeros, if they need only these flags, as in "
-    "--fast-math=nnan,nsz. Without a value, all flags are set except 'precision', which removes conversions to narrower types and back.",
+    "--fast-math=nnan,nsz. Without a value, all flags are set except 'precision', which allows removing conversions to narrower types and back.",
 )  # fmt: skip
 @click.option(
     "--only", multiple=True, metavar="COMPUTATION", shell_complete=complete_computations, help="Optimize only this computation; may be repeated."
@@ -150,10 +150,10 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
     help="Run the module before and after on N random inputs; if the results differ, name the first wrong rewrite.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Seed of the random inputs; default: 0.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if no file fails; - is standard output, the default.")
-@click.option("--in-place", is_flag=True, help="Rewrite the files in place; files with comments are refused.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, unless an input fails; - is standard output, the default.")
+@click.option("--in-place", is_flag=True, help="Rewrite the files in place; files with comments are errors, since the comments would be lost.")
 @click.option("--diff", is_flag=True, help="Write nothing; show the changes of the printed text, and exit with code 1 if there are any.")
-@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON, instead of the modules.")
+@click.option("--json", "as_json", is_flag=True, help="Print the reports as JSON instead of the modules.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )

@@ -34,7 +34,7 @@ Examples:
 \b
 Presets:
   default      the same bytes as XLA's printer
-  lossless     parses to the same module: names, order, every digit
+  lossless     parses to the same module, with names, order and every digit
   short        without metadata, signatures and %, as in XLA's short dumps
   canonical    independent of the names of instructions
   fingerprint  the text that XLA hashes to compare modules
@@ -42,15 +42,13 @@ Presets:
 \b
 Exit codes:
   0 success; 2 a file cannot be read or parsed; 3 a bug in hlotool
-With -o, nothing is written if any file fails.
+With -o, nothing is written if any input fails.
 """
 
 
 @click.command("print", cls=HloCommand, help=_HELP, short_help="Print modules as XLA prints them.")
 @files_argument
-@click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."
-)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, unless an input fails; - is standard output, the default.")
 @color_option
 @input_size_option
 @stdin_filename_option

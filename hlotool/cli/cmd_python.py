@@ -15,10 +15,10 @@ __all__ = ["command"]
 
 _HELP = """Print HLO modules as Python code that builds them.
 
-The code calls `hlotool.Builder` and ends by setting the variable `module`, which prints the same text
-as the module in the file. It is a starting point for a test, a smaller case or a generator of
-modules. It does nothing but build the module: names and strings of the module occur in it only as
-strings.
+The code calls `hlotool.Builder`. At the end, the variable `module` holds a module that prints the same
+text as the one in the file. Use the code as a starting point for a test, a smaller case or a program
+that builds many similar modules. It does nothing but build the module: names and strings of the
+module occur in it only as strings.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. The programs
 of several modules are separated by `# -----`.
@@ -32,16 +32,14 @@ Examples:
 \b
 Exit codes:
   0 success; 2 a file cannot be read or parsed; 3 a bug in hlotool
-With -o, nothing is written if any file fails.
+With -o, nothing is written if any input fails.
 """
 _SEPARATOR = "\n# -----\n\n"
 
 
 @click.command("python", cls=HloCommand, help=_HELP, short_help="Print modules as Python code that builds them.")
 @files_argument
-@click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, if all files can be printed; - is standard output, the default."
-)
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write to FILE, unless an input fails; - is standard output, the default.")
 @color_option
 @input_size_option
 @stdin_filename_option

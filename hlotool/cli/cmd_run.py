@@ -26,8 +26,8 @@ _HELP = """Run an HLO module.
 
 FILE may be compressed (.gz, .xz, .zst); `-`, or no FILE in a pipe, means standard input. The module is
 verified, and its entry computation runs once on each device. Parameters without an argument get
-random values, the same for the same seed, which are chosen to suit their uses: indices in range,
-positive numbers under a root, weights that keep sums small; -v lists these assumptions.
+random values that suit their uses: indices in range, positive numbers under a root, weights that keep
+sums small. The same seed gives the same values, and -v lists the assumptions about them.
 
 \b
 Examples:
@@ -48,10 +48,10 @@ Arguments:
   element of a tuple: state.0, 2.1.0. If only one parameter matches, x
   stands for x.1, and JAX's name in the metadata is accepted, too.
   --input NAME=VALUE takes a .npy file, a literal such as {{1,2},{3,4}}, a
-  number for all elements, or zeros, ones, iota, random.
-  --inputs takes an .npz file with an entry for each parameter, by name or,
-  as numpy.savez(FILE, a, b) stores them, in order; entries whose names
-  begin with output are ignored.
+  number for all elements, or one of zeros, ones, iota and random.
+  --inputs takes an .npz file with an entry for each parameter: by name, or
+  in order, as numpy.savez(FILE, a, b) stores them. Entries whose names
+  begin with `output` are ignored.
 
 \b
 Results:
@@ -59,7 +59,7 @@ Results:
   `output.1.2` for a tuple, and `device1.output` with several devices.
   Types that NumPy lacks are stored as raw bytes:
     numpy.load(FILE)["output"].view(ml_dtypes.bfloat16)
-  As arguments, they take on the type of the parameter.
+  Such arrays may be arguments: they get the type of the parameter.
 
 \b
 Comparing:
@@ -70,8 +70,8 @@ Comparing:
 
 \b
 Devices:
-  All devices run in this process, in lockstep; the module's header says how
-  many there are. They share the arguments of --input and --inputs. Random
+  All devices run in this process, in lockstep; the module's header contains
+  their number. They share the arguments of --input and --inputs. Random
   arguments differ: device k draws them with seed N + k, except that devices
   to which the sharding assigns the same part get the same numbers. A module
   that is not partitioned yet runs once if all its devices would compute the
@@ -79,7 +79,7 @@ Devices:
 
 \b
 Exit codes:
-  0 success; 1 results differ, or --check-nans or --check-infs found one;
+  0 success; 1 results differ, or a check found a NaN or an infinity;
   2 a file cannot be read, parsed or run, or an argument does not fit;
   3 a bug in hlotool
 """
@@ -112,11 +112,11 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--against", metavar="FILE", type=click.Path(), help="Compare the results with those of another module on the same arguments.")
 @click.option("--rtol", type=number_type, metavar="X", help="Relative tolerance of floats.")
 @click.option("--atol", type=number_type, metavar="X", help="Absolute tolerance of floats.")
-@click.option("--trace", metavar="REGEX", help="Show type and range of the values of matching instructions or computations.")
+@click.option("--trace", metavar="REGEX", help="Show the type and the range of values, for instructions and computations whose names match.")
 @click.option("--trace-out", metavar="FILE", type=click.Path(), help="Write the traced arrays to an .npz file.")
 @click.option("--check-nans", is_flag=True, help="Stop at the first instruction that computes a NaN from operands without one.")
 @click.option("--check-infs", is_flag=True, help="Stop at the first instruction that computes an infinity from finite operands.")
-@click.option("--profile", is_flag=True, help="Show time by opcode and by instruction, and the peak memory.")
+@click.option("--profile", is_flag=True, help="Show the time by opcode and by instruction, and the peak memory.")
 @click.option(
     "--executor", type=click.Choice(["auto", "plan", "reference"]), default="auto", show_default=True,
     help="Run as compiled Python code (plan), instruction by instruction (reference), or in the faster of these ways (auto).",
@@ -124,7 +124,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--show-plan", is_flag=True, help="Print the Python code that the module is compiled to, instead of running it.")
 @click.option(
     "--threads", type=click.IntRange(min=1), default=1, metavar="N",
-    help="Number of threads for large arrays and matrix products; default: 1. Results may differ in the order of sums.",
+    help="Number of threads for large arrays and matrix products; default: 1. With more, matrix products may add in another order.",
 )  # fmt: skip
 @click.option("--elided", type=_MODES, help="Values to use for constants written {...}, which are errors otherwise.")
 @click.option("--max-iterations", type=click.IntRange(min=1), metavar="N", help="Stop if a loop takes more than N iterations.")
@@ -133,9 +133,7 @@ def _split(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 @click.option("--verify/--no-verify", default=True, help="Verify the module first, and run it only if it is valid (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @click.option("--replicas", type=click.IntRange(min=1), metavar="N", help="Number of replicas; default: the module's replica_count.")
-@click.option(
-    "--partitions", type=click.IntRange(min=1), metavar="N", help="Number of partitions of each replica; default: the module's num_partitions."
-)
+@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="Number of partitions per replica; default: the module's num_partitions.")
 @click.option(
     "--custom-call", "custom_calls", multiple=True, metavar="TARGET=MODULE:FUNCTION", help="Python function that implements a custom-call target."
 )

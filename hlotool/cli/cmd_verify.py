@@ -1,4 +1,4 @@
-"""`hlotool verify`: reports what is wrong with HLO texts.
+"""`hlotool verify`: reports errors and suspicious code in HLO files.
 
 `workspace.checking` runs the verifier, `cli.render` writes its findings, and `cli.rewriting`
 changes files.
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_HELP = """Report what is wrong with HLO texts.
+_HELP = """Report errors and suspicious code in HLO files.
 
 FILE may be compressed (.gz, .xz, .zst), `-` is standard input, and a folder stands for the *.hlo files in it and the *.txt files that begin
 with HloModule. All modules of a file are checked.
 
-CODES are codes (T003), prefixes of codes (T) or names of rules (result-shape), separated by commas; ALL stands for every rule. Without
---select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides; among equally long ones,
-options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Syntax errors are always
-reported.
+CODES is a comma-separated list of codes (T003), prefixes of codes (T) and names of rules (result-shape); ALL stands for every rule. Without
+--select, all errors and a few warnings are reported. If options disagree about a rule, the longest match decides. Among equally long
+matches, options override the settings file, the settings file overrides its preset, and --ignore overrides --select. Syntax errors are
+always reported.
 
 \b
 Examples:
@@ -329,12 +329,12 @@ def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: 
     check_outputs([options.output, *baselines], inputs)
 
 
-@click.command("verify", cls=HloCommand, help=_HELP, short_help="Report what is wrong with HLO texts.")
+@click.command("verify", cls=HloCommand, help=_HELP, short_help="Report errors and suspicious code in HLO files.")
 @files_argument
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="text", metavar="FORMAT", help=f"Output format: {', '.join(FORMATS)}; default: text."
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write findings to FILE; - is standard output, the default.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the findings to FILE; - is standard output, the default.")
 @rule_options
 @click.option(
     "--fail-on",
@@ -355,12 +355,12 @@ def _check_outputs(options: Options, inputs: Sequence[str | None], baseline_of: 
 @click.option("--write-baseline", is_flag=True, help="Write all findings to the baseline instead of showing them.")
 @click.option("--list-rules", is_flag=True, help="List all rules, and mark those that are selected.")
 @click.option("--explain", metavar="CODE", shell_complete=complete_subjects, help="Explain a rule.")
-@click.option("--show-settings", is_flag=True, help="Show the settings and selected rules for each FILE, and the settings file.")
+@click.option("--show-settings", is_flag=True, help="Show the settings file, the settings and the selected rules for each FILE.")
 @click.option(
     "-j", "--jobs", type=click.IntRange(min=0), default=0, metavar="N", help="Number of processes; 0, the default, chooses by the size of the files."
 )
 @color_option
-@click.option("-q", "--quiet", count=True, help="Show no summary; -qq shows nothing.")
+@click.option("-q", "--quiet", count=True, help="Show no summary; -qq shows no findings either.")
 @input_size_option
 @stdin_filename_option
 @input_form_options

@@ -82,10 +82,10 @@ def headline(result: FolderComparison) -> str:
     parts = []
     if changed:
         parts.append(f"{changed} of {counted(total, 'module')} {'differs' if total == 1 else 'differ'}")
-        parts += [f"{len(minor)} {'is' if len(minor) == 1 else 'are'} equal but for {kinds}"] if minor else []
+        parts += [f"{len(minor)} {'is' if len(minor) == 1 else 'are'} equal except for {kinds}"] if minor else []
     elif minor:
         of = f"{len(minor)} of {counted(total, 'module')}" if len(minor) < total else counted(total, "module")
-        parts.append(f"{of} {'is' if total == 1 else 'are'} equal but for {kinds}")
+        parts.append(f"{of} {'is' if total == 1 else 'are'} equal except for {kinds}")
     elif total:
         parts.append(f"{counted(total, 'module')} {'is' if total == 1 else 'are'} equal")
     for sketches, name, other, verb in ((result.left_only, *result.names, "deleted"), (result.right_only, *result.names[::-1], "added")):

@@ -50,7 +50,8 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
 
 def _rule_lines(rule: RuleExplanation) -> Iterator[str]:
     yield f"{rule.code} {rule.name}"
-    yield f"{rule.severity}, {'reported by default' if rule.is_default else f'reported with --extend-select {rule.code}'}; {rule.family}"
+    yield f"{rule.severity}, {'reported by default' if rule.is_default else f'reported with --extend-select {rule.code}'}"
+    yield f"category: {rule.family}"
     yield ""
     yield from _wrapped(rule.summary)
     for heading, text in (("Checks", rule.checks), ("Why", rule.why)):

@@ -37,7 +37,7 @@ color_option = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
-    help="Use colors; auto, the default, uses them on a terminal unless NO_COLOR is set.",
+    help="When to use colors; auto, the default: on a terminal, unless NO_COLOR is set.",
 )
 
 stdin_filename_option = click.option("--stdin-filename", metavar="NAME", default="<stdin>", help="File name to use for standard input.")
@@ -135,7 +135,7 @@ input_size_option = click.option(
     metavar="SIZE",
     expose_value=False,
     callback=_limit_input_size,
-    help="Largest text to read, after decompression, such as 2GiB; default: 400M.",
+    help="Largest input to read, after decompression, such as 2GiB; default: 400M.",
 )
 
 
@@ -151,7 +151,7 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     options = [
         click.option("--legacy", is_flag=True, help="Also read spellings of earlier versions of XLA, back to 2017."),
-        click.option("--extract", is_flag=True, help="Extract the modules from other text, such as a log, a page or a test."),
+        click.option("--extract", is_flag=True, help="Extract the modules from other text, such as a log, a web page or a test."),
     ]
     return decorate(with_form, options)
 

@@ -56,7 +56,7 @@ def test_exit_codes(cli, pair, file_of):
     assert (same.exit_code, same.stdout, same.stderr) == (0, "", "")
     assert cli("diff", left, right).exit_code == 1
     names = cli("diff", left, renamed)
-    assert (names.exit_code, names.stdout) == (1, "equal but for names\n")
+    assert (names.exit_code, names.stdout) == (1, "equal except for names\n")
     assert cli("diff", left, renamed, "--ignore", "names").exit_code == 0
     quiet = cli("diff", left, right, "--quiet")
     assert (quiet.exit_code, quiet.stdout, quiet.stderr) == (1, "", "")

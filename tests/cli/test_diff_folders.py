@@ -70,7 +70,7 @@ def test_exit_codes(cli, folders, tmp_path):
     same = cli("diff", before, before)
     assert (same.exit_code, same.stdout, same.stderr) == (0, "", "")
     names = cli("diff", before, after)
-    assert (names.exit_code, names.stdout) == (1, "1 of 2 modules are equal but for names\n")
+    assert (names.exit_code, names.stdout) == (1, "1 of 2 modules are equal except for names\n")
     assert cli("diff", before, after, "--ignore", "names").exit_code == 0
     # With these two options, the modules are not even compared.
     assert cli("diff", before, after, "--ignore", "names,metadata").exit_code == 0

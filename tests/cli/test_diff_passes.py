@@ -48,7 +48,7 @@ simplification
 spmd
   0010 partitioner         3 -> 4  1 shape unsharded (f32[8] -> f32[16]), 1 collective inserted (all-gather)
 after all pipelines
-  cpu_after_optimizations       4  equal but for layouts
+  cpu_after_optimizations       4  equal except for layouts
 """
 
 

@@ -16,7 +16,7 @@ from hlotool.verifier.fixing import fix_rules
 def test_rules(cli):
     result = cli("explain", "t003")
     assert result.exit_code == 0
-    assert result.stdout.startswith("T003 result-shape\nerror, reported by default; types and shapes\n\n")
+    assert result.stdout.startswith("T003 result-shape\nerror, reported by default\ncategory: types and shapes\n\n")
     assert cli("explain", "result-shape").stdout == result.stdout == cli("verify", "--explain", "T003").stdout
     assert cli("explain", "--format", "markdown", "T003").stdout.startswith("## T003 result-shape\n")
     assert json.loads(cli("explain", "--json", "T003").stdout)["name"] == "result-shape"

@@ -67,7 +67,7 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
     clauses = [*_changed(report, resharded), *([] if layers(delta) else _one_sided(report, resharded)), *_others(report)]
     clauses = [*whole, *_regions(report), *clauses] if is_brief else [*whole, *clauses, *_regions(report)]
     if not clauses:
-        return f"equal but for {_joined(side_issues)}" if side_issues else ""
+        return f"equal except for {_joined(side_issues)}" if side_issues else ""
     if not mentions_minor:
         side_issues = [_WORDS.get(name, name) for name in delta.categories if name in SIDE_ISSUES - told - MINOR]
     sentence = ", ".join(map(" ".join, clauses))

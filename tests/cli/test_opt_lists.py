@@ -43,7 +43,10 @@ def test_rewrites_are_explained(cli):
     assert "Rules: copy-of-equal-layout," in cli("explain", "identities").stdout
     assert json.loads(cli("explain", "--json", "dce").stdout)["levels"] == ["-O1", "-O2"]
     assert cli("explain", "--format", "markdown", "cse").stdout.startswith("## cse\n")
-    assert cli("explain", "two-inversion").stderr == "hlotool: there is no rule, opcode, pass or rewrite 'two-inversion'; did you mean 'two-inversions'?\n"
+    assert (
+        cli("explain", "two-inversion").stderr
+        == "hlotool: there is no rule, opcode, pass or rewrite 'two-inversion'; did you mean 'two-inversions'?\n"
+    )
     result = cli("explain", *all_rules())
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 100

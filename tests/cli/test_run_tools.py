@@ -176,7 +176,10 @@ def test_a_nan_in_a_result_is_mentioned(cli, tmp_path):
         "hlotool: 'output.0' is NaN in 2 of 3 elements; --check-nans shows the instruction that computes the first one\n",
     )
     result = cli("run", "-", "--input", "x={nan,4,1}", "--check-nans", stdin=NANS)
-    assert (result.exit_code, result.stderr) == (0, "hlotool: 'output.0' is NaN in 1 of 3 elements; 1 more result contains NaNs; argument with NaNs: x\n")
+    assert (result.exit_code, result.stderr) == (
+        0,
+        "hlotool: 'output.0' is NaN in 1 of 3 elements; 1 more result contains NaNs; argument with NaNs: x\n",
+    )
     constant = NANS.replace("parameter(0)", "constant({nan, 1, 1})")
     result = cli("run", "-", "--check-nans", stdin=constant)
     assert result.stderr.endswith("the NaNs come from constants: no instruction computes one from operands without NaNs\n")

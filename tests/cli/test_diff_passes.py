@@ -80,7 +80,7 @@ def test_files_are_sorted_by_their_numbers(cli, dumps):
 def test_all_changes_are_shown_on_request(cli, dumps):
     lines = cli("diff", "--passes", dumps(DUMPS), "--show-all").stdout.splitlines()
     assert ["0000", "pipeline-start", "6", "-"] in map(str.split, lines)
-    assert ["0003", "rename", "3", "equal", "but", "for", "names"] in map(str.split, lines)
+    assert ["0003", "rename", "3", "equal", "except", "for", "names"] in map(str.split, lines)
     assert cli("diff", "--passes", "dumps", "--name-only").stdout.splitlines()[1:3] == ["~ 0001 simplification/algsimp", "~ 0002 simplification/dce"]
     assert " 0002 simplification/dce     |     3 ---\n" in cli("diff", "--passes", "dumps", "--stat").stdout
     details = cli("diff", "--passes", "dumps", "--details").stdout

@@ -1,4 +1,4 @@
-"""Keys for the values of constants: equal for equal values in two modules, in any spelling."""
+"""Keys for the values of constants: equal values have equal keys, however they are spelled."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["ConstantKeys"]
 
-# Decoding longer texts would take longer than the rest of a comparison.
+# Decoding text longer than this would take more time than the rest of a comparison.
 _LONGEST = 1 << 16
 
 
 class ConstantKeys:
-    """Keys of constants: their bytes, or the text if it is long and the same in both modules.
+    """Keys of constants: the bytes, or the text if it is long and the same in both modules.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> keys, shape = ConstantKeys(), array_shape("f32", (2,))

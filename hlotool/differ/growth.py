@@ -66,7 +66,7 @@ class Growth:
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
-        """Returns the distance between two nodes' positions in their computations: a tie-breaker."""
+        """Returns the distance between the positions in the two computations, a tie-breaker."""
         graph = self.graph
         return abs((left - graph.members[graph.home[left]].start) - (right - graph.members[graph.home[right]].start))
 

@@ -83,7 +83,7 @@ def _category(delta: Delta, category: str) -> str:
 
 
 def _touched(delta: Delta) -> Iterator[tuple[int, str]]:
-    """Yields the nodes that differ, each with the kinds of its changes or `deleted` or `inserted`."""
+    """Yields the nodes that differ, each with a description of its changes."""
     for node, changes in delta.changed.items():
         kinds = ", ".join(change["kind"] for change in changes)
         yield node, kinds

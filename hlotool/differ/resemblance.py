@@ -44,7 +44,7 @@ def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
 
 
 class _Matching:
-    """A matching of computations of both modules; those in `left` and `right` are still unpaired."""
+    """A matching of computations of both modules; `left` and `right` list the unpaired ones."""
 
     def __init__(self, graph: Graph, computations: Sequence[int]) -> None:
         self.graph = graph

@@ -272,7 +272,7 @@ class _Alike:
         self._counts[metadata] += 1
 
     def count(self, line: str) -> int:
-        """Returns how many instructions have the metadata in a line, or the number of all if none."""
+        """Returns how many instructions have the metadata in a line; if none do, counts all."""
         return self._counts[_metadata_in(line)] or len(self._metadata)
 
     def choose(self, numbered: Instruction, line: str, taken: Container[Instruction]) -> Instruction | None:

@@ -268,7 +268,7 @@ def _same_bytes(a: Array, b: Array) -> bool:
 
 
 def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple[list[Sequence[Value]], list[Sequence[Value]]]:
-    """Returns random arguments for both modules on each device; paired parameters get equal values."""
+    """Returns random arguments of both modules on each device, equal for paired parameters."""
     devices = max(devices_of(left), devices_of(right))
     here: list[Sequence[Value]] = []
     there: list[Sequence[Value]] = []
@@ -411,7 +411,7 @@ class _Comparer(_Paired):
         self.where = where
 
     def blame_failure(self) -> None:
-        """Records the failed instruction as the first difference, unless there is an earlier one."""
+        """Records the failed instruction as the first difference if there is no earlier one."""
         if self.first is not None or self.where is None or not self.where.frames:
             return
         x = self.where.frames[-1].instruction
@@ -500,7 +500,7 @@ class _Comparer(_Paired):
         return found
 
     def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
-        """Returns the index, the two values, the number of differing elements, and the total number."""
+        """Returns the index, the two values, and the numbers of differing elements and of all."""
         comparison = found.comparison
         if comparison is not None and comparison.worst:
             worst = comparison.worst[0]

@@ -196,7 +196,7 @@ class _Pairer:
                 self._pair_by(partial(_contents_and_name, contents_of, name_of))
 
     def pair_by_name(self) -> None:
-        """Pairs modules in files of the same name, then modules with unique names at their stage."""
+        """Pairs modules in files of the same name, then those with a unique name at their stage."""
         self._pair_by(_file)
         self._pair_by(_name_at_stage, only_unique=True)
 

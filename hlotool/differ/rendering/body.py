@@ -230,7 +230,7 @@ class _Body:
     # ---- summaries ------------------------------------------------------------------------------
 
     def _side_issues(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """Yields a line with counts for each kind of change that does not affect computed values."""
+        """Yields a line with counts for each kind of change that does not affect the results."""
         graph = self.report.delta.graph
         instructions: Counter[str] = Counter()
         homes: dict[str, set[int]] = {}

@@ -188,7 +188,7 @@ def _sections(delta: Delta, notes: Notes) -> Iterator[Section]:
 
 
 def _positions(delta: Delta) -> Iterator[tuple[int, float]]:
-    """Yields the inserted instructions, each with a position between two left instructions."""
+    """Yields the inserted instructions, each with its position among the left instructions."""
     graph, partner = delta.graph, delta.pairs.partner
     inserted = set(delta.inserted)
     for home in dict.fromkeys(graph.home[node] for node in delta.inserted):

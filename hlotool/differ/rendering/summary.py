@@ -192,7 +192,7 @@ def _one_sided(report: Report, named: Collection[int]) -> list[_Clause]:
 
 
 def opcode_list(instructions: Iterable[Instruction], most: int = _MOST_HEADLINES) -> str:
-    """Returns the opcodes with their counts, the most significant first and tuples last."""
+    """Returns the opcodes with their counts, the most significant first, structural ones last."""
     counts = Counter(x.op for x in instructions)
     ordered = sorted(counts.most_common(), key=lambda item: _rank(item[0]))[:most]
     rest = counts.total() - sum(number for _, number in ordered)

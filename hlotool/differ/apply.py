@@ -39,8 +39,8 @@ class Patch:
     `text` is the text of the patch, `filename` is its name in messages, and `computations` holds
     the names of the computations that the patch changes.
 
-    `Delta.to_patch` returns such a text, and `hlotool diff --patch` prints it. An empty patch is
-    false. Raises PatchError if the text is not a patch.
+    `Delta.to_patch` returns the text of a patch, and `hlotool diff --patch` prints it. An empty
+    patch is false. Raises PatchError if the text is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -255,7 +255,7 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """Returns the error for a result that does not parse, located in the patch if possible."""
+        """Returns the error for a result that does not parse, with a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:

@@ -222,7 +222,7 @@ class CanonicalForm:
         self.digests[computation] = digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
     def _described(self, x: Instruction) -> str:
-        """Returns a digest of an instruction, which covers callees, but not operands and names."""
+        """Returns a digest of an instruction, including its callees, but not operands and names."""
         if x.immediate is not None or x.op.calls or x.op.operand_defaults or x.op.derived:
             return self._description(x)
         # An `id` is a safe key: the attributes live as long as the copy, which no longer changes.

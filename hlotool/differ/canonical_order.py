@@ -66,7 +66,7 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
 
 
 def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
-    """Adds instructions that differ only in their operands, those with the earliest ones first."""
+    """Adds instructions that differ only in their operands, ordered by the operands' positions."""
     # In a large group, only some of the dependencies are visited: if the members share all of them,
     # visiting all of them for each member would take quadratic time.
     most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
@@ -128,7 +128,7 @@ def digest(parts: Iterable[Any]) -> str:
 def _digests_by_operands(
     instructions: Iterable[Instruction], texts: Mapping[Instruction, str], known: Mapping[Instruction, str]
 ) -> dict[Instruction, str]:
-    """Returns a digest for each instruction, which covers all its direct and indirect dependencies.
+    """Returns digests that cover each instruction and all its direct and indirect dependencies.
 
     `known` holds the digests of other instructions, which may be among the operands.
     """
@@ -141,7 +141,7 @@ def _digests_by_operands(
 
 
 def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instruction, str]) -> dict[Instruction, str]:
-    """Returns a digest for each instruction, which covers all its direct and indirect users."""
+    """Returns digests that cover each instruction and all its direct and indirect users."""
     digests: dict[Instruction, str] = {}
     uses: dict[Instruction, list[str]] = {}
     for x in reversed(instructions):
@@ -154,7 +154,7 @@ def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instru
 
 
 def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], digests: Mapping[Instruction, str]) -> dict[Instruction, str]:
-    """Returns a digest for each remaining instruction, which covers connected instructions.
+    """Returns digests that cover each remaining instruction and the instructions connected to it.
 
     Users and operands are followed in turn, as long as each round distinguishes more instructions.
     """

@@ -26,14 +26,14 @@ class ConstantKeys:
 
     def __init__(self) -> None:
         self._is_second = False
-        # For the first module: the long texts; the long literals that have not been decoded, by the
+        # For the first module: the spellings of long literals; those not decoded so far, by the
         # size of their values in bytes; the values of all other literals; and the sizes of all
         # values.
         self._texts: set[str] = set()
         self._undecoded: dict[int, list[Literal]] = {}
         self._values: set[bytes] = set()
         self._sizes: set[int] = set()
-        # The long texts by their decoded values.
+        # The spellings of long literals, by decoded value.
         self._text_of: dict[bytes, str] = {}
 
     def begin_second(self) -> None:

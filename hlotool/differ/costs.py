@@ -49,7 +49,7 @@ class Costs:
         return total + SINGLE * partner.count(-1) + self.of_roots(range(graph.computation_split))
 
     def of_nodes(self, nodes: Iterable[int], known: dict[int, float] | None = None) -> float:
-        """Returns the cost of nodes and of the roots of their computations; pairs count once.
+        """Returns the cost of nodes and of the roots of their computations; each pair counts once.
 
         The nodes may belong to either module. `known` maps the left nodes of pairs to the costs of
         the pairs; newly computed costs are added to it.
@@ -127,9 +127,6 @@ class Costs:
         return {partner[node] for node in self.graph.control[left]} == set(self.graph.control[right])
 
     def of_roots(self, computations: Iterable[int]) -> float:
-        """Returns how many of these left computations are paired while their roots are not.
-
-        `computations` are numbers of computations of the left module.
-        """
+        """Counts the computations of the left module that are paired while their roots are not."""
         roots, partner = self.graph.roots, self.pairs.partner
         return sum(partner[roots[c]] != roots[self.pairs.computations[c]] for c in computations if c in self.pairs.computations)

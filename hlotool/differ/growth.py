@@ -171,7 +171,7 @@ class Growth:
     def _alike(self, here: Iterable[tuple[int, int]], there: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """Yields pairs of users in the same position and with the same structure, in order.
 
-        A user is paired only with those at adjacent places among the users of the other node.
+        Each user is paired only with the users at the same place and at the adjacent places.
         """
         structures = self.graph.structures
         groups: dict[tuple[int, int], list[int]] = {}

@@ -200,7 +200,7 @@ class _Improver:
             self.pairs.join(left_alone, old)
 
     def gain(self, node: int, other: int, least: float) -> float:
-        """Returns how much `other` as partner lowers the cost, or 0 if by at most `least`."""
+        """Returns how much the partner `other` lowers the cost; 0 if that cannot exceed `least`."""
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]

@@ -94,7 +94,8 @@ class _Matcher:
     def run(self, *, aligns: bool) -> None:
         """Pairs equal nodes.
 
-        With `aligns`, it aligns computations in textual order before it pairs one-sided matches.
+        With `aligns`, computations are aligned in textual order before one-sided matches are
+        paired.
         """
         graph = self.graph
         # Without annotations, keys and structures are the same.

@@ -26,7 +26,7 @@ _REVERSED = {"-": "+", "+": "-", " ": " "}
 class HeaderChange(NamedTuple):
     """A change to a header attribute.
 
-    `old` and `new` are the texts of the value, or None if the attribute is absent. `number` is the
+    `old` and `new` are the values as text, or None if the attribute is absent. `number` is the
     number of a line of the patch.
     """
 

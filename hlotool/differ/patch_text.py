@@ -84,9 +84,10 @@ def write_patch(hunks: Iterable[Hunk], left_name: str, right_name: str) -> Itera
 
 
 def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
-    """Returns the hunks of a patch. Raises PatchSyntaxError if the text is not a valid patch.
+    """Returns the hunks of a patch.
 
-    Text before and after the patch, such as the rest of an e-mail, is skipped.
+    Text before and after the patch, such as the rest of an e-mail, is skipped. Raises
+    PatchSyntaxError, with line and column, if the text is not a valid patch.
 
     >>> hunks = read_patch("--- a\\n+++ b\\n@@ header @@\\n-replica_count=2\\n@@ end @@\\n")
     >>> hunks[0].title, hunks[0].lines

@@ -33,7 +33,7 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         sources = sources or _replaced_calls(graph, pairs, computation)
         if not sources:
             continue
-        # If a computation was split into two, the inner one was extracted, even if the inner one
+        # If a computation was split into two, the inner part was extracted, even if that part
         # contains most of the instructions.
         members = graph.members[computation]
         counterparts = [pairs.computations[c] for c in sorted(sources) if c in pairs.computations]

@@ -173,8 +173,8 @@ class Resolution:
     def _by_neighbors(self, found: Iterable[tuple[str, str]] | None = None) -> None:
         """Finds operands and users of the instructions found so far.
 
-        A user must be the only one with the line of its reference. The search starts from the
-        instructions in `found`, by default from all.
+        An operand must have the line of its reference; a user must also be the only one with that
+        line. The search starts from the instructions in `found`, by default from all.
         """
         operands, users = self._operands_of_references, self._users_of_references
         queue = [*(self.instructions if found is None else found)]
@@ -272,7 +272,7 @@ class _Alike:
         self._counts[metadata] += 1
 
     def count(self, line: str) -> int:
-        """Returns how many instructions have the metadata in a line; if none do, counts all."""
+        """Counts the instructions with the metadata in a line; if there are none, counts all."""
         return self._counts[_metadata_in(line)] or len(self._metadata)
 
     def choose(self, numbered: Instruction, line: str, taken: Container[Instruction]) -> Instruction | None:

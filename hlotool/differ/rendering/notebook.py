@@ -64,7 +64,7 @@ def _line(row: Row) -> str:
 
 
 def _parts(row: Row) -> Iterator[str]:
-    """Yields the text of a row in parts; those that differ between two lines are emphasized."""
+    """Yields the parts of a row as HTML; differences between two lines are emphasized."""
     last = 0
     for span in row.spans:
         yield escape(visible(row.text[last : span.start]))

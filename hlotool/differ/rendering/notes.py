@@ -48,7 +48,7 @@ class Notes:
     # ---- descriptions ---------------------------------------------------------------------------
 
     def of(self, left: int, changes: Iterable[Change]) -> Iterator[str]:
-        """Yields lines that describe changes of an instruction; `left` is its left node."""
+        """Yields lines that describe the changes in a pair, given its left node."""
         for change in changes:
             kind = change["kind"]
             describe = _DESCRIBED.get(kind)

@@ -86,8 +86,8 @@ class Section(NamedTuple):
 class Report(NamedTuple):
     """Everything that is shown of a difference.
 
-    `regions` lists the regions in the form of `Delta.to_dict`. `is_long` is true if there are so many differences, even with equal ones grouped, that the
-    report begins with numbers.
+    `regions` lists the regions in the form of `Delta.to_dict`. `is_long` is true if there are so
+    many differences, even with equal ones grouped, that the report begins with numbers.
     """
 
     delta: Delta

@@ -43,7 +43,7 @@ _UNITS = {"P": 10**15, "T": 10**12, "G": 10**9, "M": 10**6, "k": 10**3}
 
 
 class Amount(NamedTuple):
-    """An amount in each module, and the function that formats it."""
+    """A quantity in both modules, and the function that formats it."""
 
     name: str
     left: int
@@ -113,7 +113,7 @@ def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]
 
 
 def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
-    """Returns the opcodes whose number has changed, as lists in words with their titles."""
+    """Returns lists of the opcodes whose number has changed, each with a title."""
     rows = opcode_changes(delta, with_structure=False)
     lists = (
         ("only before", [row for row in rows if not row.right]),

@@ -568,7 +568,7 @@ STACK is a list of places; MARK is called with start, end and kind of a token."
 ;; ---- hlotool --------------------------------------------------------------------
 
 (defun hlo-format (&rest options)
-  "Format the buffer; leave it as it is if that fails."
+  "Format the buffer; leave it unchanged if that fails."
   (interactive)
   (let ((errors (make-temp-file "hlotool"))
         (formatted (generate-new-buffer " *hlotool*"))

@@ -13,10 +13,10 @@ from hlotool.differ.pairs import Pairs
 
 __all__ = ["align", "align_sequences"]
 
-# Sequences with more differences are not aligned: the time is proportional to the number of
-# differences times the length.
+# Sequences with more differences than this are not aligned, because the time is proportional to the
+# number of differences times the length.
 _MOST_DIFFERENCES = 600
-# Distances to operands below this limit help to locate an instruction.
+# Only a distance below this limit describes an operand.
 _NEAR = 16
 # A position that no path through the two sequences has reached.
 _NOWHERE = -2
@@ -46,8 +46,8 @@ def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
     """Returns the nodes of a computation that have operands but no partner.
 
     If a node is the only call of an unpaired computation, the nodes of that computation replace it.
-    Nodes without operands, such as constants, may stand anywhere before their users, which say more
-    about them.
+    Nodes without operands, such as constants, are left out: they may stand anywhere before their
+    users, and the users say more about them.
     """
     sequence: list[int] = []
     pending = [iter(graph.members[computation])]
@@ -69,9 +69,9 @@ def _sequence(graph: Graph, pairs: Pairs, computation: int) -> list[int]:
 def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashable]:
     """Returns a token for each node: its key and a description of each operand.
 
-    An operand is described by its pair or, without one, by its distance. Long distances may have
-    changed, so the structure of the operand replaces them. An operand outside of the sequence is
-    described by its key.
+    An operand is described by its pair or, if it has none, by its distance from the node. A long
+    distance may have changed, so the structure of the operand is used instead. An operand outside
+    the sequence is described by its key.
     """
     places = {node: place for place, node in enumerate(sequence)}
     keys, structures, partner = graph.keys, graph.structures, pairs.partner
@@ -90,11 +90,11 @@ def _tokens(graph: Graph, pairs: Pairs, sequence: Sequence[int]) -> list[Hashabl
 
 
 def align_sequences(first: Sequence[Hashable], second: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """Returns the positions of corresponding items, in order; items may be equal or changed.
+    """Returns pairs of positions of corresponding items, in order; paired items may differ.
 
-    Computes an alignment with the fewest edits, by the algorithm of Ukkonen (1985), "Algorithms for
-    Approximate String Matching". If there are too many edits, only the common prefix and suffix are
-    aligned.
+    Computes an alignment with the fewest edits, using the algorithm of Ukkonen (1985), "Algorithms
+    for Approximate String Matching". If there are too many edits, only the common prefix and suffix
+    are aligned.
 
     >>> align_sequences("kitten", "sitting")
     [(0, 0), (1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
@@ -138,7 +138,7 @@ def _fewest_edits(first: Sequence[Hashable], second: Sequence[Hashable]) -> list
 
 
 def _after_edit(rounds: Sequence[dict[int, int]], diagonal: int) -> tuple[int, int]:
-    """Returns the farthest position in `first` after one more edit, and the diagonal before it."""
+    """Returns the farthest position in `first` after one more edit, and the previous diagonal."""
     if not rounds:
         return (0, 0) if diagonal == 0 else (_NOWHERE, 0)
     reached = rounds[-1]

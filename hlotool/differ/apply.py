@@ -36,10 +36,11 @@ Item = TypeVar("Item")
 class Patch:
     """A patch that can be applied to modules.
 
-    It has its `text`, its `filename` in messages, and the names of the `computations` it changes.
+    `text` is the text of the patch, `filename` is its name in messages, and `computations` holds
+    the names of the computations that the patch changes.
 
-    `Delta.to_patch` returns the text, and `hlotool diff --patch` prints it. An empty patch is
-    false. Raises PatchError if the text is not a patch.
+    `Delta.to_patch` returns the text of a patch, and `hlotool diff --patch` prints it. An empty
+    patch is false. Raises PatchError if the text is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -68,11 +69,11 @@ class Patch:
 def apply_patch(module: Module, patch: str | Patch, *, reverse: bool = False, filename: str = "<patch>") -> Module:
     """Applies a patch to a module and returns the result; the module itself is not changed.
 
-    `patch` is a Patch or its text, and `filename` the name of the text in messages. With
-    `reverse`, the patch is undone. The names and the order of instructions may differ from those
-    of the module that the patch was made from. If the names differ, existing names are kept and
-    new instructions get unused ones. Raises PatchError if the module does not contain what the
-    patch changes, or if the text is not a patch.
+    `patch` is a Patch or the text of a patch; `filename` is the name of that text in messages. With
+    `reverse`, the patch is undone. The names and the order of instructions may differ from those in
+    the module that the patch was created from. If the names differ, existing instructions keep
+    their names and new instructions get unused names. Raises PatchError if the module does not
+    contain everything that the patch changes, or if the text is not a patch.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -108,8 +109,8 @@ def _fits(module: Module, content: PatchContent) -> bool:
 class _Line(NamedTuple):
     """A line of the result.
 
-    `number` is that of the line in the patch, or 0 for a line of the module. `name` is the name
-    that the line defines; `operands` and `called` are the names that it refers to.
+    `number` is the line number in the patch, or 0 for a line of the module. `name` is the name that
+    the line defines; `operands` and `called` hold the names that it refers to.
     """
 
     text: str
@@ -122,9 +123,9 @@ class _Line(NamedTuple):
 class _Names:
     """The names of the result.
 
-    `instructions` and `computations` map those of the module to their final names. `of_patch` and
-    `computations_of_patch` map names in the patch to final names; the former has a dictionary for
-    each computation.
+    `instructions` and `computations` map the instructions and computations of the module to their
+    final names. `of_patch` and `computations_of_patch` map names in the patch to final names;
+    `of_patch` has one dictionary per computation.
     """
 
     def __init__(self, module: Module, content: PatchContent, resolution: Resolution) -> None:
@@ -138,7 +139,10 @@ class _Names:
         self._name_all(shown_computations(module))
 
     def _has_names(self) -> bool:
-        """Returns whether the module has the names that the patch expects: then renames apply."""
+        """Returns whether the module has the names that the patch expects.
+
+        Only then are the renames in the patch applied.
+        """
         references, homes = self.resolution.references, self.resolution.homes
         return all(
             x.name == references[key].expected_name and homes[x].name == references[key].expected_computation
@@ -251,7 +255,7 @@ class _Application:
             raise self._misfit(error, lines) from error
 
     def _misfit(self, error: ParseError, lines: Sequence[_Line]) -> PatchError:
-        """Returns the error for a result that does not parse, at a patch line if possible."""
+        """Returns the error for a result that does not parse, with a patch line if possible."""
         diagnostic = error.diagnostics[0]
         at = 0
         for line in lines:
@@ -264,7 +268,7 @@ class _Application:
         return PatchError(f"{self.content.filename}: with the patch, the module does not parse: {diagnostic.message}, at '{line.text.strip()}'{hint}")
 
     def _header(self) -> dict[str, str]:
-        """Returns the attributes of the header. Raises PatchError if the patch expects others."""
+        """Returns the header attributes. Raises PatchError if the patch expects other values."""
         header = dict(header_attributes(self.module, PATCH_PRINT))
         for name, old, new, number in self.content.header:
             current = header.get(name)
@@ -354,7 +358,7 @@ class _Application:
         return [line for _, line in sorted([*kept, *added], key=lambda item: item[0])]
 
     def _patched(self, computation: str, line: PatchedLine) -> _Line:
-        """Returns a line of the patch with the names of the result."""
+        """Returns a patch line, rewritten to use the names of the result."""
         names, computations = self.names.of_patch[computation], self.names.computations_of_patch
         definition = definition_of(line.text)
         assert definition is not None
@@ -378,7 +382,10 @@ class _Application:
     # ---- order ----------------------------------------------------------------------------------
 
     def _sorted(self, lines: list[_Line]) -> list[_Line]:
-        """Returns the lines of a computation, each after its operands; a schedule is kept."""
+        """Returns the lines of a computation, each after its operands.
+
+        Lines that are already in such an order, as in a schedule, are not moved.
+        """
         by_name = {line.name: number for number, line in enumerate(lines)}
         return _in_order(lines, [[by_name[name] for name in line.operands if name in by_name] for line in lines])
 
@@ -394,5 +401,5 @@ def _in_order(items: list[Item], needed: Sequence[Sequence[int]]) -> list[Item]:
     try:
         return [items[number] for number in sorted_by_dependencies(range(len(items)), needed.__getitem__)]
     except ValueError:
-        # There is a cycle, which the parser reports.
+        # The lines form a cycle, which the parser reports.
         return items

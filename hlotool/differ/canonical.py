@@ -1,18 +1,19 @@
-"""The canonical form of a module, without names, metadata and meaningless order, and its hash.
+"""The canonical form of a module, free of names, metadata and meaningless order, and its hash.
 
 The scheme, version `hlo1`:
 
 * Instructions have no metadata and no redundant attributes. Backend configurations are JSON with
-  sorted keys. Constants are identified by their bits. An array of more than 2^20 elements of which
-  all but the first are 0 is represented by the first element, as XLA reads it.
+  sorted keys. Constants are identified by their bits. If an array has more than 2^20 elements and
+  all but the first are 0, it is written as its first element, which XLA completes with zeros.
 * If the module is not scheduled, the parameters of a computation come first, by number. Then come
-  the instructions that the root depends on, operands first and in their order, and then the rest,
-  ordered by the values that they depend on (`canonical_order.py`).
+  the instructions that the root depends on, each after its operands, which are visited in their
+  order. The rest follows, ordered by the values that it depends on (`canonical_order.py`).
 * Callees come before callers, in the order of the calls.
 * Computations are named `computation0`, `computation1`, ...; the instructions of `computation1` are
   named `v0.1`, `v1.1`, ...; the module is named `m`.
 
-A hash is a prefix of the SHA-256 of the resulting text. Any change to the form changes the version.
+A hash is a prefix of the SHA-256 of the resulting text. Any change to the form requires a new
+version.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ _DIGITS = 32
 class Hashes(Record):
     """The hash of a module, and the hashes of its computations by name.
 
-    The hash of a computation covers its callees, but not how many copies of them exist. So two
-    modules whose entries have the same hash may differ in copies of computations.
+    The hash of a computation covers its callees, but not how many copies of them exist. So even if
+    the entries of two modules have the same hash, the modules may differ in the number of copies.
     """
 
     module: str
@@ -61,7 +62,8 @@ class Hashes(Record):
 def canonical_text(module: Module) -> str:
     """Returns the text of the canonical form.
 
-    It parses to a module that differs from this one only in names, metadata and meaningless order.
+    The text parses to a module that differs from `module` only in names, metadata and meaningless
+    order.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { one = f32[] constant(1e0) p = f32[] parameter(0) ROOT s = f32[] add(p, one) }")
@@ -89,7 +91,7 @@ def canonical(module: Module) -> Module:
 def hashes(module: Module) -> Hashes:
     """Returns the hashes of a module and of its computations.
 
-    Hashes are equal if only names, metadata and meaningless order differ.
+    Two modules have equal hashes if they differ only in names, metadata and meaningless order.
 
     >>> import hlotool
     >>> first = hashes(hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }"))
@@ -137,8 +139,8 @@ class CanonicalForm:
     """A copy of a module in its canonical form.
 
     `originals` and `instructions` map the copied computations and instructions to their originals.
-    `digests` has the digests of the copied computations. `contents` has those of the copied
-    instructions, which cover everything but names, metadata and operands.
+    `digests` maps the copied computations to their digests. `contents` maps the copied instructions
+    to digests that cover everything except names, metadata and operands.
 
     >>> import hlotool
     >>> form = CanonicalForm(hlotool.parse("ENTRY e { p = f32[] parameter(0) a = f32[] abs(p) ROOT b = f32[] abs(a) }"))
@@ -177,7 +179,7 @@ class CanonicalForm:
     def _normalize(self, x: Instruction) -> None:
         if not x.op.calls:
             # The root of an asynchronous call's computation has the annotations of the call, even
-            # if its text does not repeat them.
+            # if the text of the root does not repeat them.
             self.module.notes.forget_written(x)
         attributes = self._own_attributes(x)
         if attributes is not x.attributes:
@@ -220,7 +222,7 @@ class CanonicalForm:
         self.digests[computation] = digest([self.module.is_scheduled, numbers.get(computation.root, -1), rows])
 
     def _described(self, x: Instruction) -> str:
-        """Returns a digest of an instruction without operands and names, but with its callees."""
+        """Returns a digest of an instruction, including its callees, but not operands and names."""
         if x.immediate is not None or x.op.calls or x.op.operand_defaults or x.op.derived:
             return self._description(x)
         # An `id` is a safe key: the attributes live as long as the copy, which no longer changes.
@@ -305,7 +307,7 @@ def _digits(leaf: Literal) -> str:
 
 
 def _callees_first(computations: Iterable[Computation]) -> Iterator[Computation]:
-    """Yields all computations, each after its callees, which come in the order of the calls."""
+    """Yields all computations, each after its callees; callees come in the order of the calls."""
     seen: set[Computation] = set()
     done: set[Computation] = set()
     for start in computations:

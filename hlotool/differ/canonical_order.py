@@ -1,4 +1,4 @@
-"""The order of instructions in the canonical form, which is independent of their textual order."""
+"""Computes the order of instructions in the canonical form, which ignores their textual order."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ __all__ = ["canonical_order", "digest"]
 
 _MOST_ROUNDS = 4
 _NOWHERE = 1 << 62
-# Instructions that nothing else distinguishes are compared by what they depend on. At most this
-# many dependencies are visited for a group of them, but at least `_LEAST_LOOKED_AT` for each
-# member.
+# Instructions that nothing else distinguishes are compared by their dependencies. At most this many
+# dependencies are visited per group of such instructions, but at least `_LEAST_LOOKED_AT` per
+# instruction.
 _MOST_LOOKED_AT = 1 << 18
 _LEAST_LOOKED_AT = 64
 
 
 def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> list[Instruction]:
-    """Returns parameters by number, then what the root depends on, then the rest.
+    """Returns the parameters by number, then the dependencies of the root, then the rest.
 
-    `texts` describe each instruction without its operands and control predecessors. Unused
-    instructions are ordered by what they depend on, then by the other users of those values, then
-    by the positions of their operands. All of these can be the same only for instructions that an
-    isomorphism exchanges, and any order of those gives the same form.
+    `texts` describes each instruction without its operands and control predecessors. Unused
+    instructions are ordered by the values that they depend on, then by the other users of those
+    values, then by the positions of their operands. All of these criteria can be equal only for
+    instructions that an automorphism of the computation exchanges, and any order of such
+    instructions gives the same form.
     """
     parameters = sorted((x for x in computation.instructions if x.op.name == "parameter"), key=lambda x: x.immediate)
     order = {x: number for number, x in enumerate(parameters)}
@@ -43,13 +44,13 @@ def canonical_order(computation: Computation, texts: dict[Instruction, str]) -> 
 
 
 def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
-    """Adds the unused instructions and everything that they depend on."""
+    """Adds the unused instructions and all their dependencies to the order."""
     groups: dict[str, list[Instruction]] = {}
     for x in ends:
         groups.setdefault(digests[x], []).append(x)
     colors: dict[Instruction, str] | None = None
     for _, members in sorted(groups.items()):
-        # Control dependencies may have added some of the members already.
+        # Some of the members may already have been added through control dependencies.
         group = [x for x in members if x not in order]
         if len(group) < 2:
             for x in group:
@@ -65,9 +66,9 @@ def _visit_ends(ends: Iterable[Instruction], computation: Computation, order: di
 
 
 def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], digests: dict[Instruction, str]) -> None:
-    """Adds instructions that differ only in operands, those with the first operands first."""
-    # In a large group, only some of the dependencies are visited, since the members may share them
-    # all.
+    """Adds instructions that differ only in their operands, ordered by the operands' positions."""
+    # In a large group, only some of the dependencies are visited: if the members share all of them,
+    # visiting all of them for each member would take quadratic time.
     most = max(_LEAST_LOOKED_AT, _MOST_LOOKED_AT // len(members))
     places = [_place(x, order, most) for x in members]
     remaining = _MOST_LOOKED_AT
@@ -94,7 +95,7 @@ def _visit_alike(members: Sequence[Instruction], order: dict[Instruction, int], 
 
 
 def _place(start: Instruction, order: dict[Instruction, int], most: int) -> tuple[list[int], list[Instruction]]:
-    """Returns the positions of all dependencies, as a sort key, and the dependencies without one.
+    """Returns the positions of all dependencies, as a sort key, and those without a position.
 
     At most `most` dependencies are visited.
     """
@@ -127,9 +128,9 @@ def digest(parts: Iterable[Any]) -> str:
 def _digests_by_operands(
     instructions: Iterable[Instruction], texts: Mapping[Instruction, str], known: Mapping[Instruction, str]
 ) -> dict[Instruction, str]:
-    """Returns digests of instructions together with everything that they depend on.
+    """Returns digests that cover each instruction and all its direct and indirect dependencies.
 
-    `known` has the digests of other instructions that may be among their operands.
+    `known` holds the digests of other instructions, which may be among the operands.
     """
     digests: dict[Instruction, str] = {}
     for x in instructions:
@@ -140,7 +141,7 @@ def _digests_by_operands(
 
 
 def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instruction, str]) -> dict[Instruction, str]:
-    """Returns digests of instructions with all their direct and indirect users in the list."""
+    """Returns digests that cover each instruction and all its direct and indirect users."""
     digests: dict[Instruction, str] = {}
     uses: dict[Instruction, list[str]] = {}
     for x in reversed(instructions):
@@ -153,9 +154,9 @@ def _digests_by_users(instructions: Sequence[Instruction], texts: Mapping[Instru
 
 
 def _colors(rest: Sequence[Instruction], order: Mapping[Instruction, int], digests: Mapping[Instruction, str]) -> dict[Instruction, str]:
-    """Returns digests of the remaining instructions with everything connected to them.
+    """Returns digests that cover each remaining instruction and the instructions connected to it.
 
-    Operands and users are followed in turn, as long as that distinguishes more instructions.
+    Users and operands are followed in turn, as long as each round distinguishes more instructions.
     """
     places = {x: str(number) for x, number in order.items()}
     colors = {x: digests[x] for x in rest}

@@ -37,7 +37,7 @@ CATEGORIES = {
 """The kinds of differences, with their meanings."""
 
 MINOR = frozenset({"metadata", "names"})
-"""Differences without meaning, as between modules compiled in different processes.
+"""Meaningless differences, such as those between modules compiled in different processes.
 
 Hashes do not cover them.
 """

@@ -104,17 +104,17 @@ class Changes:
                 yield {"kind": "called", "key": name}
 
     def place(self, node: int) -> list[str]:
-        """Returns the name of a node's computation and the name of its instruction."""
+        """Returns the names of a node's computation and instruction, in this order."""
         graph = self.graph
         return [graph.computations[graph.home[node]].name, graph.nodes[node].name]
 
     # ---- order ----------------------------------------------------------------------------------
 
     def rescheduled(self) -> set[int]:
-        """Returns the nodes of the left module that have moved in the schedule.
+        """Returns the nodes of the left module that moved in the schedule.
 
-        These are the nodes outside of a longest sequence of pairs that has the same order in both
-        schedules.
+        These are the paired nodes outside a longest sequence of pairs that has the same order in
+        both schedules.
         """
         if not (self.left.is_scheduled and self.right.is_scheduled):
             return set()
@@ -132,7 +132,7 @@ class Changes:
     # ---- header ---------------------------------------------------------------------------------
 
     def of_header(self) -> list[Change]:
-        """Returns the changes of the attributes of the modules themselves."""
+        """Returns the changes to the header attributes of the modules."""
         changes: list[Change] = []
         for name in sorted(self.left.attributes.keys() | self.right.attributes.keys()):
             first, second = getattr(self.left, name), getattr(self.right, name)
@@ -144,17 +144,17 @@ class Changes:
         return changes
 
     def _prints_otherwise(self, name: str) -> bool:
-        """Returns whether the printed texts of a header attribute differ.
+        """Returns whether a header attribute is printed differently for the two modules.
 
-        Values may differ although their printed texts agree: some contain the source text, whose
-        spaces and explicit defaults may differ.
+        Values may differ even if they print the same: some contain source text, in which spaces and
+        explicit defaults may vary.
         """
         first, second = (dict(header_attributes(module, PrintOptions())).get(name) for module in (self.left, self.right))
         return first != second
 
 
 def _differs_in_layout(first: ProgramShape, second: ProgramShape) -> bool:
-    """Returns whether the shapes differ, but only in layouts.
+    """Returns whether two program shapes differ, but only in layouts.
 
     Other differences are reported for the parameters and the result.
     """

@@ -1,6 +1,6 @@
 """Equivalence classes of nodes: by transitive operands, by transitive users, or by neighborhood.
 
-Classes are numbered by the values themselves, not by hashes, so nodes of a class are certainly
+Classes are numbered by the values themselves, not by hashes, so the nodes of a class are certainly
 equal.
 """
 
@@ -19,10 +19,10 @@ _NOWHERE: Mapping[int, int] = {}
 
 
 def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
-    """Numbers nodes by key, operands and called computations, all the way up.
+    """Numbers nodes by key and, transitively, by operands and called computations.
 
-    Equal nodes have equal numbers. `sections` numbers computations; nodes in different sections are
-    always different.
+    Equal nodes have equal numbers. `sections` maps computations to section numbers; nodes in
+    different sections are always different.
     """
     classes: list[int] = [-1] * len(graph.nodes)
     numbers: dict[Any, int] = {}
@@ -40,7 +40,7 @@ def classes_by_operands(graph: Graph, keys: Sequence[int], sections: Mapping[int
 
 
 def structure_classes(graph: Graph) -> list[int]:
-    """Returns the classes of structures by operands, computed once for a graph."""
+    """Returns the classes of nodes by structure and operands, computed once per graph."""
     if graph.structure_classes is None:
         graph.structure_classes = classes_by_operands(graph, graph.structures)
     return graph.structure_classes
@@ -49,7 +49,7 @@ def structure_classes(graph: Graph) -> list[int]:
 def outlines(graph: Graph) -> list[int]:
     """Numbers computations; those that differ only in names, annotations and order are equal.
 
-    Computed once for a graph.
+    The numbers are computed once per graph.
     """
     if graph.outlines is None:
         classes = structure_classes(graph)
@@ -60,10 +60,10 @@ def outlines(graph: Graph) -> list[int]:
 
 
 def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, int] = _NOWHERE) -> list[int]:
-    """Numbers nodes by key, users and the callers of their computations, all the way down.
+    """Numbers nodes by key and, transitively, by users and callers of their computations.
 
-    Equal nodes have equal numbers. `sections` numbers computations; nodes in different sections are
-    always different.
+    Equal nodes have equal numbers. `sections` maps computations to section numbers; nodes in
+    different sections are always different.
     """
     classes: list[int] = [-1] * len(graph.nodes)
     numbers: dict[Any, int] = {}
@@ -85,17 +85,18 @@ def classes_by_users(graph: Graph, keys: Sequence[int], sections: Mapping[int, i
 
 
 def classes_by_neighborhood(graph: Graph, keys: Sequence[int], partners: Sequence[int], radius: int) -> list[int]:
-    """Numbers nodes by the neighborhood of up to `radius` steps; equal nodes have equal numbers.
+    """Numbers nodes by their neighborhoods of up to `radius` steps; equal nodes have equal numbers.
 
     Partners are equal to each other and different from all other nodes.
     """
-    # Negative numbers for pairs, so that they differ from keys.
+    # Pairs have negative numbers, so that they differ from keys.
     classes = [keys[node] if partner < 0 else -1 - min(node, partner) for node, partner in enumerate(partners)]
     free = [node for node, partner in enumerate(partners) if partner < 0]
     operands, users, commutes = graph.operands, graph.users, graph.commutes
     first = max(keys, default=0) + 1
     for _ in range(radius):
-        # A node that only one module has makes its neighbors different, so it needs no refinement.
+        # A class that occurs in only one module already distinguishes the neighbors of its nodes,
+        # so it needs no refinement.
         split = bisect_left(free, graph.split)
         common = {classes[node] for node in free[:split]}.intersection([classes[node] for node in free[split:]])
         free = [node for node in free if classes[node] in common]

@@ -1,4 +1,4 @@
-"""Exchanges the partners of computations, with their nodes, if their callers suggest it."""
+"""Exchanges the partners of computations and of their nodes if that explains differences better."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from hlotool.differ.pairs import Pairs
 __all__ = ["canonical_order", "counterparts", "improve_computations"]
 
 _MOST_ROUNDS = 3
-# Computations with more instructions are not exchanged: computing their cost again takes too long.
+# Computations with more instructions than this in total are not exchanged, because computing their
+# cost again would take too long.
 _MOST_NODES = 20_000
-# The average number of visits per node to compute the cost of exchanges.
+# While the costs of exchanges are computed, a node is visited at most this many times on average.
 _MOST_VISITS = 10
 
 
 def canonical_order(graph: Graph, computation: int) -> list[int]:
     """Returns the nodes of a computation in an order that is independent of the text.
 
-    The root comes first, after its operands, then the unused nodes with theirs.
+    The root and its dependencies come first, then the unused nodes and theirs. Each node comes
+    after its operands.
     """
     order: dict[int, None] = {}
     classes = structure_classes(graph)
@@ -43,9 +45,9 @@ def canonical_order(graph: Graph, computation: int) -> list[int]:
 
 
 def counterparts(graph: Graph, left: int, right: int) -> list[tuple[int, int]]:
-    """Returns pairs of nodes at the same position in two computations.
+    """Returns pairs of nodes at the same positions in two computations.
 
-    These are all nodes if the opcodes are the same, otherwise only the parameters.
+    If all opcodes are the same, all nodes are paired, otherwise only the parameters.
     """
     here, there = canonical_order(graph, left), canonical_order(graph, right)
     if [graph.nodes[x].op.name for x in here] == [graph.nodes[y].op.name for y in there]:
@@ -61,7 +63,7 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
     """
     for number in range(_MOST_ROUNDS):
         exchanges = _Exchanges(graph, pairs)
-        # No short circuit: the remaining exchanges are tried after one that is kept.
+        # Not short-circuited, so that all exchanges are tried even if one has been kept.
         kept = [exchanges.keeps(a, b) for a, b in _wanted(graph, pairs)]
         if not any(kept):
             return number > 0
@@ -69,10 +71,10 @@ def improve_computations(graph: Graph, pairs: Pairs) -> bool:
 
 
 def _wanted(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
-    """Returns pairs of computations that should perhaps be partners, those with most votes first.
+    """Returns pairs of computations that should perhaps be partners, ordered by descending votes.
 
     Two computations that are not partners get a vote for each pair of instructions in them, for
-    each pair of instructions that calls them in the same position, and for each two instructions in
+    each pair of instructions that call them in the same position, and for each two instructions in
     them that call partners.
     """
     votes = Counter((graph.home[node], graph.home[other]) for node, other in enumerate(pairs.partner[: graph.split]) if other >= 0)
@@ -96,7 +98,7 @@ class _Exchanges:
         self.graph = graph
         self.pairs = pairs
         self.costs = Costs(graph, pairs)
-        # If many loops share a computation, each exchange visits all of them.
+        # If many loops share a computation, each exchange visits all these loops.
         self.work = _MOST_VISITS * len(graph.nodes)
         # The computations without a partner, by module and outline.
         self.spare: dict[tuple[bool, int], list[int]] = {}
@@ -133,9 +135,10 @@ class _Exchanges:
         return False
 
     def _plan(self, left: int, right: int) -> list[tuple[int, int]]:
-        """Returns the new pairs: the two computations, and the partners that they have now.
+        """Returns the new pairs: the two computations, and their current partners.
 
-        If only one of them has a partner, that partner is paired with an equal spare computation.
+        If only one of the two has a partner, that partner is paired with a spare computation equal
+        to it, if there is one.
         """
         left_other, right_other = self.pairs.computations.get(right, -1), self.pairs.computations.get(left, -1)
         if left_other == left:
@@ -147,16 +150,17 @@ class _Exchanges:
         return [(left, right), (left_other, right_other)] if min(left_other, right_other) >= 0 else [(left, right)]
 
     def _replacement(self, computation: int, taken: int) -> int:
-        """Returns a spare computation of the other module, equal to one that loses its partner.
+        """Returns a spare computation of the other module that is equal to `computation`.
 
-        Returns -1 if there is none except `taken`.
+        `computation` loses its partner, `taken`. Returns -1 if there is no spare computation other
+        than `taken`.
         """
         is_left, shape = self._kind(computation)
         spare = (c for c in self.spare.get((not is_left, shape), ()) if c != taken and c not in self.pairs.computations)
         return next(spare, -1)
 
     def _nodes(self, computations: Iterable[int]) -> list[int]:
-        """Returns the nodes whose cost may change: members, callers and their partners."""
+        """Returns the nodes whose cost may change: members, callers and the partners of both."""
         graph, partner = self.graph, self.pairs.partner
         nodes: dict[int, None] = {}
         for computation in computations:

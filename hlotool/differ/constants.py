@@ -1,4 +1,4 @@
-"""Keys for the values of constants: equal for equal values in two modules, in any spelling."""
+"""Keys for the values of constants: equal values have equal keys, however they are spelled."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hlotool.shapes.dtype import ELEMENT_TYPES
 
 __all__ = ["ConstantKeys"]
 
-# Decoding longer texts would take longer than the rest of a comparison.
+# Decoding text longer than this would take more time than the rest of a comparison.
 _LONGEST = 1 << 16
 
 
 class ConstantKeys:
-    """Keys of constants: their bytes, or the text if it is long and the same in both modules.
+    """Keys of constants: the bytes, or the text if it is long and the same in both modules.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> keys, shape = ConstantKeys(), array_shape("f32", (2,))
@@ -26,14 +26,14 @@ class ConstantKeys:
 
     def __init__(self) -> None:
         self._is_second = False
-        # For the first module: the long texts; the long literals that have not been decoded, by the
+        # For the first module: the spellings of long literals; those not decoded so far, by the
         # size of their values in bytes; the values of all other literals; and the sizes of all
         # values.
         self._texts: set[str] = set()
         self._undecoded: dict[int, list[Literal]] = {}
         self._values: set[bytes] = set()
         self._sizes: set[int] = set()
-        # The long texts by their decoded values.
+        # The spellings of long literals, by decoded value.
         self._text_of: dict[bytes, str] = {}
 
     def begin_second(self) -> None:

@@ -17,21 +17,21 @@ SINGLE = 1.25
 """The cost of an instruction that only one of the modules has."""
 
 MOST = 2.6
-"""The highest cost of a pair. Such a pair is no better than an insertion and a deletion."""
+"""The highest cost of a pair. A pair of this cost is no better than an insertion and a deletion."""
 
 
 MOST_OF_OTHER_OPCODES = 3
 """Like `MOST`, for instructions with different opcodes.
 
-If anything else has changed as well, they are probably unrelated.
+If anything besides the opcode changed, the two instructions are probably unrelated.
 """
 
 
 _OTHER_CALL = 0.99
-"""The cost of calling another computation.
+"""The cost of calling a different computation.
 
-It is slightly lower than that of changed operands, because exchanging the partners of the called
-computations may still remove the change.
+It is slightly lower than the cost of changed operands, because exchanging the partners of the
+called computations may still remove the change.
 """
 
 
@@ -49,10 +49,10 @@ class Costs:
         return total + SINGLE * partner.count(-1) + self.of_roots(range(graph.computation_split))
 
     def of_nodes(self, nodes: Iterable[int], known: dict[int, float] | None = None) -> float:
-        """Returns the cost of nodes, each pair once, and of the roots of their computations.
+        """Returns the cost of nodes and of the roots of their computations; each pair counts once.
 
-        The nodes may belong to both modules.
-        `known` has costs of pairs by their left nodes; newly computed costs are added to it.
+        The nodes may belong to either module. `known` maps the left nodes of pairs to the costs of
+        the pairs; newly computed costs are added to it.
         """
         graph, partner = self.graph, self.pairs.partner
         known = {} if known is None else known
@@ -79,7 +79,7 @@ class Costs:
         cost: float = 0 if a == b else graph.parts.cost(a, b)
         first, second = graph.operands[left], graph.operands[right]
         # A tuple may have thousands of operands, and is compared whenever one of them is exchanged.
-        # So this comparison stops at the first difference.
+        # So the comparison stops at the first difference.
         is_equal = len(first) == len(second) and all(map(eq, map(self.pairs.partner.__getitem__, first), second))
         if not is_equal and not self.has_same_operands(left, right):
             cost += 1
@@ -102,9 +102,9 @@ class Costs:
     def is_forwarded(self, left: int, right: int) -> bool:
         """Returns whether two values are forwarded from paired values.
 
-        The call, the parameter or the tuple that forwards them is in only one of the modules. If
-        both values have partners, one value has replaced the other, even if both are forwarded from
-        the same one.
+        The call, parameter or tuple that forwards a value exists in only one of the modules. If
+        both values have partners, the result is False: one value replaced the other, even if both
+        are forwarded from the same value.
         """
         graph, partner = self.graph, self.pairs.partner
         if partner[left] >= 0 and partner[right] >= 0:
@@ -127,6 +127,6 @@ class Costs:
         return {partner[node] for node in self.graph.control[left]} == set(self.graph.control[right])
 
     def of_roots(self, computations: Iterable[int]) -> float:
-        """Returns how many of these left computations are paired although their roots are not."""
+        """Counts the computations of the left module that are paired while their roots are not."""
         roots, partner = self.graph.roots, self.pairs.partner
         return sum(partner[roots[c]] != roots[self.pairs.computations[c]] for c in computations if c in self.pairs.computations)

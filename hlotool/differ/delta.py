@@ -1,4 +1,4 @@
-"""The difference between two modules, as `hlotool.diff` returns it."""
+"""The difference between two modules, as returned by `hlotool.diff`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hlotool.ir.model import Module
 __all__ = ["SCHEMA", "Delta"]
 
 SCHEMA = "hlotool.diff/1"
-"""The name and version of the format of `Delta.to_dict`."""
+"""The name and version of the format that `Delta.to_dict` returns."""
 
 
-# The changes reported for an operation in the short form of an async-start: its shapes follow from
-# those in the text, and its metadata is that of the async-start.
+# The kinds of changes reported for the operation that the short form of an async-start contains.
+# Its shapes follow from the shapes in the text, and it has the metadata of the async-start.
 _OWN = frozenset({"attributes", "called", "opcode"})
 
 
@@ -64,7 +64,7 @@ class Delta:
         self.categories = tuple(sorted(self._categories() - ignored))
 
     def _tell_wrapped(self, explained: Changes) -> None:
-        """Adds the changes of operations that exist only in the short form of an async-start.
+        """Adds the changes to operations that are written only in the short form of an async-start.
 
         They are reported at the async-start itself, which is the instruction in the text.
         """
@@ -87,13 +87,13 @@ class Delta:
         return bool(self.categories)
 
     def __str__(self) -> str:
-        """The report that `hlotool diff` prints, without colors."""
+        """Returns the report that `hlotool diff` prints, without colors."""
         # Imported on use: the rendering of differences is in a higher layer.
         text: str = import_module("hlotool.differ.rendering.notebook").text_of(self)
         return text
 
     def _repr_html_(self) -> str:
-        """The report for notebooks, with removed and added parts in colors."""
+        """Returns the report for notebooks, with removed and added parts in color."""
         html: str = import_module("hlotool.differ.rendering.notebook").html_of(self)
         return html
 
@@ -137,7 +137,7 @@ class Delta:
     def to_dict(self) -> dict[str, Any]:
         """Returns the difference as the document that `--output-format json` prints.
 
-        It consists of dictionaries, lists, strings, numbers and booleans.
+        The document consists of dictionaries, lists, strings, numbers and booleans.
         """
         with no_garbage_collection():
             return self._document()
@@ -163,9 +163,9 @@ class Delta:
         }
 
     def to_patch(self, left_name: str = "a", right_name: str = "b") -> str:
-        """Returns the difference as a patch for `hlotool.apply_patch`; empty if nothing differs.
+        """Returns the difference as a patch for `hlotool.apply_patch`, or "" if nothing differs.
 
-        The two names are the file names in its first lines.
+        `left_name` and `right_name` are the file names in the first lines of the patch.
         """
         # Imported on use, because the module `patch` imports this one.
         text: str = import_module("hlotool.differ.patch").patch_of(self, left_name, right_name)

@@ -19,8 +19,8 @@ __all__ = ["diff"]
 def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
     """Returns the difference between two modules, which are not changed.
 
-    `ignore` has the categories of differences that do not count
-    (`hlotool.differ.categories.CATEGORIES`). Raises ValueError for an unknown one.
+    `ignore` lists the categories of differences that do not count, from
+    `hlotool.differ.categories.CATEGORIES`. Raises ValueError for an unknown category.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -35,7 +35,7 @@ def diff(left: Module, right: Module, *, ignore: Iterable[str] = ()) -> Delta:
 
 
 def _pairs(graph: Graph) -> Pairs:
-    """Returns the pairs of a graph; they are the same if the modules are exchanged."""
+    """Returns the pairs of a graph; exchanging the two modules does not change them."""
     split = graph.split
     if _order(graph, range(split)) <= _order(graph, range(split, len(graph.nodes))):
         return match(graph)

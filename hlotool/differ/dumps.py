@@ -1,10 +1,10 @@
-"""Parses the names of XLA's dumps: the module, and the pass after which a dump was written.
+"""Parses the file names of XLA dumps, which contain the module name and the pass of each dump.
 
 XLA first writes `module_0001.jit_f.before_optimizations.txt`. With `--xla_dump_hlo_pass_re`, it
 then writes a file for the start of each pipeline and for each pass that changes the module, such as
 `module_0001.jit_f.0003.simplification.after_algsimp.before_dce.txt`. Finally it writes
-`module_0001.jit_f.cpu_after_optimizations.txt`. If a name would be too long, XLA omits the name of
-the module. A timestamp may come first.
+`module_0001.jit_f.cpu_after_optimizations.txt`. If a file name would be too long, XLA omits the
+module name from it. A file name may start with a timestamp.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["DumpName", "DumpSequence", "dump_name", "natural_order", "sequences"
 
 _SUFFIXES = (".hlo", ".txt", ".gz", ".xz", ".zst")
 _DUMP = re.compile(r"(?P<dump>(?:\d+\.)?module_\d+)\.(?P<rest>.+)")
-# The name of a module may also end with a number, so the last number counts.
+# A module name may also end with a number, so only the last number counts.
 _STEP = re.compile(r"(?:^|\.)(?P<number>\d{4,})\.(?=(?:.*\.)?(?:after|before)_)")
 # GPU names contain a dot, as in `sm_9.0a`.
 _END = re.compile(r"(?:(?P<module>.+?)\.)??(?P<stage>(?:sm_[0-9.]+[a-z]?_gpu_|[^.]*_)?(?P<end>before|after)_optimizations(?:[^.]*))")
@@ -27,7 +27,7 @@ _BEFORE, _PASS, _OTHER, _AFTER = range(4)
 
 
 class DumpName(NamedTuple):
-    """The parts of a dump's name: dump and module, and for a pass its number, pipeline and name."""
+    """The parts of a dump's file name: dump, module, and a pass's number, pipeline and name."""
 
     dump: str
     module: str
@@ -45,7 +45,7 @@ class DumpName(NamedTuple):
 class DumpSequence(NamedTuple):
     """The dumps of one module in the order in which XLA wrote them.
 
-    `names` has the parsed name of each file, or None for a name that is not XLA's.
+    `names` holds the parsed name of each file, or None if the file is not named like an XLA dump.
     """
 
     module: str
@@ -88,7 +88,7 @@ def _stem(path: str) -> str:
 
 
 def _pipeline_and_stage(text: str) -> tuple[str, str]:
-    """Splits `PIPELINE.after_PASS.before_PASS`, in which one of the two passes may be missing."""
+    """Splits `PIPELINE.after_PASS.before_PASS`; one of the two passes may be missing."""
     pipeline, found, rest = text.partition(".after_")
     if found:
         return pipeline, rest.partition(".before_")[0]
@@ -108,7 +108,7 @@ def natural_order(names: Iterable[str]) -> list[str]:
 def sequences(files: Iterable[str]) -> list[DumpSequence]:
     """Returns the dumps of each module, ordered by number.
 
-    Files with other names form one sequence, in the given order.
+    Files that are not named like XLA dumps form one sequence, in the given order.
 
     >>> [sequence.files for sequence in sequences(["module_1.f.0002.p.after_b.txt", "module_1.f.0001.p.after_a.txt", "x.hlo", "module_2.g.txt"])]
     [['module_1.f.0001.p.after_a.txt', 'module_1.f.0002.p.after_b.txt'], ['x.hlo'], ['module_2.g.txt']]

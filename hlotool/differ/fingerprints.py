@@ -1,7 +1,7 @@
-"""Fingerprints of instructions, by which a patch finds them in a module with other names.
+"""Fingerprints of instructions, with which a patch finds them in a module that uses other names.
 
 A fingerprint covers everything that an instruction depends on and everything that depends on it,
-over the whole module. Names and metadata do not count. It is the same in every process.
+across the whole module, except for names and metadata. It is the same in every process.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _DIGITS = 8
 def fingerprints(module: Module) -> dict[Instruction, str]:
     """Returns the fingerprint of each instruction: two hashes, `OPERANDS.USERS`.
 
-    If several instructions have the same hashes, `.NUMBER/COUNT` follows. They are numbered in the
-    order of the canonical form.
+    If several instructions have the same hashes, `.NUMBER/COUNT` is appended. Such instructions are
+    numbered in the order of the canonical form.
 
     >>> import hlotool
     >>> first = hlotool.parse("ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT s = f32[] add(n, p) }")

@@ -1,9 +1,9 @@
 """Pairs the modules of two folders by content, regardless of dump numbers and file names.
 
 Modules with the same hash are paired first, then the most similar ones. Similarity is estimated
-from sketches of 512 bytes per module, regardless of its size. A sketch yields the fraction of
-instructions that two modules share (MinHash: Broder, "On the resemblance and containment of
-documents", 1997).
+from sketches, which take 512 bytes per module, regardless of its size. Two sketches yield the
+fraction of instructions that their modules share (MinHash: Broder, "On the resemblance and
+containment of documents", 1997).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from hlotool.ir.walk import shown_computations
 __all__ = ["Pairing", "Sketch", "pair_up", "sketch"]
 
 _HASHES = 64
-# Modules that share less are not paired, unless their files have the same name.
+# Modules that share a smaller fraction are not paired, unless their names match.
 _LEAST_LIKENESS = 0.3
-# The bonuses for equal names, in addition to a similarity between 0 and 1.
+# The bonuses for equal names, which are added to a similarity between 0 and 1.
 _SAME_FILE = 0.2
 _SAME_STAGE = 0.1
 _SAME_MODULE = 0.05
-# The number of candidates that are considered for a module.
+# The largest number of candidates considered for a module.
 _MOST_CANDIDATES = 32
 _ROUNDS = 8
 # The number of comparisons in a batch.
@@ -41,9 +41,10 @@ _BATCH = 1 << 22
 class Sketch(NamedTuple):
     """A summary of a module that is not in memory.
 
-    `label` is the name of its file, relative to the folder. `signature` has two parts. The first is
-    for whole instructions; the second is for opcodes with the opcodes of their operands, which stay
-    the same if shapes change. `text` is a digest of the text, if it is known.
+    `label` is the name of the module's file, relative to the folder. `signature` has two parts: the
+    first covers whole instructions; the second covers only opcodes and the opcodes of operands,
+    which stay the same if shapes change. `text` is a digest of the module's text, or empty if it is
+    unknown.
     """
 
     label: str
@@ -55,7 +56,7 @@ class Sketch(NamedTuple):
 
 
 class Pairing(NamedTuple):
-    """The indices of paired modules and of those that only one side has, in the order of files."""
+    """The indices of paired modules and of modules that only one side has, in file order."""
 
     pairs: list[tuple[int, int]]
     left_only: list[int]
@@ -81,9 +82,9 @@ def sketch(module: Module, label: str) -> Sketch:
 
 
 def _signature(features: Iterable[str]) -> np.ndarray[Any, Any]:
-    """Returns the smallest value of each of several hash functions.
+    """Returns the smallest value over all features of each of `_HASHES` hash functions.
 
-    The fraction of equal values estimates the fraction of features that two sets share.
+    The fraction of equal values in two signatures estimates the fraction of shared features.
     """
     numbers = []
     for feature, count in Counter(features).items():
@@ -109,7 +110,7 @@ def _mixed(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
     """Pairs modules: equal ones first, then the most similar ones, then the rest by name.
 
-    If several are equally similar, the names of files and modules decide, then the order.
+    If several modules are equally similar, the names of files and modules decide, then the order.
 
     >>> import hlotool
     >>> modules = [hlotool.parse(f"ENTRY e {{ p = f32[8] parameter(0) ROOT r = f32[8] {opcode}(p) }}") for opcode in ("sine", "tanh", "abs")]
@@ -129,13 +130,13 @@ def pair_up(left: Sequence[Sketch], right: Sequence[Sketch]) -> Pairing:
 
 
 def _file(sketch: Sketch) -> Hashable:
-    """Returns the name of a file; for a dump, the parts of the name without its numbers."""
+    """Returns the name of a module's file; for a dump, the parts of the name except for numbers."""
     name = dump_name(sketch.label)
     return sketch.label if name is None else (str(PurePath(sketch.label).parent), name.module, name.phase, name.pipeline, name.stage)
 
 
 def _stage(sketch: Sketch) -> Hashable:
-    """Returns the pass after which a dump was written; for other files, a value of their own."""
+    """Returns the pass after which a dump was written; for any other file, its name."""
     name = dump_name(sketch.label)
     return sketch.label if name is None else (name.phase, name.pipeline, name.stage)
 
@@ -145,7 +146,7 @@ def _module(sketch: Sketch) -> Hashable:
 
 
 def _name_at_stage(sketch: Sketch) -> Hashable:
-    """Returns the name of a module and, for a dump, its pass."""
+    """Returns the name of a module and, if its file is a dump, the pass."""
     return sketch.module, None if dump_name(sketch.label) is None else _stage(sketch)
 
 
@@ -186,7 +187,10 @@ class _Pairer:
         return [a for a in range(len(self.left)) if a not in self.partner]
 
     def pair_equal(self) -> None:
-        """Pairs modules with the same text, then with the same hash; equal names come first."""
+        """Pairs modules with the same text, then those with the same hash.
+
+        Among these, modules with equal names are paired first.
+        """
         for contents_of in (_text_and_hash, _hash):
             for name_of in _NAMES_OR_NONE:
                 self._pair_by(partial(_contents_and_name, contents_of, name_of))
@@ -197,7 +201,10 @@ class _Pairer:
         self._pair_by(_name_at_stage, only_unique=True)
 
     def _pair_by(self, key_of: Callable[[Sketch], Hashable], *, only_unique: bool = False) -> None:
-        """Pairs modules with equal keys in their order."""
+        """Pairs modules with equal keys, in order.
+
+        With `only_unique`, pairs only modules whose key is unique on both sides.
+        """
         groups: dict[Hashable, list[int]] = {}
         for b in reversed(self.free):
             groups.setdefault(key_of(self.right[b]), []).append(b)
@@ -225,7 +232,7 @@ class _Pairer:
 def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tuple[float, int, int]]:
     """Yields pairs of similar modules as `(score, left, right)`; smaller scores are better.
 
-    Each module on the left has at most `_MOST_CANDIDATES` pairs.
+    Each module on the left is in at most `_MOST_CANDIDATES` pairs.
     """
     first, second = (np.frombuffer(b"".join(sketch.signature for sketch in side), np.uint32).reshape(len(side), -1) for side in (left, right))
     names = []
@@ -241,7 +248,7 @@ def _candidates(left: Sequence[Sketch], right: Sequence[Sketch]) -> Iterator[tup
         score = likeness.copy()
         for rows, columns, bonus in names:
             score += bonus * (rows[batch, None] == columns[None, :])
-        # Among equal candidates, prefer the one at the same position.
+        # Among equal candidates, prefer the one closest to the same relative position.
         score -= 1e-6 * np.abs(place[None, :] - (np.arange(start, start + len(score)) / len(left))[:, None])
         score[likeness < _LEAST_LIKENESS] = -1
         best = np.argsort(-score, axis=1, kind="stable")[:, :_MOST_CANDIDATES]

@@ -1,4 +1,4 @@
-"""Stack frames in patches: writes, reads and renumbers the frames that lines refer to."""
+"""Stack frames in patches: writes, reads and renumbers the frames that patch lines refer to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAME = re.compile(rf"([0-9]{{1,18}}) called from {_INT}: {_STRING} in {_STRING
 
 
 class Frame(Record):
-    """A stack frame. `caller` is the number of the frame that called it, 0 if there is none."""
+    """A stack frame; `caller` is the number of its caller's frame, or 0 if there is none."""
 
     caller: int
     file_name: str
@@ -30,7 +30,7 @@ class Frame(Record):
 
 
 def frame_lines(module: Module, numbers: set[int]) -> Iterator[str]:
-    """Yields the lines of a patch for frames of a module and for all their callers."""
+    """Yields the patch lines for the given frames of a module and for all their callers."""
     tables = FrameTables(module)
     for number in sorted(tables.with_callers(numbers)):
         frame = tables.frame(number)
@@ -40,7 +40,7 @@ def frame_lines(module: Module, numbers: set[int]) -> Iterator[str]:
 
 
 def read_frame(text: str) -> tuple[int, Frame] | None:
-    """Reads the number of a frame and the frame from a patch line; None if it is another line.
+    """Reads a frame and its number from a patch line; returns None if the line has another form.
 
     >>> read_frame('3 called from 1: "model.py" in "step", 4:1 to 4:9')
     (3, Frame(caller=1, file_name='model.py', function_name='step', line=4, column=1, end_line=4, end_column=9))
@@ -100,7 +100,7 @@ class FrameTables:
         return result
 
     def numbers_of(self, frames: dict[int, Frame]) -> dict[int, int]:
-        """Maps the frame numbers of another module to numbers here; adds missing frames."""
+        """Maps another module's frame numbers to numbers in these tables, adding missing frames."""
         numbers: dict[int, int] = {0: 0}
         for start in frames:
             chain: dict[int, None] = {}
@@ -139,7 +139,7 @@ def _entry(names: list[str], number: int) -> str:
 
 
 def _row(name: str, names: list[str], rows: dict[str, int]) -> int:
-    """Returns the number of a name, after adding it if it is missing."""
+    """Returns the number of a name, adding the name if it is missing."""
     if name not in rows:
         names.append(name)
         rows[name] = len(names)

@@ -15,7 +15,8 @@ __all__ = ["Graph"]
 
 Item = TypeVar("Item")
 
-# A computation with more callers does not help to find the counterpart of a node among them.
+# The callers of a computation are candidates for a node's counterpart only if there are at most
+# this many.
 _MOST_CALLERS = 32
 
 
@@ -28,8 +29,8 @@ class Graph:
 
     Nodes below `split` and computations below `computation_split` belong to the left module.
     `computations`, `members`, `roots` and `callers` have an entry for each computation, the other
-    lists for each node. `users` has pairs of an operand position and a node; the positions in
-    commutative operations are -1.
+    lists have one for each node. Each entry of `users` lists pairs of an operand position and a
+    user; the positions in commutative operations are -1.
     """
 
     def __init__(self, left: Module, right: Module) -> None:
@@ -51,7 +52,7 @@ class Graph:
         self.split, self.computation_split = len(self.nodes), len(self.computations)
         second = self.parts.add(right)
         self._add(right)
-        # `contents` cover all parts of instructions, `keys` those that are compared.
+        # `contents` covers all parts of instructions, `keys` only the parts that are compared.
         self.contents = first + second
         self.keys = self.parts.comparable(first, second)
         structures = self.parts.structures
@@ -157,7 +158,7 @@ class Graph:
         return self._by_key[computation].get(key, [])
 
     def source(self, node: int) -> int:
-        """Returns the node where a value originates.
+        """Returns the node where the value of a node originates.
 
         Looks through tuples and their elements, and through parameters and results of computations
         that are called only once.
@@ -178,14 +179,17 @@ class Graph:
         return known[node]
 
     def only_call(self, node: int) -> int | None:
-        """Returns the computation of a call or fusion if nothing else calls it, otherwise None."""
+        """Returns the callee of a call or fusion if nothing else calls it, otherwise None."""
         if node not in self.calls or ANY_SIGNATURE not in self.nodes[node].op.traits:
             return None
         called = [callee for numbers in self.calls[node].values() for callee in numbers]
         return called[0] if len(called) == 1 and len(self.callers[called[0]]) == 1 else None
 
     def counterpart_callers(self, node: int, computations: Mapping[int, int]) -> list[int]:
-        """Returns the callers of the counterparts of a node's callees, unless there are many."""
+        """Returns the callers of the counterparts of a node's callees.
+
+        Counterparts with more than `_MOST_CALLERS` callers are skipped.
+        """
         called = [callee for numbers in self.calls.get(node, {}).values() for callee in numbers]
         counterparts = dict.fromkeys(computations[callee] for callee in called if callee in computations)
         return [caller for c in counterparts if len(self.callers[c]) <= _MOST_CALLERS for caller in self.callers[c]]

@@ -1,4 +1,4 @@
-"""Pairs nodes that have changed, starting from the neighbors of pairs, the most similar first."""
+"""Pairs changed nodes, the most similar first, starting from the neighbors of existing pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Growth"]
 
 # A pair with a higher estimate is no better than a deletion and an insertion.
 _LARGEST = 2.4
-# If a value has more users, they are not all compared with one another.
+# If two values have more users than this, not all of their users are compared with one another.
 _MOST_USERS = 24
 # Nodes without paired neighbors are compared with one another in groups of up to this size. In
 # larger groups, only those at similar positions are compared.
@@ -31,9 +31,9 @@ class Growth:
         self.offered: set[tuple[int, int]] = set()
 
     def run(self, joined: Iterable[tuple[int, int]]) -> None:
-        """Pairs the neighbors of these pairs, then their neighbors, and so on.
+        """Pairs the neighbors of the given pairs, then the neighbors of those, and so on.
 
-        Finally pairs similar nodes in paired computations.
+        Finally, pairs similar nodes in paired computations.
         """
         graph = self.graph
         for left, right in joined:
@@ -56,7 +56,7 @@ class Growth:
                 continue
             now = self.estimate(left, right)
             if now > estimate + 1e-9:
-                # A neighbor has got another partner in the meantime.
+                # In the meantime, a neighbor was paired with another node.
                 if now <= _LARGEST:
                     heapq.heappush(heap, (now, self.distance(left, right), left, right))
                 continue
@@ -66,7 +66,7 @@ class Growth:
             self.offer_neighbors(left, right)
 
     def distance(self, left: int, right: int) -> int:
-        """Returns the distance of the positions in the two computations, a tie-breaker."""
+        """Returns the distance between the positions in the two computations, a tie-breaker."""
         graph = self.graph
         return abs((left - graph.members[graph.home[left]].start) - (right - graph.members[graph.home[right]].start))
 
@@ -152,7 +152,7 @@ class Growth:
                 self.offer(a, b)
 
     def neighbors(self, left: int, right: int) -> Iterator[tuple[int, int]]:
-        """Yields the operands of both, the users of both, and their counterparts across calls."""
+        """Yields pairs of the two nodes' neighbors: operands, users, and neighbors across calls."""
         graph, partner = self.graph, self.partner
         first, second = graph.operands[left], graph.operands[right]
         yield from zip(first, second, strict=False)
@@ -169,7 +169,10 @@ class Growth:
         yield from self._across_calls(left, right)
 
     def _alike(self, here: Iterable[tuple[int, int]], there: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """Yields users in the same position with the same structure, in order."""
+        """Yields pairs of users in the same position and with the same structure, in order.
+
+        Each user is paired only with the users at the same place and at the adjacent places.
+        """
         structures = self.graph.structures
         groups: dict[tuple[int, int], list[int]] = {}
         for position, user in there:
@@ -196,7 +199,7 @@ class Growth:
     def leftovers(self) -> Iterator[tuple[int, int]]:
         """Yields possible pairs of unpaired nodes with the same opcode in paired computations.
 
-        Small groups yield all pairs, large ones only those at similar positions.
+        Small groups yield all pairs, large groups only pairs at similar positions.
         """
         graph = self.graph
         groups: dict[tuple[int, str], tuple[list[int], list[int]]] = {}

@@ -14,7 +14,7 @@ __all__ = ["improve"]
 _MOST_ROUNDS = 4
 _MOST_USERS = 32
 _MOST_CANDIDATES = 12
-# Equal nodes are candidates if there are at most this many.
+# Equal nodes are candidates only if there are at most this many of them.
 _MOST_EQUAL = 4
 # At most this many nodes exchange their partners at once.
 _MOST_IN_BLOCK = 12
@@ -23,7 +23,7 @@ _MOST_BLOCKS = 3
 
 
 def improve(graph: Graph, pairs: Pairs) -> None:
-    """Lowers the cost of all pairs by exchanging partners, until no exchange helps.
+    """Lowers the cost of all pairs by exchanging partners until no exchange helps.
 
     There are at most `_MOST_ROUNDS` rounds.
     """
@@ -60,8 +60,8 @@ class _Improver:
     def visit(self, node: int) -> bool:
         """Gives a node the partner that lowers the cost most. Returns whether there is one."""
         candidates = self.candidates(node)
-        # Removing the partner does not lower the cost of the node's users, so the pair must be
-        # costly.
+        # Removing the partner does not lower the cost of the node's users, so it helps only if the
+        # pair itself is costly.
         if self.partner[node] >= 0 and self.cost(node) > 2 * SINGLE:
             candidates.append(-1)
         best, most = -1, 0.0
@@ -91,9 +91,9 @@ class _Improver:
         return True
 
     def exchange_block(self, node: int, other: int) -> bool:
-        """Exchanges the partners of two nodes and those around them if that lowers the cost.
+        """Exchanges the partners of two nodes and of the nodes around them if that lowers the cost.
 
-        Returns whether it did.
+        Returns whether the partners were exchanged.
         """
         block = self.block(node, other)
         touched = list(dict.fromkeys(x for a, b in block for x in (a, b, self.partner[a], self.partner[b]) if x >= 0))
@@ -111,7 +111,7 @@ class _Improver:
         return False
 
     def block(self, node: int, other: int) -> list[tuple[int, int]]:
-        """Returns two nodes and the pairs that follow from them by operands and users.
+        """Returns a pair of nodes and the pairs that follow from it through operands and users.
 
         The nodes of each pair have the same opcode, but are not partners.
         """
@@ -136,7 +136,7 @@ class _Improver:
     def is_kindred(self, node: int, other: int) -> bool:
         """Returns whether two nodes have the same opcode, but are not partners.
 
-        Parameters never do: their numbers distinguish them.
+        Always False for parameters, because their numbers distinguish them.
         """
         graph = self.graph
         return self.partner[node] != other and not graph.is_parameter[node] and graph.nodes[node].op is graph.nodes[other].op
@@ -179,8 +179,8 @@ class _Improver:
         found.pop(partner[node], None)
         parts, keys, is_parameter = graph.parts, graph.keys, graph.is_parameter
         possible = [other for other in found if is_parameter[other] == is_parameter[node]]
-        # Among equals, nodes without a partner come first: a copy may have been inserted before or
-        # after.
+        # Among equal nodes, those without a partner come first: a copy may have been inserted
+        # before or after the original.
         return sorted(possible, key=lambda other: (parts.cost(keys[node], keys[other]), partner[other] >= 0))[:_MOST_CANDIDATES]
 
     def exchange(self, node: int, other: int) -> None:
@@ -200,7 +200,7 @@ class _Improver:
             self.pairs.join(left_alone, old)
 
     def gain(self, node: int, other: int, least: float) -> float:
-        """Returns how much another partner lowers the cost; 0 if it cannot be more than `least`."""
+        """Returns how much the partner `other` lowers the cost; 0 if that cannot exceed `least`."""
         old = self.partner[node]
         moved = [node, old, other, -1 if other < 0 else self.partner[other]]
         nodes = [x for x in moved if x >= 0]

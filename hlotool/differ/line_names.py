@@ -1,4 +1,4 @@
-"""Finds names in lossless lines of instructions, in which each name has a percent sign."""
+"""Finds names in losslessly printed instruction lines, where each name has a percent sign."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEFINITION = re.compile(rf"\s*+(ROOT )?+%({_WORD}) = ")
 
 
 class Definition(NamedTuple):
-    """The definition in a line: its name, whether it is the root, and where the rest begins."""
+    """The definition in a line: the name, whether it is the root, and where the definition ends."""
 
     name: str
     is_root: bool
@@ -37,7 +37,7 @@ class Name(NamedTuple):
 
 
 def definition_of(line: str) -> Definition | None:
-    """Returns the definition in a line, or None if it is not the line of an instruction.
+    """Returns the definition in a line, or None if the line does not define an instruction.
 
     >>> definition_of("  ROOT %a = f32[] add(%p, %q)")
     Definition(name='a', is_root=True, end=12)
@@ -49,8 +49,8 @@ def definition_of(line: str) -> Definition | None:
 @lru_cache(maxsize=1)
 def _part() -> re.Pattern[str]:
     called = "|".join(sorted({re.escape(spec.name) for op in OPS.values() for spec in op.attributes.values() if spec.kind in CALLED_KINDS}))
-    # Parts without names come first: strings, comments, and the backend configuration, which ends
-    # the line.
+    # Parts that contain no names are matched first: strings, comments, and the backend
+    # configuration, which ends the line.
     skipped = r'"(?:[^"\\]++|\\.)*+"|/\*(?:[^*]++|\*(?!/))*+\*/|, backend_config=.*+'
     return re.compile(
         rf"{skipped}|\b(?:{called})=(?:%(?P<one>{_WORD})|\{{(?P<many>[^{{}}\"]*+)\}})"

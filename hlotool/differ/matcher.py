@@ -20,8 +20,8 @@ __all__ = ["match"]
 
 _FREE = -1
 _RADII = (3, 2, 1)
-# Modules with at most this many nodes in total take little time, so a second matching is tried for
-# them whenever the first one is in any doubt.
+# Modules with at most this many nodes in total are matched quickly, so a second matching is tried
+# whenever the first one is at all doubtful.
 _SMALL = 3000
 _REPETITIONS = 256
 
@@ -43,9 +43,9 @@ def match(graph: Graph) -> Pairs:
 
 
 def _is_least(graph: Graph, pairs: Pairs, cost: float) -> bool:
-    """Returns whether no other pairs explain the difference better.
+    """Returns whether it is certain that no other pairs explain the difference better.
 
-    Then all edges of the graphs correspond, and no more nodes than necessary have changed.
+    This is certain if all edges of the graphs correspond, and no more nodes than necessary changed.
     """
     keys, split = graph.keys, graph.split
     changed = [(keys[node], keys[other]) for node, other in enumerate(pairs.partner[:split]) if other >= 0 and keys[node] != keys[other]]
@@ -81,11 +81,11 @@ class _Matcher:
         self.partner = self.pairs.partner
         self.queue: deque[tuple[int, int]] = deque()
         self.free_count = self.conflict_count = 0
-        # The nodes without a partner, and some that have got one in the meantime.
+        # The nodes without a partner, and some that have been paired in the meantime.
         self.free = list(range(len(graph.nodes)))
-        # Pairs with neighbors that may have no partner.
+        # Pairs that may have unpaired neighbors.
         self.open: list[tuple[int, int]] = []
-        # The computations without callers, at which modules start, with the number of their pair.
+        # The computations without callers, such as the entries, with the numbers of their pairs.
         self.sections: dict[int, int] = {}
         for number, pair in enumerate(pair_uncalled(graph)):
             self.pairs.join_computations(*pair)
@@ -94,7 +94,8 @@ class _Matcher:
     def run(self, *, aligns: bool) -> None:
         """Pairs equal nodes.
 
-        With `aligns`, aligns computations in textual order before it pairs one-sided matches.
+        With `aligns`, computations are aligned in textual order before one-sided matches are
+        paired.
         """
         graph = self.graph
         # Without annotations, keys and structures are the same.
@@ -127,7 +128,8 @@ class _Matcher:
     def is_doubtful(self) -> bool:
         """Returns whether pairs rely on similarity, or on one direction that the other contradicts.
 
-        In large modules, that matters only if few different instructions are repeated often.
+        The directions are operands and users. In a large module, such pairs are doubtful only if a
+        few different instructions are repeated often.
         """
         size = len(self.graph.nodes)
         if size <= _SMALL:
@@ -138,8 +140,8 @@ class _Matcher:
     def grow_from(self, by_operands: list[int], keys: Sequence[int]) -> None:
         """Pairs nodes that are equal by their operands or by their users, but not by both.
 
-        Users come first. If an operand was replaced by an earlier value of a repeated computation,
-        the operands would match the instructions after it with the wrong repetition.
+        Users come first. If an operand was replaced with an earlier value of a repeated
+        computation, operands would match the following instructions with the wrong repetition.
         """
         by_users = classes_by_users(self.graph, keys, self.sections)
         if not self.conflict_count:
@@ -152,9 +154,9 @@ class _Matcher:
         self.free_count = self.partner.count(_FREE)
 
     def join_replaced(self, classes: Sequence[int]) -> None:
-        """Pairs operands of pairs if only they themselves or their types have changed.
+        """Pairs the operands of pairs if only the operands themselves or their types have changed.
 
-        Then continues with the equal nodes beyond them.
+        Then continues with the equal nodes beyond those operands.
         """
         graph = self.graph
         for left, right in sorted(self.pairs.computations.items()):
@@ -168,7 +170,10 @@ class _Matcher:
             pending.extend(self.open[known:])
 
     def join_if_replaced(self, left: int, right: int, classes: Sequence[int]) -> None:
-        """Pairs two nodes at the same position, or one of them with what the other one converts."""
+        """Pairs two nodes at the same position, or one of them with the value the other converts.
+
+        Nodes are paired only if `is_replaced` is true of them.
+        """
         converted = self.pairs.converted
         for a, b in ((left, right), (left, converted(right)), (converted(left), right)):
             if self.partner[a] < 0 and self.partner[b] < 0 and self.is_replaced(a, b, classes):
@@ -177,9 +182,9 @@ class _Matcher:
                 return
 
     def same_slots(self, left: int, right: int, classes: Sequence[int]) -> list[tuple[int, int]]:
-        """Returns the operands in the same slots that are not paired.
+        """Returns pairs of operands in the same slots that are not partners.
 
-        For commutative instructions, at least one operand must be known, to decide on the order.
+        For commutative instructions, at least one operand must be known to decide on the order.
         """
         graph, partner = self.graph, self.partner
         first, second = graph.operands[left], graph.operands[right]
@@ -200,7 +205,7 @@ class _Matcher:
         return self.partner[left] == right or classes[converted(left)] == classes[converted(right)]
 
     def is_replaced(self, left: int, right: int, classes: Sequence[int]) -> bool:
-        """Returns whether two nodes are equal, have equal operands, or only differ in type."""
+        """Returns whether two nodes are equal, have equal operands, or differ only in type."""
         graph = self.graph
         if classes[left] == classes[right]:
             return True
@@ -285,7 +290,7 @@ class _Matcher:
                     self.spread(classes)
 
     def spread(self, classes: Sequence[int]) -> None:
-        """Pairs operands and users of pairs that belong to the same class, if it is unambiguous."""
+        """Pairs the operands and users of pairs if their classes match unambiguously."""
         queue, partner, calls = self.queue, self.partner, self.graph.calls
         operands, users = self.graph.operands, self.graph.users
         while queue:
@@ -299,7 +304,10 @@ class _Matcher:
                 self.open.append((left, right))
 
     def spread_again(self, classes: Sequence[int]) -> None:
-        """Like `spread`, from all pairs with unpaired neighbors: these classes may match them."""
+        """Like `spread`, but starts from all pairs with unpaired neighbors.
+
+        The given classes may match neighbors that earlier classes did not.
+        """
         self.queue.extend(self.open)
         self.open.clear()
         self.spread(classes)
@@ -316,7 +324,7 @@ class _Matcher:
                 second = (d, c)
         for a, b in zip(first, second, strict=False):
             origins = self.graph.source(a), self.graph.source(b)
-            # One of them may be forwarded by a parameter or a tuple.
+            # One of the operands may be forwarded by a parameter or a tuple.
             if classes[a] != classes[b] or (a == origins[0]) != (b == origins[1]):
                 a, b = origins
             if partner[a] < 0 and partner[b] < 0 and classes[a] == classes[b]:

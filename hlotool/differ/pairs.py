@@ -51,8 +51,8 @@ class Pairs:
     def join_called(self, left: int, right: int) -> bool:
         """Like `join_computations`, for the callees of paired instructions.
 
-        If the computations differ and each of them is in both modules, they are not paired: most
-        probably the instructions now call something else.
+        If the computations differ and each of them exists in both modules, they are not paired:
+        most probably, the instructions now call different computations.
         """
         numbers, both = outlines(self.graph), self._common_outlines
         if numbers[left] != numbers[right] and numbers[left] in both and numbers[right] in both:
@@ -75,7 +75,7 @@ class Pairs:
         return other
 
     def settle_computations(self) -> None:
-        """Pairs the entries, then other computations by their paired instructions, then by callers.
+        """Pairs the entries, then computations by their paired instructions, then by their callers.
 
         Computations with the most paired instructions in common come first.
         """

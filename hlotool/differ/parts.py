@@ -1,4 +1,4 @@
-"""The parts of an instruction that are compared: all but its operands and its name.
+"""The parts of an instruction that are compared: everything except its operands and its name.
 
 Equal parts of both modules get the same number, so instructions are compared by comparing numbers.
 Spelling does not matter: explicit defaults, the key order of configurations and the numbers of
@@ -30,12 +30,12 @@ ANNOTATIONS = ("metadata", "backend_config", "sharding", "frontend_attributes")
 """The kinds of changes that do not affect the computed values."""
 
 COMPARED_APART = frozenset({"sharding", "frontend_attributes", "control-predecessors"})
-"""The attributes that are separate parts, not among the `attributes` of an instruction."""
+"""The attributes that are compared separately, not as part of an instruction's `attributes`."""
 
 # The index of the first annotation in a row.
 _ANNOTATED = 4
 
-# The number of a stack frame. Strings match as well, so that nothing inside them does.
+# The number of a stack frame. Strings match as well, so that no frame number inside them does.
 _FRAME = re.compile(r' ?stack_frame_id=(\d+)|"(?:[^"\\]++|\\.)*+"')
 
 
@@ -43,7 +43,7 @@ class Parts:
     """The parts of instructions, as rows.
 
     A row contains, in this order: the opcode, the shape, and the numbers of the attributes, the
-    value of a constant, and the `ANNOTATIONS`. A key is the index of a row. `structures` has, for
+    value of a constant, and the `ANNOTATIONS`. A key is the index of a row. `structures` lists, for
     each key, the number of the row without its annotations.
     """
 
@@ -61,14 +61,14 @@ class Parts:
     def add(self, module: Module) -> list[int]:
         """Returns the keys of all instructions of a module, in textual order.
 
-        To be called for the left module first, then for the right one.
+        This method must be called for the left module first, then for the right one.
         """
         frames = _Frames(module, self._number)
         raw = self._raw
         keys = []
         for x in module.all_instructions():
-            # The fast path is by identity, since instructions share shapes and attributes, and
-            # normalizing takes time.
+            # The fast path compares identities, since instructions share shapes and attributes, and
+            # normalizing these takes time.
             metadata: Hashable = x.metadata_text
             if isinstance(metadata, str) and "stack_frame_id" in metadata:
                 metadata = frames.resolved(metadata)
@@ -110,7 +110,8 @@ class Parts:
         """Returns the keys of two modules without the annotations that only one of them has.
 
         Such annotations, for instance metadata that a dump leaves out, do not help to find pairs.
-        Few of them may also be in the other module, as long as both have no value in common.
+        A few instructions of the other module may have them, too, as long as the modules have no
+        values in common.
         """
         counts = Counter(first), Counter(second)
         absent = set()
@@ -216,14 +217,14 @@ def is_called_value(value: Any) -> bool:
 
 
 def calls_of(x: Instruction) -> dict[str, tuple[Computation, ...]]:
-    """Returns the called computations of an instruction by the name of the attribute."""
+    """Returns the computations that an instruction calls, by the names of its attributes."""
     if not x.op.calls and not any(map(is_called_value, x.attributes.values())):
         return {}
     return {name: value if isinstance(value, tuple) else (value,) for name, value in x.attributes.items() if is_called_value(value)}
 
 
 def _own_attributes(x: Instruction) -> dict[str, Any]:
-    """Returns the attributes without called computations, defaults and what follows from shapes."""
+    """Returns the attributes except called computations, defaults and consequences of shapes."""
     values: dict[str, Any] = {}
     if x.op.name == "parameter":
         values["parameter_number"] = x.immediate
@@ -246,7 +247,7 @@ def _is_default(x: Instruction, name: str, value: Any) -> bool:
         return True
     spec = x.op.attributes.get(name)
     if spec is not None and spec.default is not REQUIRED:
-        # Some values, such as replica groups, are empty but have their own types.
+        # Some values, such as replica groups, have their own types even if they are empty.
         return bool(value == spec.default) or (spec.default == () and _is_written_empty(spec.kind, value))
     if name in x.op.operand_defaults:
         return bool(value == x.op.operand_defaults[name](tuple(operand.shape for operand in x.operands)))
@@ -290,7 +291,7 @@ def _value(x: Instruction, name: str) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    # Values that contain a NaN are not equal to themselves, but have the same text.
+    # A value that contains a NaN is not equal to itself, but its text is.
     return a is b or a == b or (type(a) is type(b) and repr(a) == repr(b))
 
 
@@ -324,7 +325,7 @@ def configuration(text: str | None) -> Any:
 class _Frames:
     """The stack frames of one module.
 
-    Frames of both modules are equal if they and all their callers have the same locations.
+    Frames of the two modules are equal if they and all their callers have the same locations.
     """
 
     def __init__(self, module: Module, number_of: Callable[[Hashable], int]) -> None:
@@ -335,9 +336,9 @@ class _Frames:
         self._texts: dict[str, Hashable] = {}
 
     def resolved(self, metadata: str) -> Hashable:
-        """Returns a metadata text with the frame number replaced by a number for its locations.
+        """Returns metadata with the frame number replaced with a number for the frame's locations.
 
-        If the frame has no locations, the number is removed.
+        If the frame has no locations, the frame number is removed.
         """
         value = self._texts.get(metadata)
         if value is None:
@@ -348,12 +349,12 @@ class _Frames:
         return value
 
     def _frames(self, number: int) -> int:
-        """Returns a number for a frame and its callers, or 0 if there are none."""
+        """Returns a number for the locations of a frame and its callers, or 0 if there are none."""
         tables, known = self.tables, self._known
         if tables is None:
             return 0
-        # Walks from the innermost frame to a known one, and back. In a damaged table, frames may
-        # form a cycle.
+        # Walks from the innermost frame outward to a known one, then back. In a damaged table,
+        # frames may form a cycle.
         path: dict[int, None] = {}
         while 0 < number <= len(tables.stack_frames) and number not in known and number not in path:
             path[number] = None

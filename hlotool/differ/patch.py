@@ -1,8 +1,8 @@
-"""Makes the patch of a difference: the text that `apply.py` applies.
+"""Builds the patch of a difference: the text that `apply.py` applies.
 
-The lines of a patch use the names of the left module. Additions of the right module get names that
-are unused there. So a line of the patch has the same meaning whether or not names change; changes
-of names are a separate hunk.
+The lines of a patch use the names of the left module. Additions from the right module get names
+that the left module does not use. So a line of the patch has the same meaning whether or not names
+change; changes of names form a separate hunk.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def patch_of(delta: Delta, left_name: str = "a", right_name: str = "b") -> str:
     """Returns the patch that turns the left module of a difference into the right one.
 
     The patch is empty if nothing differs. `left_name` and `right_name` are the file names in its
-    first lines. The patch leaves out what the difference ignores, but the new line of a changed
-    instruction is always complete.
+    first lines. The patch leaves out ignored differences, but the new line of a changed instruction
+    is always complete.
 
     >>> import hlotool
     >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -71,11 +71,11 @@ class _Maker:
     # ---- names ----------------------------------------------------------------------------------
 
     def _name(self) -> None:
-        """Chooses the names in the patch for everything that the right module shows."""
+        """Chooses names in the patch for the shown computations and instructions on the right."""
         graph = self.graph
         shown = [b for b in range(graph.computation_split, len(graph.computations)) if self._is_shown(b)]
         taken = NameTable()
-        # The names of deleted computations are taken, too: these have their own hunks.
+        # The names of deleted computations are also taken: these computations have their own hunks.
         for a in range(graph.computation_split):
             if self._is_shown(a):
                 taken.add(graph.computations[a].name)
@@ -185,9 +185,9 @@ class _Maker:
     # ---- references -----------------------------------------------------------------------------
 
     def _references(self, parts: Sequence[tuple[str, list[Row]]]) -> list[Line]:
-        """Returns a fingerprint for each instruction that has to be found.
+        """Returns lines with a fingerprint for each instruction that has to be found.
 
-        For a computation that only one module has, the root is enough.
+        If only one module has a computation, the fingerprint of its root is enough.
         """
         if not parts:
             return []
@@ -215,5 +215,5 @@ class _Maker:
 
 
 def _no_body(computation: Computation, level: int) -> str:
-    """Returns the name of a called computation, which is all that is printed."""
+    """Returns the name of a called computation; nothing else of it is printed."""
     return computation.name

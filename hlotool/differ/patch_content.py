@@ -24,9 +24,10 @@ _REVERSED = {"-": "+", "+": "-", " ": " "}
 
 
 class HeaderChange(NamedTuple):
-    """A change of an attribute of the header.
+    """A change to a header attribute.
 
-    `old` and `new` are its texts, None if it is absent; `number` is that of a line of the patch.
+    `old` and `new` are the values as text, or None if the attribute is absent. `number` is the
+    number of a line of the patch.
     """
 
     name: str
@@ -38,7 +39,8 @@ class HeaderChange(NamedTuple):
 class PatchedLine(NamedTuple):
     """A line of a computation.
 
-    `name` is that of the instruction that it defines, empty for opening and closing lines.
+    `name` is the name of the instruction that the line defines, or empty for opening and closing
+    lines.
     """
 
     sign: str
@@ -48,7 +50,7 @@ class PatchedLine(NamedTuple):
 
 
 class ComputationPatch:
-    """The lines of a patch for one computation."""
+    """The patch lines for one computation."""
 
     def __init__(self) -> None:
         self.lines: list[PatchedLine] = []
@@ -65,10 +67,10 @@ class ComputationPatch:
 
 
 class NameChanges:
-    """The names before and after, for everything that has another name in the patch.
+    """The old and new names of computations and instructions that have other names in the patch.
 
-    Keys are the names of a computation and of an instruction in the patch. For the computation
-    itself, the name of the instruction is empty.
+    Each key consists of the names of a computation and of an instruction in the patch. For the
+    computation itself, the name of the instruction is empty.
     """
 
     def __init__(self) -> None:
@@ -85,7 +87,7 @@ class NameChanges:
         return self.after.get((computation, instruction), instruction or computation)
 
     def computations_of_patch(self) -> dict[str, str]:
-        """Maps the old names of computations to their names in the patch, if these differ."""
+        """Maps the old names of computations to their names in the patch, if the two differ."""
         return {name: computation for (computation, instruction), name in self.before.items() if not instruction}
 
     def instructions_of_patch(self) -> dict[str, dict[str, str]]:
@@ -104,7 +106,7 @@ class NameChanges:
 
 
 class PatchContent:
-    """The content of a patch in one direction: its `-` lines are old, its `+` lines are new."""
+    """The content of a patch in one direction: `-` lines are old, `+` lines are new."""
 
     def __init__(self, filename: str) -> None:
         self.filename = filename
@@ -113,13 +115,13 @@ class PatchContent:
         self.computations: dict[str, ComputationPatch] = {}
         self.names = NameChanges()
         self.fingerprints: dict[tuple[str, str], str] = {}
-        # The hash of the module with the old names.
+        # The hash of the old module's text.
         self.text_hash = ""
 
     def references(self) -> Iterator[Reference]:
-        """Yields the instructions that the module must have: deleted ones and context.
+        """Yields the instructions that the module must contain: deleted instructions and context.
 
-        For deleted computations, the root is enough.
+        For a deleted computation, the root is enough.
         """
         for name, part in self.computations.items():
             for line in part.lines:

@@ -1,4 +1,4 @@
-"""Prints the lines of a patch."""
+"""The print options of patches, and the first and last lines of computations in them."""
 
 from __future__ import annotations
 

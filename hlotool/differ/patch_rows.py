@@ -14,7 +14,7 @@ __all__ = ["PatchRows", "Row"]
 
 
 class Row(NamedTuple):
-    """A line of a computation: its sign and the nodes that it shows, left and right, -1 for none.
+    """A line of a computation: its sign and the left and right nodes that it shows, -1 for none.
 
     A line without nodes has a `text`, or is the first line of the computation `opens`.
     """
@@ -29,8 +29,8 @@ class Row(NamedTuple):
 class PatchRows:
     """Finds the lines of a patch.
 
-    `computations` and `kept` map the computations and instructions of the right module that both
-    modules show to those of the left one.
+    `computations` and `kept` map computations and instructions of the right module to their
+    counterparts in the left module, if both are shown.
     """
 
     def __init__(self, delta: Delta, line: Callable[[int], str]) -> None:
@@ -44,7 +44,7 @@ class PatchRows:
         self.partner = {left: right for right, left in self.kept.items()}
         scheduled = self.left.is_scheduled, self.right.is_scheduled
         self.has_order = any(scheduled) and "schedule" not in delta.ignored
-        # If only one module is scheduled, only the order of all instructions can express the
+        # If only one module is scheduled, the patch must list all instructions to express the
         # schedule.
         self.shows_all = self.has_order and not all(scheduled)
 
@@ -100,7 +100,7 @@ class PatchRows:
     def _scheduled(self, a: int, b: int) -> list[Row]:
         """Returns the lines in the order of the right module.
 
-        Instructions that have moved are deleted and inserted.
+        An instruction that has moved is deleted and inserted again.
         """
         graph, partner = self.graph, self.partner
         both = [node for node in graph.members[a] if node in partner]
@@ -200,7 +200,7 @@ class PatchRows:
     # ---- context --------------------------------------------------------------------------------
 
     def _needed(self, parts: Sequence[list[Row]]) -> tuple[set[int], set[int]]:
-        """Returns the nodes and computations of the left module that changed lines refer to."""
+        """Returns the left nodes and the left computations to which changed lines refer."""
         graph, kept = self.graph, self.kept
         nodes: set[int] = set()
         computations: set[int] = set()
@@ -236,7 +236,7 @@ class PatchRows:
         shown = {k for k, row in enumerate(rows) if self.shows_all or row.left in needed or row.sign != " "} | {k - 1 for k in changed if k}
         sides = {row.sign for row in (rows[k] for k in shown)}
         if (shown or is_needed) and " " not in sides and sides != {"-", "+"}:
-            # The root is shown, so that the computation can be found on both sides.
+            # Show the root, so that the computation can be found on both sides.
             shown |= {k for k, row in enumerate(rows) if row.left == root}
         part: list[Row] = []
         is_gap = False

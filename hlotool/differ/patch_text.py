@@ -1,11 +1,11 @@
 """Writes and reads the text of a patch: a unified diff whose hunks are parts of a module.
 
-The hunks, in this order; a hunk without lines is omitted:
+The hunks come in this order; a hunk without lines is omitted:
 
     @@ header @@            attributes of the module: `name=value`
     @@ stack frames @@      the stack frames that the lines below refer to by number
-    @@ computation NAME @@  lines of a computation; `-` and `+` lines with the same name are one
-                            instruction
+    @@ computation NAME @@  lines of a computation; `-` and `+` lines with the same name belong to
+                            one instruction
     @@ names @@             changed names, alternating between old and new: `HloModule NAME`,
                             `%COMPUTATION` or `%COMPUTATION %INSTRUCTION`
     @@ references @@        `module HASH` for the whole text of each module, and
@@ -15,8 +15,9 @@ The hunks, in this order; a hunk without lines is omitted:
     @@ end @@
 
 The lines of a computation use the names of the left module; new instructions have names that are
-unused there. A context line is one that a changed line refers to or directly follows; other
-unchanged lines are omitted. A line feed within a line is followed by the sign and a backslash.
+unused there. A context line is an unchanged line that a changed line refers to or directly follows;
+other unchanged lines are omitted. A line feed within a line is followed by the sign and a
+backslash.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ _MOST_SHOWN = 60
 
 
 class PatchError(HlotoolError):
-    """Raised if a patch does not apply to a module, which is not changed.
+    """Raised if a patch does not apply to a module; the module is not changed.
 
-    `messages` has a message for each reason.
+    `messages` contains a message for each reason.
     """
 
     def __init__(self, *messages: str) -> None:
@@ -48,7 +49,7 @@ class PatchError(HlotoolError):
 
 
 class PatchSyntaxError(PatchError):
-    """Raised if a text is not a patch."""
+    """Raised if a string or file is not a valid patch."""
 
     exit_code = 2
 
@@ -62,7 +63,7 @@ class Line(NamedTuple):
 
 
 class Hunk(NamedTuple):
-    """A part of a patch; `computation` is the name of its computation, empty for other titles."""
+    """A part of a patch; `computation` is empty unless the title is `computation`."""
 
     title: str
     lines: list[Line]
@@ -83,9 +84,10 @@ def write_patch(hunks: Iterable[Hunk], left_name: str, right_name: str) -> Itera
 
 
 def read_patch(text: str, filename: str = "<patch>") -> list[Hunk]:
-    """Returns the hunks of a patch. Raises PatchSyntaxError, with line and column.
+    """Returns the hunks of a patch.
 
-    Text before and after the patch is skipped, as in an e-mail.
+    Text before and after the patch, such as the rest of an e-mail, is skipped. Raises
+    PatchSyntaxError, with line and column, if the text is not a valid patch.
 
     >>> hunks = read_patch("--- a\\n+++ b\\n@@ header @@\\n-replica_count=2\\n@@ end @@\\n")
     >>> hunks[0].title, hunks[0].lines

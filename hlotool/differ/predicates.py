@@ -1,4 +1,4 @@
-"""Predicates on a difference, such as `opcode=all-gather`: true if it includes such a change."""
+"""Predicates, such as `opcode=all-gather`: true for a difference that includes such a change."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Predicate(NamedTuple):
         return self.value if self.subject == "name" else f"{self.subject}={self.value}"
 
     def evidence(self, delta: Delta) -> str:
-        """Returns the change in a few words, or an empty string if the predicate does not hold.
+        """Returns the change in a few words, or an empty string if the predicate is false.
 
         >>> import hlotool
         >>> left = hlotool.parse("ENTRY e { p = f32[] parameter(0) ROOT n = f32[] negate(p) }")
@@ -45,7 +45,8 @@ class Predicate(NamedTuple):
 def parse_predicate(text: str) -> Predicate:
     """Reads a predicate. Raises ValueError if it is not valid.
 
-    It is `SUBJECT=VALUE`, a category, an opcode, or the name of an instruction or a computation.
+    A predicate is `SUBJECT=VALUE`, a category, an opcode, or the name of an instruction or a
+    computation.
 
     >>> parse_predicate("opcode=all-gather"), parse_predicate("layout"), parse_predicate("dot.5")
     (Predicate(subject='opcode', value='all-gather'), Predicate(subject='category', value='layout'), Predicate(subject='name', value='dot.5'))
@@ -82,7 +83,7 @@ def _category(delta: Delta, category: str) -> str:
 
 
 def _touched(delta: Delta) -> Iterator[tuple[int, str]]:
-    """Yields the instructions that differ, each with what happened to it."""
+    """Yields the nodes that differ, each with a description of its changes."""
     for node, changes in delta.changed.items():
         kinds = ", ".join(change["kind"] for change in changes)
         yield node, kinds

@@ -23,7 +23,7 @@ def regions(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
 
 
 def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str, Any]]:
-    """Finds unpaired computations of one module whose instructions are elsewhere in the other."""
+    """Finds unpaired computations whose instructions are elsewhere in the other module."""
     result = []
     for computation in range(len(graph.computations)):
         is_left = computation < graph.computation_split
@@ -33,8 +33,8 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
         sources = sources or _replaced_calls(graph, pairs, computation)
         if not sources:
             continue
-        # If a computation was split into two, the inner one was extracted, even if it has kept most
-        # of the instructions.
+        # If a computation was split into two, the inner part was extracted, even if that part
+        # contains most of the instructions.
         members = graph.members[computation]
         counterparts = [pairs.computations[c] for c in sorted(sources) if c in pairs.computations]
         extracted = next((c for c in counterparts if any(caller in members for caller in graph.callers[c])), computation)
@@ -46,9 +46,10 @@ def _extracted(graph: Graph, pairs: Pairs, *, from_left: bool) -> list[dict[str,
 
 
 def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int]:
-    """Returns the computations of the other module in which an instruction replaced a call.
+    """Returns the computations of the other module in which an instruction replaces a call.
 
-    Only this module has the call, and the instruction is like the root of the called computation.
+    The call of `computation` has no counterpart there, and the instruction has the same structure
+    as the root of `computation`.
     """
     partner, root = pairs.partner, graph.structures[graph.roots[computation]]
     found: Counter[int] = Counter()
@@ -62,9 +63,10 @@ def _replaced_calls(graph: Graph, pairs: Pairs, computation: int) -> Counter[int
 
 
 def _copies(graph: Graph, pairs: Pairs) -> list[dict[str, Any]]:
-    """Finds unpaired computations that are equal to a paired one of the same module.
+    """Finds unpaired computations that are equal to a paired computation of the same module.
 
-    If there are several, the one that the callers called before is preferred.
+    If there are several such paired computations, one is preferred if the counterparts of the
+    callers call its partner.
     """
     groups: dict[tuple[bool, int], list[int]] = {}
     for computation, number in enumerate(outlines(graph)):

@@ -1,4 +1,4 @@
-"""Pairs computations by content: at first those without callers, finally those that remain."""
+"""Pairs computations by content: first those without callers, finally those that remain."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hlotool.differ.pairs import Pairs
 
 __all__ = ["pair_remaining", "pair_uncalled"]
 
-# An instruction that occurs in more pairs of computations does not help to decide which of them
-# match.
+# An instruction that occurs in more pairs of computations than this does not help to decide which
+# computations match.
 _MOST_ALIKE = 2500
 
 
@@ -33,7 +33,7 @@ def pair_uncalled(graph: Graph) -> list[tuple[int, int]]:
 def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
     """Returns pairs of computations in which no instruction has a partner.
 
-    Equal ones come first, then those with the most instructions in common.
+    Equal computations come first, then those with the most instructions in common.
     """
     free = [c for c, members in enumerate(graph.members) if c not in pairs.computations and all(pairs.partner[node] < 0 for node in members)]
     matching = _Matching(graph, free)
@@ -44,7 +44,7 @@ def pair_remaining(graph: Graph, pairs: Pairs) -> list[tuple[int, int]]:
 
 
 class _Matching:
-    """A matching of some computations of both modules; `left` and `right` have no partner yet."""
+    """A matching of computations of both modules; `left` and `right` list the unpaired ones."""
 
     def __init__(self, graph: Graph, computations: Sequence[int]) -> None:
         self.graph = graph
@@ -65,7 +65,7 @@ class _Matching:
         return nodes
 
     def join(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Pairs computations in the given order, if both have no partner yet."""
+        """Pairs computations in the given order, if neither has a partner yet."""
         free = {*self.left, *self.right}
         for a, b in pairs:
             if a in free and b in free:
@@ -77,7 +77,7 @@ class _Matching:
     def join_equal(self) -> None:
         """Pairs equal computations, first those whose annotations are equal, too.
 
-        Among equals, those with the same name come first, the others follow in order.
+        Among equal computations, those with the same name come first; the others follow in order.
         """
         graph, numbers = self.graph, outlines(self.graph)
         keys = {c: (numbers[c], *sorted([graph.keys[node] for node in graph.members[c]])) for c in (*self.left, *self.right)}
@@ -94,10 +94,10 @@ class _Matching:
                 self.join(zip([c for c in here if c in free], [c for c in there if c in free], strict=False))
 
     def join_similar(self) -> None:
-        """Pairs computations by the share of equal instructions, alone and with their neighbors.
+        """Pairs computations by their share of equal instructions, alone and with neighbors.
 
-        Larger neighborhoods do not count: a single change would affect all instructions that depend
-        on it.
+        Larger neighborhoods are not compared: a single change would affect all instructions that
+        depend on it.
         """
         graph = self.graph
         if not self.left or not self.right:

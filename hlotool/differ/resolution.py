@@ -18,10 +18,10 @@ from hlotool.text.print.instruction import InstructionWriter
 
 __all__ = ["Reference", "Resolution"]
 
-# The number of lines that a message compares to find the nearest one.
+# The largest number of lines that are compared to find the nearest one for a message.
 _MOST_COMPARED = 1000
-# A value with more users does not help to find one of them, and visiting all of them takes too
-# long.
+# A value with more users than this does not help to find one of them, and visiting all of them
+# would take too long.
 _MOST_USERS = 100
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _METADATA = re.compile(rf', metadata=\{{(?:[^{{}}"]++|{_STRING}|\{{(?:[^{{}}"]++|{_STRING})*+\}})*+\}}')
@@ -33,7 +33,8 @@ class Reference(NamedTuple):
     """An instruction that a patch refers to.
 
     `computation` and `name` are names in the patch; the expected names are those in the module that
-    the patch was made from. `number` is that of its line in the patch.
+    the patch was created from. `line` is the instruction's line in the patch, and `number` is the
+    number of that line.
     """
 
     computation: str
@@ -46,13 +47,13 @@ class Reference(NamedTuple):
 
 
 class Resolution:
-    """Finds the instructions of a module that references mean.
+    """Finds the instructions of a module to which the references in a patch refer.
 
-    In the module that the patch was made from (`text_hash` is the hash of its text), names decide.
-    In other modules, fingerprints decide, even if names differ. If a module has further changes,
-    the fingerprints around them differ. Then a reference means an instruction with the same name
-    and line, an operand or a user of one that has been found, or the only one with the same
-    operands or the same users.
+    In the module that the patch was created from (`text_hash` is the hash of its text), names
+    decide. In other modules, fingerprints decide, even if names differ. If a module has further
+    changes, the fingerprints around these changes differ. A reference then means an instruction
+    with the same name and line, an operand or a user of an instruction that has been found, or the
+    only instruction with the same operands or the same users.
     """
 
     def __init__(self, module: Module, references: Iterable[Reference], text_hash: str = "") -> None:
@@ -66,7 +67,7 @@ class Resolution:
         self._resolve(text_hash)
 
     def missing(self) -> list[Reference]:
-        """Returns the references without an instruction in the module."""
+        """Returns the references for which no instruction was found."""
         return [reference for key, reference in self.references.items() if key not in self.instructions]
 
     def names_of_patch(self, computation: str) -> dict[Instruction, str]:
@@ -104,7 +105,7 @@ class Resolution:
         return True
 
     def _settle_computations(self) -> None:
-        """Finds the computations of the instructions found so far; drops instructions elsewhere."""
+        """Matches computations by the instructions found so far; drops instructions elsewhere."""
         votes: dict[str, Counter[Computation]] = {}
         for (name, _), x in self.instructions.items():
             votes.setdefault(name, Counter())[self.homes[x]] += 1
@@ -124,7 +125,8 @@ class Resolution:
     def _by_fingerprint(self) -> None:
         """Finds instructions with the same fingerprint.
 
-        If the fingerprints of several in a computation differ only in the number, metadata decides.
+        If the fingerprints of several instructions in a computation differ only in the number,
+        metadata decides.
         """
         by_fingerprint = {text: x for x, text in self._fingerprints.items()}
         numbered: dict[tuple[str, str], Instruction] = {}
@@ -169,9 +171,10 @@ class Resolution:
                 self._take(key, x)
 
     def _by_neighbors(self, found: Iterable[tuple[str, str]] | None = None) -> None:
-        """Finds operands of the instructions found so far, and their only users with the same line.
+        """Finds operands and users of the instructions found so far.
 
-        Starts from the instructions `found`, by default from all.
+        An operand must have the line of its reference; a user must also be the only one with that
+        line. The search starts from the instructions in `found`, by default from all.
         """
         operands, users = self._operands_of_references, self._users_of_references
         queue = [*(self.instructions if found is None else found)]
@@ -231,7 +234,7 @@ class Resolution:
         return users
 
     def _has_line(self, x: Instruction, reference: Reference) -> bool:
-        """Returns whether an instruction has a reference's line, up to names and metadata."""
+        """Returns whether an instruction has a reference's line, except for names and metadata."""
         return _nameless(self.line(x)) == self._nameless_references[reference.computation, reference.name]
 
     @cached_property
@@ -242,7 +245,7 @@ class Resolution:
         return self._writer.write(x, is_root=self.homes[x].root is x, level=0)
 
     def nearest(self, reference: Reference) -> Instruction | None:
-        """Returns the instruction that a reference most probably means, if none matches."""
+        """Returns the instruction that an unresolved reference most probably means, if any."""
         computation = self.computations.get(reference.computation)
         if computation is None:
             computation = next((c for c in self.module.computations if c.name == reference.expected_computation), self.module.entry)
@@ -256,7 +259,7 @@ class Resolution:
 
 
 class _Alike:
-    """Instructions whose fingerprints differ only in the number, by metadata."""
+    """Instructions whose fingerprints differ only in the number, grouped by metadata."""
 
     def __init__(self) -> None:
         self._metadata: dict[Instruction, str] = {}
@@ -269,13 +272,14 @@ class _Alike:
         self._counts[metadata] += 1
 
     def count(self, line: str) -> int:
-        """Returns the number of instructions with the metadata in a line, or of all if it is 0."""
+        """Counts the instructions with the metadata in a line; if there are none, counts all."""
         return self._counts[_metadata_in(line)] or len(self._metadata)
 
     def choose(self, numbered: Instruction, line: str, taken: Container[Instruction]) -> Instruction | None:
-        """Returns an instruction that is not taken, with the metadata in a line if there is one.
+        """Returns an instruction that is not taken and has the metadata in a line.
 
-        Otherwise returns the numbered instruction. Returns None if all of them are taken.
+        Prefers `numbered`. If there is no such instruction, returns `numbered`, or None if it is
+        taken.
         """
         metadata = _metadata_in(line)
         others = self._with_metadata.get(metadata, deque())

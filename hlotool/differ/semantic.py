@@ -1,4 +1,4 @@
-"""Runs two modules on the same inputs and finds the first pair of instructions that disagrees."""
+"""Runs two modules on the same inputs and finds the first instructions whose values disagree."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from hlotool.shapes.shape import Shape, array_shape
 __all__ = ["Mismatch", "SemanticDifference", "devices_of", "semantic_difference"]
 
 _OPTIONS = RunOptions(elided_fill="iota", max_iterations=100_000)
-# Values beyond this total size are not kept, and therefore not compared.
+# Values beyond this total size are not recorded, and therefore not compared.
 _MOST_BYTES = 1 << 30
 # The kinds of changes that do not affect values.
 _WITHOUT_VALUE = frozenset({"metadata", "backend_config", "sharding", "frontend_attributes", "layout", "control", "schedule", "moved"})
@@ -40,12 +40,13 @@ Place = tuple[str, str]
 class Mismatch(Record):
     """A pair of instructions whose values differ although their operands agree.
 
-    `iterations` has the (0-based) iterations of the enclosing loops, the outermost first.
-    `left_value` and `right_value` are the numbers at `index` in leaf `leaf` of the value, where
-    they differ most; `elements` is the number of elements that differ. `changes` has the kinds of
-    changes in the pair itself, and `sources` the source locations of the two instructions. `nodes`
-    are their numbers in the graph of the Delta. `is_rounding` is true if these values are equal up
-    to rounding, but later values that depend on them are not.
+    `iterations` lists the (0-based) iterations of the enclosing loops, the outermost first.
+    `left_value` and `right_value` are the numbers at `index` in leaf `leaf` of the values, where
+    these differ most; `elements` is the number of elements that differ. `changes` lists the kinds
+    of changes in the pair itself, and `sources` the source locations of the two instructions.
+    `nodes` contains the numbers of the instructions in the graph of the Delta. `is_rounding` is
+    true if the values of the pair are equal up to rounding, but later values that depend on them
+    are not.
     """
 
     nodes: tuple[int, int]
@@ -84,7 +85,7 @@ class Mismatch(Record):
         }
 
     def headline(self, *, has_effect: bool = True) -> str:
-        """Returns a line on the first difference; `has_effect` is true if the results differ."""
+        """Returns a line about the first difference; `has_effect` is true if the results differ."""
         (_, x), (computation, y) = self.left, self.right
         name = f"'{x}'" if x == y else f"'{x}' and '{y}'"
         aside = "" if has_effect else ", without effect on the results"
@@ -171,10 +172,11 @@ def semantic_difference(
 ) -> SemanticDifference:
     """Runs two modules on the same random inputs and compares all values of paired instructions.
 
-    There are at most `runs` inputs; the first one on which the results differ is the last. Paired
-    parameters of the entry get the same values. `delta` is `diff(left, right)`. Numbers may differ
-    by the tolerances `relative` and `absolute`, which by default allow for rounding. Constants are
-    compared bit for bit. `observers` observe all runs.
+    There are at most `runs` runs, each with its own inputs; the first run in which the results
+    differ is the last. Paired parameters of the entry get the same values. `delta` is
+    `diff(left, right)`. Numbers may differ by the tolerances `relative` and `absolute`, which by
+    default allow for rounding. Constants are compared bit for bit. Each of the `observers` observes
+    all runs.
 
     >>> import hlotool
     >>> text = "ENTRY e { p = f32[3] parameter(0) s = f32[3] %s(p) ROOT n = f32[3] negate(s) }"
@@ -241,7 +243,7 @@ class _Search:
     def comparison(self, a: Any, b: Any, *, exact: bool = False) -> Comparison | None:
         """Compares two arrays; returns None if they agree.
 
-        Unless `exact`, they agree if they differ by no more than the tolerance.
+        Unless `exact` is true, arrays agree if they differ by no more than the tolerance.
         """
         if not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray)) or (a.dtype == b.dtype and a.shape == b.shape and _same_bytes(a, b)):
             return None
@@ -266,7 +268,7 @@ def _same_bytes(a: Array, b: Array) -> bool:
 
 
 def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple[list[Sequence[Value]], list[Sequence[Value]]]:
-    """Returns random arguments of both modules for each device, equal for paired parameters."""
+    """Returns random arguments of both modules on each device, equal for paired parameters."""
     devices = max(devices_of(left), devices_of(right))
     here: list[Sequence[Value]] = []
     there: list[Sequence[Value]] = []
@@ -283,7 +285,7 @@ def _arguments(left: Module, right: Module, search: _Search, seed: int) -> tuple
 
 
 def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
-    """Converts a value to the element types of another shape; `other` if dimensions differ."""
+    """Converts a value to the element types of `shape`; returns `other` if dimensions differ."""
     wanted, given = [*leaves(other)], [*leaves(value)]
     if len(wanted) != len(given) or any(getattr(a, "shape", None) != getattr(b, "shape", None) for a, b in zip(wanted, given, strict=True)):
         return other
@@ -294,7 +296,7 @@ def _as(shape: Shape, of: Shape, value: Value, other: Value) -> Value:
 
 
 def devices_of(module: Module) -> int:
-    """Returns the number of devices, one per replica if all partitions compute the same."""
+    """Returns the number of devices: one per replica if all partitions compute the same values."""
     return max(1, module.replica_count or 1) * _partitions(module)
 
 
@@ -313,10 +315,10 @@ def _evaluate(module: Module, arguments: list[Sequence[Value]], options: RunOpti
 
 
 class _Paired(Observer):
-    """Observes the values of paired instructions and identifies each by a key.
+    """Observes the values of paired instructions and identifies each value by a key.
 
     The key says in which call of its computation a value was computed. Enclosing instructions
-    without a partner, such as calls of computations that were inlined, do not count.
+    without a partner, such as calls of inlined computations, do not count.
     """
 
     def __init__(self, search: _Search) -> None:
@@ -365,11 +367,11 @@ class _Paired(Observer):
             self.tell(self.key("value", where, node, len(where.frames) - 1), instruction, where, value, instruction)
 
     def tell(self, key: Any, blamed: Instruction, where: Whereabouts, value: Value, of: Instruction) -> None:
-        """Handles the value of the instruction `of`; `blamed` is responsible if it differs."""
+        """Handles the value of the instruction `of`; if the value differs, `blamed` is reported."""
 
 
 class _Recorder(_Paired):
-    """Keeps copies of the values of the left module, in the order of their computation."""
+    """Copies the values of the left module in the order in which they are computed."""
 
     def __init__(self, search: _Search) -> None:
         super().__init__(search)
@@ -409,7 +411,7 @@ class _Comparer(_Paired):
         self.where = where
 
     def blame_failure(self) -> None:
-        """Makes the instruction that failed the first one that differs, if all before it agree."""
+        """Records the failed instruction as the first difference if there is no earlier one."""
         if self.first is not None or self.where is None or not self.where.frames:
             return
         x = self.where.frames[-1].instruction
@@ -480,9 +482,9 @@ class _Comparer(_Paired):
         )  # fmt: skip
 
     def _cause(self, found: _Found) -> _Found:
-        """Returns the slight difference of a changed pair that explains that of an unchanged one.
+        """Returns the slight difference of a changed pair that explains the difference `found`.
 
-        If there is none, returns the difference itself.
+        If there is none, or if the pair of `found` has changed, returns `found` itself.
         """
         if not self.slight or {*self._kinds(self.left_node(found.blamed))} - _WITHOUT_VALUE:
             return found
@@ -498,7 +500,7 @@ class _Comparer(_Paired):
         return found
 
     def _numbers(self, found: _Found, x: Instruction, y: Instruction) -> tuple[tuple[int, ...], tuple[str, str], tuple[int, int]]:
-        """Returns the index, the two values, and the numbers of different elements and of all."""
+        """Returns the index, the two values, and the numbers of differing elements and of all."""
         comparison = found.comparison
         if comparison is not None and comparison.worst:
             worst = comparison.worst[0]
@@ -525,10 +527,10 @@ class _Comparer(_Paired):
         return tuple(sorted({change["kind"] for change in self.search.delta.changed.get(left, ())}))
 
     def _inner(self, left: int, *, of_argument: bool) -> int:
-        """Returns the left node, or that of a changed instruction in a computation that it calls.
+        """Returns the given left node, or that of a changed instruction in a called computation.
 
-        The latter if a fast path does not run the computation, or if the arguments of later calls
-        depend on earlier ones, as in a sort.
+        The latter is to blame if a fast path does not run the computation, or if the arguments of
+        later calls depend on earlier calls, as in a sort.
         """
         graph, delta = self.search.graph, self.search.delta
         if {*self._kinds(left)} - _WITHOUT_VALUE:

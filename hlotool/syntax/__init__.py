@@ -1,1 +1,1 @@
-"""Syntax highlighting: kinds of tokens, a lexer and editors' syntax files, all from the grammar."""
+"""Syntax highlighting: token kinds, a lexer and editors' syntax files, derived from the grammar."""

@@ -19,15 +19,15 @@ from hlotool.text.parse.session import attribute_tokens
 __all__ = ["START", "Context", "Rule", "contexts", "names_of_attribute_kind", "terminal"]
 
 START = "file"
-"""The context in which a text begins."""
+"""The context at the start of a file."""
 
 
 class Rule(NamedTuple):
     """A token of a context.
 
-    With several kinds, `pattern` consists of as many groups. `inside` is the context of the text
-    after the token, up to a match of `close`, which has the kind of the token unless it is empty.
-    `then` is the context of only the next token, or of the next pair of brackets.
+    If there are several kinds, `pattern` consists of as many groups. `inside` is the context of the
+    text after the token, up to a match of `close`. Unless this match is empty, it has the kind of
+    the token. `then` is the context of only the next token, or of the next pair of brackets.
     """
 
     name: str
@@ -55,7 +55,7 @@ def terminal(name: str) -> str:
 
 
 def names_of_attribute_kind(token: str) -> list[str]:
-    """Returns the names of the attributes whose kind of value has this token in the grammar.
+    """Returns the names of the attributes that the grammar reads as this token.
 
     >>> names_of_attribute_kind("KEY_COMPUTATIONS")
     ['branch_computations', 'called_computations']
@@ -91,7 +91,7 @@ def _names(kind: str) -> tuple[Rule, ...]:
 
 
 def _key(names: list[str], then: str = "") -> Rule:
-    """Returns a rule for attribute names with an equals sign; without `names`, for any name."""
+    """Returns a rule for attribute names with an equals sign; for any name if `names` is empty."""
     equals = terminal("EQUAL")
     word = "|".join(map(re.escape, names)) if names else terminal("ATTRIBUTE").removesuffix(equals)
     return Rule(f"key_{then or 'plain'}", f"({word})({equals})", ("attribute", "operator"), then=then)

@@ -1,4 +1,4 @@
-"""Emacs major mode: fills the table of lexer states into a template with the lexer that runs it."""
+"""Generates the Emacs major mode: a template with a lexer, and the table of states that it runs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _written(node: Node) -> str:
 
 
 def _refused_character(node: Node) -> str | None:
-    """Returns the complement of a set if the node means that no character of that set follows."""
+    """Returns the complement of a set if the node requires that no character of it follows."""
     if isinstance(node, Group) and node.opening == "?!" and len(node.alternatives) == 1 and len(node.alternatives[0]) == 1:
         (inner,) = node.alternatives[0]
         if isinstance(inner, Class) and not inner.negated:
@@ -116,8 +116,8 @@ def _steps(sequence: tuple[Node, ...]) -> str:
             flush()
             steps.append("trivia")
         elif matched and (refused := _refused_character(node)) is not None:
-            # One regular expression, because a step has no backtracking: `s1` must not match the
-            # first half of `s16`.
+            # Use a single regular expression, because there is no backtracking between steps: `s1`
+            # must not match the first half of `s16`.
             expression = rf"\({EMACS.write((tuple(matched),))}\)\(?:{refused}\|\'\)"
             steps.append(f"(before {_quoted(expression)})")
             matched.clear()

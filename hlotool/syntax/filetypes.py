@@ -9,17 +9,17 @@ LANGUAGE = "hlo"
 ALIASES = ("hlo", "xla-hlo")
 
 FILE_NAMES = ("*.hlo", "*.hlo.txt", "*.before_optimizations.txt", "*after_optimizations.txt")
-"""Names of files that are HLO regardless of their first line.
+"""The name patterns of files that are HLO regardless of their first line.
 
 XLA dumps other data as `*after_optimizations-*.txt`.
 """
 
 FIRST_LINE = "HloModule[ ,]"
-"""The beginning of other files that are HLO, such as the dumps between passes."""
+"""A pattern for the beginning of other HLO files, such as the dumps between passes."""
 
 
 def suffixes() -> list[str]:
-    """Returns the file name patterns that are a suffix after a dot, without the dot.
+    """Returns the suffixes of the file name patterns that have the form `*.SUFFIX`.
 
     >>> suffixes()
     ['hlo', 'hlo.txt', 'before_optimizations.txt']

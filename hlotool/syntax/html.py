@@ -15,7 +15,7 @@ from hlotool.text.print.printer import to_text
 __all__ = ["notebook_html", "to_html"]
 
 _MOST_LINES = 1000
-"""The most lines shown; browsers become slow with many more."""
+"""The largest number of lines shown; browsers become slow with many more."""
 
 
 def to_html(module: Module, options: PrintOptions | None = None) -> str:

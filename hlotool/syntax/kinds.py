@@ -16,15 +16,15 @@ __all__ = ["KINDS", "KIND_OF_NAME", "PLAIN", "Kind", "kind_of_terminal"]
 
 
 PLAIN = "inherit"
-"""The color in notebooks of tokens that have no color of their own."""
+"""The notebook color of tokens that have no color of their own."""
 
 
 class Kind(NamedTuple):
     """A kind of token: its description, and its name in each target.
 
-    `pygments` is the name of a token type of Pygments and Rouge, `vim` and `emacs` are the group or
-    face that determines the color, `capture` is the capture of tree-sitter queries, and `color` is
-    the color in notebooks, readable on light and dark backgrounds.
+    `pygments` is the name of a token type of Pygments and Rouge, `vim` and `emacs` name the group
+    and the face that determine the color, `capture` is the name of the capture in tree-sitter
+    queries, and `color` is the color in notebooks, readable on light and dark backgrounds.
     """
 
     summary: str

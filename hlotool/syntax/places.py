@@ -1,6 +1,7 @@
 """Lexer states for programs whose lexer has a stack.
 
-There is a state for each context together with its end, and for each context of a single token.
+There is one state for each combination of a context and its end, and one for each context of a
+single token.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["Place", "places"]
 
 
 class Place(NamedTuple):
-    """A context and its end: a pattern and the kind of its match.
+    """A context, the pattern of its end, and the kind of the token that matches this pattern.
 
     `is_once` is true for the context of a single token.
     """

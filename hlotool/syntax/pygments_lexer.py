@@ -54,7 +54,7 @@ class HloLexer(Lexer):
 
     @staticmethod
     def analyse_text(text: str) -> float:
-        """Returns the likelihood, from 0 to 1, that a text is HLO."""
+        """Returns the likelihood, from 0 to 1, that `text` is HLO."""
         return 1.0 if re.match(FIRST_LINE, text) else 0.0
 
 

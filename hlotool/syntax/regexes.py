@@ -67,7 +67,7 @@ def parse(pattern: str) -> tuple[Sequence, ...]:
         caret, body, opening, structure, count, possessive, escaped, char = piece.groups()
         last = open_groups[-1][1][-1]
         if body is not None:
-            # Lark has replaced the escapes in the grammar by the characters.
+            # Lark has replaced the escapes in the grammar with the characters themselves.
             last.append(Class(bool(caret), body.translate(_NAMED)))
         elif opening is not None:
             open_groups.append((opening, [[]]))
@@ -86,7 +86,7 @@ def parse(pattern: str) -> tuple[Sequence, ...]:
 class Dialect(NamedTuple):
     """A dialect of regular expressions: functions that write each kind of node.
 
-    The functions get the text of their parts.
+    The functions receive the written parts of the node.
     """
 
     text: Callable[[str], str]
@@ -194,7 +194,7 @@ JAVASCRIPT = Dialect(_escaper(r"\/.*+?|()[]{}^$"), _same_characters, _same_group
 class Delimited(NamedTuple):
     """A token that may span several lines: its opening, its repeated content and its closing.
 
-    The closing is empty if the token ends with its line.
+    The closing is empty if the token ends at the end of its line.
     """
 
     open: tuple[Sequence, ...]
@@ -224,9 +224,9 @@ def delimited(pattern: str) -> list[Delimited]:
 
 
 def words(pattern: str) -> list[str]:
-    """Returns all texts that a pattern matches, ignoring lookaround.
+    """Returns all strings that a pattern matches, ignoring lookaround.
 
-    Returns an empty list if they are not a finite list of words or signs.
+    Returns an empty list if the pattern does not match a finite list of words or signs.
 
     >>> words("(?:may|must)-alias(?![a-z])"), words("[0-9]+")
     (['may-alias', 'must-alias'], [])

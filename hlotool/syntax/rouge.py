@@ -60,7 +60,7 @@ def _state(place: Place, name: str) -> Iterator[str]:
     if not context.default:
         yield r"  rule %r/\/\*.*/m, Comment"
     if place.is_once:
-        # The value has a form of its own: its tokens belong to the surrounding state.
+        # The value has another form, so its tokens belong to the surrounding state.
         yield "  rule %r//, Text, :pop!"
     else:
         if place.close:

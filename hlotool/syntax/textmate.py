@@ -45,8 +45,8 @@ def textmate_grammar() -> str:
 def _patterns(rule: Rule) -> Iterator[dict[str, Any]]:
     """Yields the patterns of a rule.
 
-    If the rule determines the context of the next token, there are also patterns for the pair,
-    because TextMate has no state for a single token.
+    If the rule determines the context of the next token, there are also patterns for both tokens
+    together, because TextMate has no state for a single token.
     """
     parts = delimited(rule.pattern)
     if parts:

@@ -1,4 +1,4 @@
-"""Tokens of a text and their kinds, as the parser sees them; all highlighters must agree."""
+"""The tokens of HLO text and their kinds, as the parser sees them; all highlighters must agree."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _tokens_of_module(text: str) -> Iterator[Token]:
     session = _Session(text)
     kind_of, end = kind_of_terminal(), 0
     for start, token_end, terminal in tokens_with_callbacks(session, form_of(text), _callback):
-        # Comments; after an error, also the text that the parser has skipped.
+        # The gap contains comments and, after an error, the text that the parser has skipped.
         yield from _loose(text, end, start)
         end = token_end
         # The kind of a name is known only when its rule is complete, some tokens later.
@@ -73,7 +73,7 @@ def _tokens_of_module(text: str) -> Iterator[Token]:
 
 
 def _pieces(text: str, start: int, end: int, terminal: str, kind: str) -> Iterator[Token]:
-    """Yields a token, or its parts if highlighters show several.
+    """Yields a token, or its parts if highlighters show these separately.
 
     For example, `dimensions=` is a name and an operator.
     """
@@ -102,7 +102,7 @@ def _any_terminal() -> re.Pattern[str]:
 def _loose(text: str, start: int, end: int) -> Iterator[Token]:
     """Yields the tokens of a piece of text, independently of the parser's state.
 
-    Such text is comments, text that is not HLO, and values of unknown attributes.
+    Such text includes comments, text that is not HLO, and values of unknown attributes.
     """
     if not text[start:end].strip():
         return

@@ -18,11 +18,11 @@ from hlotool.syntax.tree_sitter_rules import Alternatives, Item, rules
 
 __all__ = ["tree_sitter_files"]
 
-# Words that can also be names: all other terminals of words are reserved, or occur only where names
-# cannot.
+# The terminals whose words can also be names. The words of all others are reserved, or occur only
+# where names cannot.
 _ALSO_NAMES = ("BUFFER", "PARAMETER", "CONSTANT")
-# After a shape, a brace may open a layout, a list or a body. A text may begin with the shape
-# `b(...)` or with a computation called `b`.
+# After a shape, a brace may open a layout, a list or a body. A file may begin with the shape
+# `b(...)` or with a computation named `b`.
 _CONFLICTS = (("array_shape",), ("buffer_shape", "name"))
 
 
@@ -116,7 +116,7 @@ def _grammar() -> str:
     return "".join([_HEADER.format(name=json.dumps(LANGUAGE), conflicts=conflicts), *lines, _name_rule(), _RAW, *_token_rules(used), "  }\n});\n"])
 
 
-# Rules with a form of their own here.
+# The rules that this module writes in its own form.
 _BY_HAND = {"name", "raw_value"}
 
 

@@ -53,7 +53,7 @@ def rules() -> dict[str, Alternatives]:
 
 
 def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
-    """Merges two alternatives into one with an optional part if they differ only by that part."""
+    """Merges alternatives that differ only in a single part, which becomes optional."""
     kept = list(alternatives)
     merged = True
     while merged:
@@ -72,7 +72,7 @@ def _merged(alternatives: Iterable[Expansion]) -> Alternatives:
 
 
 def _without_helpers(found: dict[str, list[Expansion]]) -> dict[str, Alternatives]:
-    """Replaces helper rules by repetitions: Lark writes a repetition of `x` as `h: x | h x`."""
+    """Replaces helper rules with repetitions: Lark writes a repetition of `x` as `h: x | h x`."""
     helpers = {
         name: _merged(expansion for expansion in alternatives if expansion[0].name != name)
         for name, alternatives in found.items()

@@ -21,7 +21,7 @@ set cpoptions&vim
 syntax case match
 """
 _FOOTER = r"""
-" Drawing can begin at any line: one that begins an instruction is in a body, one that begins a computation is not.
+" Drawing can begin at any line: a line that begins an instruction is in a body; a line that begins a computation is not.
 syntax sync match hlo_sync_body grouphere {body} /^\s\+\%(ROOT\s\+\)\?%\?[A-Za-z_][A-Za-z0-9_.\-]*\s\+=\s/
 syntax sync match hlo_sync_file grouphere NONE /^\%(HloModule\|ENTRY\|[%A-Za-z_].*{{$\|}}\)/
 
@@ -85,7 +85,7 @@ def _context(name: str, context: Context) -> Iterator[str]:
 
 
 class _Item(NamedTuple):
-    """A syntax item: its group, and the group with the color; for brackets, these differ.
+    """A syntax item: its group, and the group that has the color; for brackets, these differ.
 
     In a chain, only the first item can begin anywhere.
     """
@@ -120,7 +120,7 @@ def _items(context: str, number: int, rule: Rule) -> Iterator[_Item]:
 
 
 def _chain(context: str, number: int, rule: Rule, following: str) -> Iterator[_Item]:
-    """Yields an item for each group of a pattern; all but the last look ahead and name the next."""
+    """Yields an item per group of a pattern; all but the last look ahead and name the next item."""
     (sequence,) = parse(rule.pattern)
     for at, (node, kind) in enumerate(zip(sequence, rule.kinds, strict=True)):
         assert isinstance(node, Group)

@@ -622,7 +622,7 @@ highlight default link hlo_raw_raw_1 hloRaw
 syntax region hlo_raw_string_0 start=/"/ skip=/\%([^"\\]\+\)\@>\|\\[^\n]/ end=/"/ contained
 highlight default link hlo_raw_string_0 hloString
 syntax cluster hlo_raw contains=hlo_raw_string_0,hlo_raw_raw_1
-" Drawing can begin at any line: one that begins an instruction is in a body, one that begins a computation is not.
+" Drawing can begin at any line: a line that begins an instruction is in a body; a line that begins a computation is not.
 syntax sync match hlo_sync_body grouphere hlo_file_region_28 /^\s\+\%(ROOT\s\+\)\?%\?[A-Za-z_][A-Za-z0-9_.\-]*\s\+=\s/
 syntax sync match hlo_sync_file grouphere NONE /^\%(HloModule\|ENTRY\|[%A-Za-z_].*{$\|}\)/
 

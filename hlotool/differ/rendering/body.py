@@ -25,7 +25,7 @@ _MOST_ONE_SIDED_GROUPS = 3
 
 
 def section_rows(report: Report, layout: Layout) -> Iterator[Iterator[Row]]:
-    """Yields the rows of each section; long ones are shortened unless the layout shows all."""
+    """Yields the rows of each section; long sections are shortened unless `show_all` is set."""
     return _Body(report, layout).blocks()
 
 
@@ -74,7 +74,7 @@ class _Body:
     def _told_in_numbers(self, sections: Sequence[Section]) -> list[Group]:
         """Returns the changes to summarize in one line per kind.
 
-        These are changes that do not affect the computed values, if there are others that do.
+        These are the changes that do not affect the computed values, provided that others do.
         """
         if self.layout.show_all or all(section.is_side_issue for section in self.report.sections):
             return []
@@ -116,7 +116,7 @@ class _Body:
     def _summarized(self, groups: Sequence[Group]) -> Iterator[Row]:
         """Yields the rows of as many groups as fit, with summary lines for the others."""
         nodes = self.report.delta.graph.nodes
-        # Tuples and the like come last: they follow from the other changes.
+        # Tuples and the like come last: their changes are consequences of the others.
         groups = sorted(
             (group for group in groups if not group.is_side_issue),
             key=lambda group: (STRUCTURAL in nodes[max(group.entries[0][:2])].op.traits, -len(group.entries)),
@@ -165,7 +165,10 @@ class _Body:
     # ---- context --------------------------------------------------------------------------------
 
     def _in_context(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """Yields entries in textual order, each with the instructions around it, but none twice."""
+        """Yields entries in textual order, each with the instructions around it.
+
+        No instruction is shown twice.
+        """
         lines = [group for group in groups if _is_line(group) and not self.layout.show_all]
         others = [group for group in groups if not _is_line(group) or self.layout.show_all]
         entries = sorted((entry for group in others for entry in group.entries[: self._number_of(group)]), key=lambda entry: entry.position)
@@ -191,9 +194,10 @@ class _Body:
             yield from self._group(group)
 
     def _neighbors(self, entry: Entry, number: int, told: Collection[int]) -> list[tuple[int, int]]:
-        """Returns the pairs before an entry, for a negative number, or after it.
+        """Returns up to `number` pairs after an entry, or before it if `number` is negative.
 
-        They are adjacent in a module that has the entry, and end before one that is already shown.
+        The pairs are adjacent in a module that contains the entry. They end before the first pair
+        that is already shown.
         """
         delta = self.report.delta
         graph, partner = delta.graph, delta.pairs.partner
@@ -226,7 +230,7 @@ class _Body:
     # ---- summaries ------------------------------------------------------------------------------
 
     def _side_issues(self, groups: Sequence[Group]) -> Iterator[Row]:
-        """Counts the changes that do not affect the computed values, with a line for each kind."""
+        """Yields a line with counts for each kind of change that does not affect the results."""
         graph = self.report.delta.graph
         instructions: Counter[str] = Counter()
         homes: dict[str, set[int]] = {}
@@ -263,7 +267,7 @@ class _Body:
 
 
 def _is_line(group: Group) -> bool:
-    """Returns whether a group is shown in one line: its instructions have only moved."""
+    """Returns whether a group is shown in one line, because its instructions have only moved."""
     return group.pattern in ("moved", "schedule")
 
 
@@ -277,7 +281,7 @@ def _marked(mark: str, text: str, parts: Sequence[Interval], *, is_strong: bool)
 
 
 def _filled(notes: Sequence[str], width: int) -> Iterator[str]:
-    """Yields lines of notes, with several notes in a line if they fit."""
+    """Yields lines of notes, with several notes per line if they fit."""
     line = ""
     for note in notes:
         if line and (not width or len(line) + len(note) + 8 <= width) and len(line) + len(note) < 120:

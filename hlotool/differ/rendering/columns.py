@@ -1,4 +1,4 @@
-"""Renders both sides of a difference next to each other, in two columns."""
+"""Renders the two sides of a difference side by side, in two columns."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NARROWEST = 24
 
 
 class Columns:
-    """Two columns that fill a width; for width 0, the left one is as wide as its line.
+    """Two columns that fill `width`; if it is 0, the left column is as wide as its line.
 
-    Between them is `|` for a pair that differs, `~` for a pair that differs only in names, and `<`
-    or `>` for one side only, as in GNU diff.
+    The columns are separated by `|` for a pair that differs, by `~` for a pair that differs only in
+    names, and by `<` or `>` for an instruction on one side only, as in GNU diff.
     """
 
     def __init__(self, report: Report, width: int) -> None:
@@ -39,7 +39,7 @@ class Columns:
         return self._row(gutter, left, right, is_strong=is_similar(old, new, parts))
 
     def context(self, left: int, right: int) -> Row:
-        """Returns the row of an unchanged pair or a single instruction; -1 for no instruction."""
+        """Returns the row of an unchanged pair or a single instruction; -1 means no instruction."""
         lines = [cut(self._report.lines.of(node), self._room) if node >= 0 else "" for node in (left, right)]
         return Row(" ", self._text(" ", *lines))
 
@@ -56,7 +56,7 @@ class Columns:
 
 
 def _spans(text: str, parts: Sequence[Interval], start: int, mark: str) -> list[Span]:
-    """Returns a line as spans from `start` on, in which the given parts are strong."""
+    """Returns the spans of a line that begins at column `start`; the given parts are strong."""
     spans, last = [], 0
     for a, b in parts:
         spans += [Span(start + last, start + a, mark), Span(start + a, start + b, mark, is_strong=True)]

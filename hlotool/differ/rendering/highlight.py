@@ -1,4 +1,4 @@
-"""Finds the differences between two lines, and shortens lines so that they stay visible."""
+"""Finds the differences between two lines, and shortens the lines but keeps differences visible."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CONTEXT = 6
 _TOKEN = re.compile(r"[\w.-]+|\s+|.", re.DOTALL)
 _TUPLE_SHAPE = re.compile(r" = \((.*?)\) (?=[a-z][a-z0-9-]*\()")
 _LEAST_SHAPE, _SHORT_SHAPE = 6, 24
-# Longer lines are not aligned: the time is proportional to the product of both lengths.
+# Lines are not aligned if the product of their lengths is larger: the time is proportional to it.
 _MOST_PRODUCT = 40_000
 
 
 def cut(text: str, room: int) -> str:
-    """Shortens a text to at most `room` characters; 0 means no limit.
+    """Shortens a string to at most `room` characters; 0 means no limit.
 
     >>> cut("a long line of text", 10)
     'a long ...'
@@ -33,7 +33,7 @@ def cut(text: str, room: int) -> str:
 
 
 def changed_parts(old: str, new: str, renamed: Mapping[str, str] | None = None) -> tuple[list[Interval], list[Interval]]:
-    """Returns the parts of two lines that differ; `renamed` names do not count.
+    """Returns the parts of two lines that differ; the names in `renamed` do not count.
 
     >>> changed_parts("a = f32[8] tanh(p.1)", "b = f32[16] tanh(p.2)", {"a": "b", "p.1": "p.2"})
     ([(8, 9)], [(8, 10)])
@@ -66,7 +66,7 @@ def _is_opcode(text: str, end: int) -> bool:
 
 
 def _replaced(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Yields `a, b, c, d` for each replacement of first[a:b] by second[c:d]."""
+    """Yields `a, b, c, d` for each replacement of first[a:b] with second[c:d]."""
     start, tail = _equal_ends(first, second)
     a, b = first[start : len(first) - tail], second[start : len(second) - tail]
     if len(a) * len(b) > _MOST_PRODUCT:
@@ -85,7 +85,7 @@ def _equal_ends(first: Sequence[str], second: Sequence[str]) -> tuple[int, int]:
 
 
 def _add_words(old: str, new: str, first: Interval, second: Interval, parts: tuple[list[Interval], list[Interval]]) -> None:
-    """Adds the difference between two words: the part between equal ends, but whole numbers."""
+    """Adds the part between the equal ends of two words, extended to include whole numbers."""
     a, b = old[slice(*first)], new[slice(*second)]
     same, tail = _equal_ends(a, b)
     if a[same : same + 1].isdigit() or b[same : same + 1].isdigit():
@@ -129,14 +129,14 @@ def fitted(text: str, parts: Sequence[Interval], room: int) -> tuple[str, list[I
 
 
 def _is_hidden(shape: Interval, parts: Sequence[Interval], room: int) -> bool:
-    """Returns whether to shorten a tuple shape: it is long and contains no difference."""
+    """Returns whether to shorten a tuple shape, because it is long and contains no difference."""
     return shape[1] - shape[0] > max(_SHORT_SHAPE, room // 3) and not any(start < shape[1] and shape[0] < end for start, end in parts)
 
 
 def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
-    """Returns the intervals of a text to keep: its beginning, and around the first distant part.
+    """Returns the intervals of a line to keep: its beginning, and one at the first distant part.
 
-    With `...` for the rest, they fill `room` characters.
+    Together with `...` for the rest, the intervals fill `room` characters.
     """
     far = next((start for start, end in parts if end > room - len(_CUT)), None)
     if far is None:
@@ -153,7 +153,7 @@ def _kept(text: str, parts: Sequence[Interval], room: int) -> list[Interval]:
 
 
 def _joined(text: str, kept: Sequence[Interval], parts: Sequence[Interval]) -> tuple[str, list[Interval]]:
-    """Joins intervals of a text with `...`, and returns it with the new positions of the parts."""
+    """Joins intervals of a line with `...`; returns the result and the parts' new positions."""
     pieces: list[str] = []
     moved: list[Interval] = []
     length = last = 0

@@ -1,4 +1,4 @@
-"""Finds layers that were added or removed: parts that occur several times in a computation."""
+"""Finds added or removed layers; a layer is a part that occurs several times in a computation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHORTEST = 4
 class Layers(NamedTuple):
     """Layers that only one module has: their number and size, and the number of layers before them.
 
-    The size is the number of instructions of all these layers together.
+    The size is the total number of instructions in these layers.
     """
 
     is_added: bool
@@ -29,9 +29,9 @@ class Layers(NamedTuple):
 def layers(delta: Delta) -> Layers | None:
     """Returns the layers by which one of the modules is longer.
 
-    Returns None unless all instructions that only one module has belong to them. Instructions
-    elsewhere that follow from a layer, such as its gradients, belong to it as well; other layers
-    must have equal ones.
+    Returns None unless all instructions that only one module has belong to these layers.
+    Instructions elsewhere that follow from a layer, such as its gradients, belong to it as well, if
+    other layers have equal instructions.
 
     >>> import hlotool
     >>> opcodes = ["add", "subtract", "multiply", "divide", "maximum", "minimum"]
@@ -80,7 +80,7 @@ def _runs(places: Sequence[int]) -> list[range]:
 
 
 def _period(part: Sequence[int]) -> int:
-    """Returns the length of the shortest sequence that, repeated, gives a part."""
+    """Returns the length of the shortest sequence whose repetition gives `part`."""
     return next(n for n in range(1, len(part) + 1) if len(part) % n == 0 and part[n:] == part[:-n])
 
 

@@ -24,7 +24,7 @@ class Lines:
         self._writers: dict[tuple[bool, bool, bool], InstructionWriter] = {}
 
     def of(self, node: int, kinds: Collection[str] = ()) -> str:
-        """Returns the line of an instruction that has changes of these kinds."""
+        """Returns the line of an instruction; `kinds` lists the kinds of its changes."""
         graph = self._graph
         x = graph.nodes[node]
         is_right = node >= graph.split

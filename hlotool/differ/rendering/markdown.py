@@ -23,9 +23,9 @@ _PIPE = re.compile(r"(?<!\\)\|")
 
 
 def markdown(report: Report, left: str, right: str) -> str:
-    """Returns the summary, tables of numbers, and the differences of each computation, collapsed.
+    """Returns the summary, tables of numbers, and the collapsed differences of each computation.
 
-    A long text is limited to the length of a comment.
+    The result is limited to the length of a comment on GitHub.
     """
     delta = report.delta
     sentence = summary(report)
@@ -49,7 +49,7 @@ def details(report: Report, room: int = _LONGEST // 4) -> str:
 def listing(title: str, sentence: str, table: Sequence[Sequence[str]], blocks: Sequence[tuple[str, str]]) -> str:
     """Renders the differences of many modules: a sentence, a table, and a collapsed block for each.
 
-    The first row of the table has the names of its columns.
+    The first row of the table contains the names of the columns.
 
     >>> print(listing("a → b", "1 of 1 module differs", [("module", "what has changed"), ("m.hlo", "1 inserted (abs)")], []), end="")
     ### a → b
@@ -102,7 +102,7 @@ def _detail(rows: Sequence[Row]) -> str:
 
 
 def _without_mark(row: Row) -> str:
-    """Returns the text of a row without its mark, which a diff has in its first column."""
+    """Returns the text of a row without its mark, which a diff shows in its first column."""
     return row.text.replace(row.mark, " ", 1)[1:] if row.mark in "+-" else row.text
 
 
@@ -116,7 +116,7 @@ def _code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Escapes the characters that have a meaning in Markdown."""
+    """Escapes the characters that have a special meaning in Markdown."""
     return "".join(f"\\{c}" if c in "\\`*_<>[]#|~" else c for c in visible(text))
 
 

@@ -16,7 +16,7 @@ __all__ = ["html_of", "text_of"]
 
 _NO_DIFFERENCES = "no differences"
 _MOST_ROWS = 1000
-"""The number of rows in a notebook; browsers get slow with many more."""
+"""The largest number of rows shown in a notebook; browsers become slow with many more."""
 
 _STYLES = {
     "=": "font-weight: bold",
@@ -47,7 +47,7 @@ def text_of(delta: Delta) -> str:
 def html_of(delta: Delta) -> str:
     """Returns the first rows of the report as an HTML element.
 
-    Every character of the modules is escaped.
+    All text from the modules is escaped.
     """
     rows = text_rows(report_of(delta), Layout())
     lines = [_line(row) for row in islice(rows, _MOST_ROWS)] or [_NO_DIFFERENCES]
@@ -64,7 +64,7 @@ def _line(row: Row) -> str:
 
 
 def _parts(row: Row) -> Iterator[str]:
-    """The text of a row; the parts that differ between two lines are emphasized."""
+    """Yields the parts of a row as HTML; differences between two lines are emphasized."""
     last = 0
     for span in row.spans:
         yield escape(visible(row.text[last : span.start]))

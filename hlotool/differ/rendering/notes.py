@@ -1,4 +1,4 @@
-"""Describes the changes of a pair of instructions in words, and groups equal changes."""
+"""Describes the changes in a pair of instructions in words, and groups equal changes."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from hlotool.text.print.stack_frames import innermost_location
 __all__ = ["ASIDES", "INVISIBLE", "SIDE_ISSUES", "Notes", "listed"]
 
 SIDE_ISSUES = frozenset({"metadata", "backend_config", "frontend_attributes", "layout", "schedule", "moved", "names", "sharding"})
-"""The kinds of changes that do not affect what is computed from what."""
+"""The kinds of changes that do not affect which operation is applied to which operands."""
 
 INVISIBLE = frozenset({"metadata", "backend_config", "schedule", "moved", "control"})
 """The kinds of changes that the short lines of instructions do not show."""
 
 ASIDES = frozenset({"metadata", "backend_config", "frontend_attributes", "moved", "schedule"})
-"""The kinds of changes that matter little in a pair whose computation has changed as well."""
+"""The kinds of changes that matter little in a pair that also has other changes."""
 
 _MOST_PARTS = 4
 
 
 class Notes:
-    """Describes the changes of pairs of a graph."""
+    """Describes the changes in the pairs of a graph."""
 
     def __init__(self, delta: Delta) -> None:
         self._delta = delta
@@ -48,7 +48,7 @@ class Notes:
     # ---- descriptions ---------------------------------------------------------------------------
 
     def of(self, left: int, changes: Iterable[Change]) -> Iterator[str]:
-        """Yields a line for each change of the instruction `left` of the left module."""
+        """Yields lines that describe the changes in a pair, given its left node."""
         for change in changes:
             kind = change["kind"]
             describe = _DESCRIBED.get(kind)
@@ -127,7 +127,7 @@ class Notes:
 
     @staticmethod
     def _place(module: Module, metadata: str | None) -> str | None:
-        """Returns the innermost stack frame of a metadata text as `file:line`; None without one."""
+        """Returns the innermost stack frame of metadata as `file:line`, or None if it has none."""
         number = decode_metadata(metadata).stack_frame_id if metadata is not None else 0
         frame = innermost_location(module.stack_tables, number) if number else None
         return None if frame is None else f"{frame[0]}:{frame[1].line}"
@@ -165,7 +165,7 @@ class Notes:
         return "the root" if graph.roots[graph.home[node]] == node else "unused"
 
     def of_header(self, change: Change) -> Iterator[str]:
-        """Yields lines for a change of the modules themselves."""
+        """Yields lines that describe a change to the header."""
         name, modules = change["key"], (self._delta.left, self._delta.right)
         if change["kind"] == "layout":
             yield f"{name}: different layouts"
@@ -205,7 +205,7 @@ class Notes:
         return tuple((slot, graph.nodes[first[slot]].op.name, graph.nodes[second[slot]].op.name) for slot in slots)
 
     def headline(self, left: int, changes: Sequence[Change]) -> str:
-        """Returns the changes of an instruction in a few words, for a sentence about many."""
+        """Returns the changes of an instruction in a few words, to be combined into a sentence."""
         opcode = self._graph.nodes[left].op.name
         parts = [self._headline(left, change) for change in changes if change["kind"] not in SIDE_ISSUES]
         parts = list(dict.fromkeys(parts or [change["kind"].replace("_", " ") for change in changes]))
@@ -248,7 +248,7 @@ _HEADLINES = {"commuted": "operands exchanged", "constants": "value", "control":
 
 
 def listed(names: Sequence[str], most: int = _MOST_PARTS) -> str:
-    """Returns the first names, and the number of further ones.
+    """Returns the first names and the number of remaining ones.
 
     >>> listed(["a", "b", "c"], 2)
     'a, b, ... (1 more)'

@@ -1,4 +1,4 @@
-"""Renders a difference as a self-contained HTML page: `page.html` with the script `page.js`."""
+"""Renders a difference as a self-contained HTML page, from `page.html` and the script `page.js`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ __all__ = ["page"]
 # Longer lines are shortened to the beginning and the differences.
 _LONGEST_LINE = 1_000
 _MOST_REGIONS = 8
-# With more instructions, the page does not contain both modules: it would be too large for
-# browsers.
+# If there are more instructions than this, the page does not contain both modules, because it would
+# be too large for browsers.
 _LARGEST_LISTING = 60_000
 
 
@@ -32,7 +32,7 @@ def page(report: Report, left: str, right: str) -> str:
     """Returns the page: a summary, numbers, the differences of each computation, and both modules.
 
     Everything below the numbers is data, from which a script creates only the visible elements,
-    since browsers are slow with many of them.
+    since browsers are slow with many elements.
     """
     folder = files("hlotool.differ.rendering")
     template = Template(folder.joinpath("page.html").read_text(encoding="utf-8"))
@@ -109,7 +109,7 @@ class _Data:
         return {node for entry in entries for node in entry[:2] if node >= 0}
 
     def _states(self) -> list[str]:
-        """Returns the style of each instruction in its module."""
+        """Returns the style of each instruction in the listing of its module."""
         delta = self.report.delta
         states = ["equal"] * len(delta.graph.nodes)
         for nodes, state in ((delta.deleted, "old"), (delta.inserted, "new")):

@@ -15,14 +15,16 @@ from hlotool.differ.rendering.notes import ASIDES, INVISIBLE, SIDE_ISSUES, Notes
 __all__ = ["Entry", "Group", "Report", "Section", "report_of", "rolled_up"]
 
 
-# If the differences do not fit on a screen, a reader needs an overview before the details.
+# If there are more groups of differences than this, they do not fit on a screen, and a reader needs
+# an overview before the details.
 _SHORT = 20
 
 
 class Entry(NamedTuple):
     """A difference: a pair of instructions that has changed, or an instruction of one module only.
 
-    -1 stands for no instruction. `position` is its position in the left computation.
+    `left` and `right` are nodes; -1 stands for no instruction. `position` is the position of the
+    difference in the left computation.
     """
 
     left: int
@@ -60,7 +62,7 @@ class Group(NamedTuple):
 
 
 class Section(NamedTuple):
-    """The differences of a pair of computations, or of one without a counterpart, which is -1."""
+    """The differences of two computations, one of which is -1 if the other has no counterpart."""
 
     left: int
     right: int
@@ -82,10 +84,10 @@ class Section(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Everything that is shown of a difference. `regions` are rows of `Delta.to_dict`.
+    """Everything that is shown of a difference.
 
-    `is_long` is true if there are so many differences, even with equal ones grouped, that the
-    report begins with numbers.
+    `regions` lists the regions in the form of `Delta.to_dict`. `is_long` is true if there are so
+    many differences, even with equal ones grouped, that the report begins with numbers.
     """
 
     delta: Delta
@@ -116,7 +118,7 @@ class Report(NamedTuple):
         return " -> ".join(dict.fromkeys(self.name(node) for node in (entry.left, entry.right) if node >= 0))
 
     def renamed(self, entry: Entry) -> dict[str, str]:
-        """Maps old names in the line of a pair to new names of the same things."""
+        """Maps the old names in the line of a pair to their new names."""
         delta = self.delta
         graph, partner = delta.graph, delta.pairs.partner
         nodes = entry.left, *graph.operands[entry.left]
@@ -128,7 +130,7 @@ class Report(NamedTuple):
     def pair_lines(self, entry: Entry) -> tuple[str, str]:
         """Returns the lines of an entry on both sides, empty if there is no instruction.
 
-        If the lines differ only in names, the old one is empty, and the new one has both names.
+        If the lines differ only in names, the old line is empty, and the new line has both names.
         """
         kinds = entry.kinds
         old, new = (self.lines.of(node, kinds) if node >= 0 else "" for node in (entry.left, entry.right))
@@ -138,7 +140,7 @@ class Report(NamedTuple):
         return "", new if first == second else new.replace(second, f"{first} -> {second}", 1)
 
     def entry_notes(self, entry: Entry, *, is_brief: bool = False) -> list[str]:
-        """Returns the notes on an entry: a line for each change, or a line on its users.
+        """Returns the notes on an entry: a line for each change, or a line about the users.
 
         If `is_brief`, changes that matter little next to others are only mentioned.
         """
@@ -153,7 +155,7 @@ class Report(NamedTuple):
 
 
 def report_of(delta: Delta) -> Report:
-    """Returns the report of a difference, without what is ignored."""
+    """Returns the report of a difference, without ignored changes."""
     notes = Notes(delta)
     rows = regions(delta.graph, delta.pairs) if delta.categories else []
     sections = list(_sections(delta, notes))
@@ -186,7 +188,7 @@ def _sections(delta: Delta, notes: Notes) -> Iterator[Section]:
 
 
 def _positions(delta: Delta) -> Iterator[tuple[int, float]]:
-    """Yields the inserted instructions, each with a position between those of the left module."""
+    """Yields the inserted instructions, each with its position among the left instructions."""
     graph, partner = delta.graph, delta.pairs.partner
     inserted = set(delta.inserted)
     for home in dict.fromkeys(graph.home[node] for node in delta.inserted):
@@ -214,7 +216,7 @@ def _groups(entries: Sequence[Entry], notes: Notes, delta: Delta) -> list[Group]
 
 
 def rolled_up(sections: Sequence[Section]) -> list[tuple[Section, list[Section]]]:
-    """Groups the sections: each with the later ones that have the same differences."""
+    """Groups each section with the later sections that have the same differences."""
     kept: dict[Hashable, tuple[Section, list[Section]]] = {}
     for section in sections:
         counts = Counter({group.pattern: len(group.entries) for group in section.groups})

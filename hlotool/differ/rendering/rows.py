@@ -11,7 +11,7 @@ _LONGEST_BAR = 40
 
 
 class Span(NamedTuple):
-    """A part of a line with its own mark; `is_strong` for a difference between two lines."""
+    """A part of a line with its own mark; `is_strong` marks a difference between two lines."""
 
     start: int
     end: int
@@ -59,9 +59,9 @@ EMPTY = Row(" ", "")
 
 
 def bar_rows(rows: Sequence[tuple[str, tuple[int, int, int]]]) -> Iterator[Row]:
-    """Yields a line with a bar for each title, as `git diff --stat` shows it.
+    """Yields a line with a bar for each title, like `git diff --stat`.
 
-    The numbers are those of changed, inserted and deleted instructions.
+    The numbers count changed, inserted and deleted instructions.
 
     >>> [row.text for row in bar_rows([("main", (2, 1, 0)), ("add", (0, 0, 1))])]
     [' main |     3 ~~+', ' add  |     1 -']

@@ -43,7 +43,7 @@ _UNITS = {"P": 10**15, "T": 10**12, "G": 10**9, "M": 10**6, "k": 10**3}
 
 
 class Amount(NamedTuple):
-    """A number for each module, and the function that writes it."""
+    """A quantity in both modules, and the function that formats it."""
 
     name: str
     left: int
@@ -64,10 +64,10 @@ class Amount(NamedTuple):
 
 
 def amounts(delta: Delta) -> list[Amount]:
-    """Returns the numbers of both modules, except those that are 0 in both.
+    """Returns the amounts in both modules, except those that are 0 in both.
 
-    These are instructions, computations, costs, collectives and their data, and the peak memory of
-    scheduled modules.
+    They measure instructions, computations, costs, collectives and their data, and the peak memory
+    of scheduled modules.
     """
     costs = module_cost(delta.left), module_cost(delta.right)
     # The cost of library calls is unknown: without this remark, a program with such calls would
@@ -99,7 +99,7 @@ def _collective_sizes(module: Module) -> Iterator[int]:
 
 
 def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]:
-    """Returns the changed numbers of instructions by opcode, the largest change first.
+    """Returns the opcodes whose numbers of instructions differ, the largest change first.
 
     Custom calls are counted by target.
     """
@@ -113,7 +113,7 @@ def opcode_changes(delta: Delta, *, with_structure: bool = True) -> list[Amount]
 
 
 def opcode_lists(delta: Delta) -> list[tuple[str, str]]:
-    """Returns the opcodes whose number has changed, as titles with texts."""
+    """Returns lists of the opcodes whose number has changed, each with a title."""
     rows = opcode_changes(delta, with_structure=False)
     lists = (
         ("only before", [row for row in rows if not row.right]),

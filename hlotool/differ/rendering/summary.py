@@ -21,9 +21,9 @@ _MOST_HEADLINES = 3
 _MOST_IN_NUMBERS = 2
 _MOST_REGIONS = 3
 _MOST_NAMES = 3
-# A sentence with more characters is replaced by one with fewer details.
+# A sentence with more characters than this is replaced with a less detailed one.
 _LONGEST = 180
-# The changes of an instruction whose shape is sharded.
+# The kinds of changes in an instruction whose shape is sharded.
 _RESIZED = frozenset({"operands", "shape"})
 _WORDS = {
     "backend_config": "backend configurations",
@@ -45,11 +45,11 @@ _REGIONS = {
 
 
 def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = False) -> str:
-    """Returns the sentence; empty if nothing differs.
+    """Returns the sentence, or an empty string if nothing differs.
 
-    Without `mentions_minor`, it does not mention names and metadata if there are other differences.
-    A brief sentence, whose end may be cut off, begins with the changes of whole computations and
-    lists the changed instructions, even if there are many.
+    Unless `mentions_minor` is true, the sentence does not mention names and metadata if there are
+    other differences. A brief sentence, whose end may be cut off, begins with the changes to whole
+    computations and lists the changed instructions, even if there are many.
 
     >>> import hlotool
     >>> from hlotool.differ.rendering.report import report_of
@@ -77,7 +77,7 @@ def summary(report: Report, *, mentions_minor: bool = True, is_brief: bool = Fal
 
 
 def _in_numbers(report: Report) -> str:
-    """Returns the numbers of unchanged, changed, deleted and inserted instructions."""
+    """Describes the numbers of unchanged, changed, deleted and inserted instructions."""
     delta = report.delta
     before, after = delta.graph.split, len(delta.graph.nodes) - delta.graph.split
     changed = sum(bool(_kinds(changes)) for changes in delta.changed.values())
@@ -115,9 +115,9 @@ def _layers(report: Report) -> list[_Clause]:
 
 
 def _sharded(report: Report) -> tuple[list[_Clause], set[int]]:
-    """Describes how many shapes were sharded or unsharded, and the collectives of one module only.
+    """Describes sharded or unsharded shapes, and the collectives that only one module has.
 
-    Also returns the nodes that this describes completely.
+    Also returns the nodes whose changes are described completely.
     """
     delta = report.delta
     nodes, partner = delta.graph.nodes, delta.pairs.partner
@@ -146,14 +146,14 @@ def _kinds(changes: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _is_part(shard: Shape, whole: Shape) -> bool:
-    """Returns whether the dimensions of a shape are those of another one, some of them divided."""
+    """Returns whether `shard` has the dimensions of `whole`, with some of them divided."""
     if not (shard.is_array and whole.is_array) or shard.rank != whole.rank or shard.dimensions == whole.dimensions:
         return False
     return all(0 < a <= b and b % a == 0 for a, b in zip(shard.dimensions, whole.dimensions, strict=True))
 
 
 def _changed(report: Report, named: Collection[int] = (), most: int = _MOST_HEADLINES) -> list[_Clause]:
-    """Describes the changes of what instructions compute, except for those in `named`."""
+    """Describes the changes to what instructions compute, except for the nodes in `named`."""
     headlines: Counter[str] = Counter()
     # New opcodes come first: they are often the cause of changed operands.
     replaced: set[str] = set()
@@ -192,7 +192,7 @@ def _one_sided(report: Report, named: Collection[int]) -> list[_Clause]:
 
 
 def opcode_list(instructions: Iterable[Instruction], most: int = _MOST_HEADLINES) -> str:
-    """Returns the opcodes with their numbers, the most significant first, tuples and such last."""
+    """Returns the opcodes with their counts, the most significant first, structural ones last."""
     counts = Counter(x.op for x in instructions)
     ordered = sorted(counts.most_common(), key=lambda item: _rank(item[0]))[:most]
     rest = counts.total() - sum(number for _, number in ordered)
@@ -228,8 +228,8 @@ def _regions(report: Report) -> list[_Clause]:
 def region_sentences(report: Report, most: int | None = _MOST_REGIONS) -> list[str]:
     """Returns a sentence for each group of computations with the same origin or destination.
 
-    There are at most `most` sentences for each kind, those with many computations first. Without a
-    limit, a sentence names all of its computations.
+    There are at most `most` sentences for each kind, those about the most computations first. If
+    `most` is None, there is no limit, and each sentence names all its computations.
     """
     by_kind: dict[str, dict[tuple[str, ...], list[str]]] = {}
     for region in report.regions:

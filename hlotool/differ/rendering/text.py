@@ -43,7 +43,7 @@ def section_blocks(report: Report, layout: Layout) -> Iterator[list[Row]]:
 
 
 def name_rows(report: Report) -> Iterator[Row]:
-    """Yields a line with computation and instruction for each difference."""
+    """Yields a line with the names of the computation and the instruction for each difference."""
     graph = report.delta.graph
     for section in report.sections:
         for group in section.groups:
@@ -54,7 +54,7 @@ def name_rows(report: Report) -> Iterator[Row]:
 
 
 def statistic_rows(report: Report, layout: Layout) -> Iterator[Row]:
-    """Yields a line for each computation, as `git diff --stat`, then the summary and numbers."""
+    """Yields a line per computation, like `git diff --stat`, then the summary and numbers."""
     sentence = summary(report)
     if not sentence:
         return

@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 Difference = tuple[str, str, str]
-"""Path within a value, with the old and the new text at that path."""
+"""A path within a value, with the old and the new text at that path."""
 
 _ABSENT = "absent"
 _LARGEST_TEXT = 60
 
 
 def arrow(old: object, new: object) -> str:
-    """Returns `old -> new`; None is absent, and long texts are shortened.
+    """Returns `old -> new`; None is shown as `absent`, and long values are shortened.
 
     >>> arrow(None, "{0}")
     'absent -> {0}'
@@ -54,7 +54,7 @@ def _short(value: object) -> str:
 
 
 def configuration_differences(old: str | None, new: str | None) -> list[Difference]:
-    """Returns the differences between two configurations, by paths into their JSON.
+    """Returns the differences between two configurations, by path in their JSON.
 
     >>> configuration_differences('{"a":{"b":1,"c":[2]}}', '{"a":{"b":3,"c":[2]}}')
     [('a.b', '1', '3')]
@@ -86,7 +86,7 @@ def _json(value: Any) -> str:
 
 
 def metadata_differences(old: str | None, new: str | None) -> list[Difference]:
-    """Returns the differences between two metadata texts, by field.
+    """Returns the differences between the metadata of two instructions, by field.
 
     The numbers of stack frames are left out, since they mean nothing by themselves.
 
@@ -174,15 +174,15 @@ def constant_difference(old: Literal, new: Literal) -> str:
 def _array_difference(first: Array, second: Array, sizes: Sequence[int]) -> str:
     """Describes how the elements of two arrays with the given sizes differ.
 
-    The arrays may be only the first elements, if all others are equal.
+    The arrays may contain only the first elements if all other elements are equal.
     """
     differs = _bits(first) != _bits(second)
     count = int(differs.sum())
     with np.errstate(all="ignore"):
         wide = np.complex128 if np.iscomplexobj(first) else np.float64
         distances = np.abs(first.astype(wide) - second.astype(wide)).reshape(-1)
-    # A NaN is farther from any number than all other numbers. Among equal distances, the first
-    # counts.
+    # A NaN is farther from any number than all other numbers are. Among equal distances, the first
+    # one counts.
     distances = np.where(differs, np.nan_to_num(distances, nan=np.inf), -1)
     at = int(np.argmax(distances))
     index = ",".join(map(str, np.unravel_index(at, sizes)))
@@ -204,7 +204,7 @@ def _number(value: Any) -> str:
 
 
 def shown(differences: Sequence[Difference], most: int) -> Iterator[str]:
-    """Yields `where: old -> new` for the first differences, and the number of further ones."""
+    """Yields `where: old -> new` for the first differences, and the number of remaining ones."""
     for where, old, new in differences[:most]:
         yield f"{_short(where)}: {arrow(old, new)}" if where else arrow(old, new)
     if len(differences) > most:

@@ -12,7 +12,7 @@ __all__ = ["mermaid"]
 
 
 def mermaid(picture: Picture, paint: Paint) -> str:
-    """Returns a Mermaid flowchart; open groups become subgraphs, and Mermaid computes the layout."""
+    """Returns a Mermaid flowchart; open groups become subgraphs. Mermaid computes the layout."""
     return "\n".join(_lines(picture, paint)) + "\n"
 
 

@@ -65,7 +65,7 @@ class Picture:
 
 
 def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[Instruction] = frozenset()) -> Picture:
-    """Returns the picture of a group, with groups and calls opened as `expand` requires (EXPANSIONS).
+    """Returns the picture of a group, with boxes opened as `expand` requires (EXPANSIONS).
 
     Raises GraphError if the picture is too large. Computations that are called many times can cause
     this.
@@ -150,7 +150,7 @@ class _Edges:
         return [self._parameter(*bodies[position - 1], 0)] if 0 < position <= len(bodies) else [box]
 
     def _parameter(self, body: Box, called: Computation, number: int) -> Box:
-        """Returns the box of a parameter, or of the whole computation if the parameter is not shown."""
+        """Returns the box of a parameter, or of the computation if the parameter is not shown."""
         if called not in self.parameters:
             self.parameters[called] = {x.parameter_number: x for x in called.instructions if x.parameter_number is not None}
         x = self.parameters[called].get(number)

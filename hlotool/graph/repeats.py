@@ -1,4 +1,4 @@
-"""Divides long lists of instructions into repeated layers or, if nothing repeats, into equal parts."""
+"""Divides long lists of instructions into repeated layers or, if there are none, into equal parts."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _is_weight(item: Item) -> bool:
 
 
 def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
-    """Returns the items, with each long run of instructions between groups combined into a group."""
+    """Returns the items, with each long run of instructions between groups put into a group."""
     result: list[Item] = []
     run: list[Instruction] = []
     for item in [*items, None]:

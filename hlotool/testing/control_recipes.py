@@ -30,7 +30,7 @@ def _call(g: Generator) -> Op:
 
 @_recipe()
 def _fusion(g: Generator) -> Op:
-    """Builds a fusion of a chain of operations, since a fusion may not contain dead instructions."""
+    """Builds a fusion of a chain of operations, since a fusion must not contain dead code."""
     x = g.array("float")
     return g.builder.fusion([x, g.like(x)], "kLoop", g.builder.trace(_chain(g, x.shape), x.shape, x.shape))
 
@@ -238,7 +238,7 @@ def _call_unused(g: Generator) -> list[Op]:
 
 @_recipe(2, "unused")
 def _loop_unused(g: Generator) -> list[Op]:
-    """Builds a loop with state that never changes, and with state that only its own update reads."""
+    """Builds a loop with state that never changes, and state that only its own update reads."""
     if not g.may_nest:
         return []
     b = g.builder

@@ -23,8 +23,8 @@ from hlotool.shapes.values import AliasPair
 
 __all__ = ["EDITS", "shuffle"]
 
-# The results and operands of opcodes with a trait in _COMPUTED may have any layout, unless a trait in
-# _LAID_OUT restricts it.
+# The results and operands of opcodes with a trait in _COMPUTED may have any layout, unless a trait
+# in _LAID_OUT restricts it.
 _COMPUTED = frozenset({ACCUMULATED, ELEMENTWISE, MOVES, REDUCTION})
 _LAID_OUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
 
@@ -135,7 +135,7 @@ def _has_any_layout(x: Instruction) -> bool:
 
 
 def _annotate(module: Module, random: Random) -> None:
-    # Shardings of roots stay unchanged, since a conditional has the sharding of its branches' results.
+    # Roots keep their sharding, since a conditional has the sharding of its branches' results.
     roots = {computation.root for computation in module.computations}
     shardings = [REPLICATED, Sharding("maximal"), Sharding("manual")]
     with Rewriter(module) as rewriter:

@@ -37,7 +37,7 @@ class Recipes(dict[str, list[Recipe]]):
     """Recipes by feature; the recipes of the feature "" are for all modules."""
 
     def add(self, times: int = 1, feature: str = "") -> Callable[[Recipe], Recipe]:
-        """Registers a function as a recipe that is drawn `times` times as often as other recipes."""
+        """Registers a function as a recipe that is drawn `times` times as often as others."""
 
         def register(function: Recipe) -> Recipe:
             self.setdefault(feature, []).extend([function] * times)
@@ -109,7 +109,7 @@ class Generator:
         return self.random.randint(0 if self.chance(0.05) else min(1, size), size)
 
     def element_type(self, *kinds: str) -> str:
-        """Draws an element type, of these kinds if any are given; the first types are more likely."""
+        """Draws an element type, of these kinds if any are given; early types are more likely."""
         of_kinds = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
         if not of_kinds:
             return {"float": "f32", "complex": "c64", "signed": "s32", "unsigned": "u32"}.get(kinds[0], kinds[0])
@@ -130,7 +130,7 @@ class Generator:
         return self.new(self.element_type(*kinds), self.sizes(rank if rank is not None else max(least, len(self.sizes()))))
 
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
-        """Adds an array: often a parameter in the entry computation, otherwise a constant or an iota."""
+        """Adds an array: in the entry computation often a parameter, else a constant or an iota."""
         shape = array_shape(element_type, tuple(sizes))
         if not self.depth and self.chance(0.75):
             return self.parameter(shape)
@@ -249,7 +249,7 @@ class Generator:
         return self.inside(computed)
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wraps a function that builds a computation; the first possible operands are its parameters."""
+        """Wraps a function that builds a computation; its parameters are the first operands."""
 
         def made(*parameters: Op) -> Any:
             outer, self.values = self.values, []
@@ -277,7 +277,7 @@ class Generator:
         return method
 
     def of_scalars(self, x: Op, y: Op) -> Op:
-        """Applies a random operation to two numbers of the same type. The result also has this type."""
+        """Applies a random operation to two numbers of a type; the result has the same type."""
         method = self.choice(ELEMENTWISE_OF_TWO[self.kind(x)])
         result: Op = getattr(self.builder, method)(x, y)
         return result

@@ -1,4 +1,4 @@
-"""Fixes that are rewrites of the optimizer, which the caller of `verifier.fixing` applies."""
+"""Fixes that are rewrites of the optimizer; the caller of `verifier.fixing` applies them."""
 
 from __future__ import annotations
 

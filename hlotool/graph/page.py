@@ -102,7 +102,7 @@ class _Data:
         }
 
     def _collect(self, groups: Sequence[Group]) -> None:
-        """Numbers the groups, their instructions, and the computations that these instructions call."""
+        """Numbers the groups, their instructions, and the computations called by instructions."""
         stack: list[Instruction | Group] = list(reversed(groups))
         while stack:
             item = stack.pop()

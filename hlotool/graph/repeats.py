@@ -1,4 +1,4 @@
-"""Divides long lists of instructions into repeated layers or, if there are none, into equal parts."""
+"""Divides long lists of instructions into repeated layers or, without layers, into equal parts."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Facts:
         return shape
 
     def users(self, computation: Computation) -> dict[Instruction, list[Instruction]]:
-        """Returns the users of each instruction in a computation that is used."""
+        """Returns the users of each used instruction in a computation."""
         result = self._users.get(computation)
         if result is None:
             result = self._users[computation] = users(computation)
@@ -81,7 +81,7 @@ class Facts:
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:
-        """The calls of each computation; computations without calls are left out."""
+        """The calls of each called computation."""
         return callers(self.module)
 
     @cached_property

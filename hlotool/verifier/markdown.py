@@ -1,4 +1,4 @@
-"""Renders explanations of rules and opcodes as Markdown, for documentation, editors and terminals."""
+"""Renders explanations of rules and opcodes as Markdown for documents, editors and terminals."""
 
 from __future__ import annotations
 

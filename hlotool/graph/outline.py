@@ -64,7 +64,7 @@ def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]
 
 
 def _divided_inside(items: Sequence[Instruction | Group]) -> list[Instruction | Group]:
-    """Returns the items, with all groups divided that have too many items."""
+    """Returns the items after dividing all groups that have too many items."""
     root = make_group("", "part", items)
     order, pending = [], [root]
     while pending:

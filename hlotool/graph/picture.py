@@ -14,7 +14,7 @@ from hlotool.ir.model import Computation, Instruction
 __all__ = ["AUTO_BOXES", "FEWEST_WITHOUT_LAYERS", "MOST_BOXES", "RANKS", "Box", "Edge", "Picture", "make_picture"]
 
 AUTO_BOXES = 100
-"""With the expansion "auto", groups are opened if at most this many boxes are closed afterwards."""
+"""With the expansion "auto", a group is opened only if at most this many closed boxes result."""
 MOST_BOXES = 200_000
 """The maximum number of closed boxes in a picture. A computation is shown once per call."""
 

@@ -14,7 +14,7 @@ __all__ = ["Selection", "select"]
 
 
 class Selection(NamedTuple):
-    """The instructions to show, all of one computation, and those that the options name."""
+    """The instructions to show, their computation, and the instructions that the options name."""
 
     computation: Computation
     instructions: list[Instruction]

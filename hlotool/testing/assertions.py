@@ -26,8 +26,8 @@ from hlotool.text.parse.parser import parse
 
 __all__ = ["assert_runs_equal", "assert_same_module"]
 
-# Because of these names, pytest and unittest omit the frames of this module, so that tracebacks end
-# in the test.
+# Because of these variables, pytest and unittest omit the frames of this module, so that tracebacks
+# end in the test.
 __tracebackhide__ = True
 __unittest = True
 

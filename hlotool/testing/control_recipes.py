@@ -152,7 +152,7 @@ def _fusion_of_equal(g: Generator) -> Op:
 
 @_recipe(2, "shared")
 def _loop_of_equal(g: Generator) -> list[Op]:
-    """Builds a loop with elements of its state that are equal at first.
+    """Builds a loop whose state has elements that are equal at first.
 
     They may stay equal, or never change.
     """

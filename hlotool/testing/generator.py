@@ -90,7 +90,7 @@ class Generator:
         return self.random.random() < probability
 
     def kind(self, x: Op | Shape) -> str:
-        """Returns "float", "complex", "signed", "unsigned" or "pred"; "" if it is not an array."""
+        """Returns "float", "complex", "signed", "unsigned" or "pred", or "" for other shapes."""
         shape = x.shape if isinstance(x, Op) else x
         return ELEMENT_TYPES[shape.element_type].kind if shape.is_array else ""
 
@@ -249,7 +249,10 @@ class Generator:
         return self.inside(computed)
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wraps a function that builds a computation; its parameters are the first operands."""
+        """Wraps a function that builds a computation.
+
+        At first, only the parameters of the computation are possible operands.
+        """
 
         def made(*parameters: Op) -> Any:
             outer, self.values = self.values, []

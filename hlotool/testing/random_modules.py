@@ -47,8 +47,8 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
     adds the feature "effects".
 
     `hlotool.evaluate` runs the module; loops end after a few iterations. A module with effects
-    needs a host, which provides values of shape `f32[2]` for infeeds and receives, and the
-    custom-calls `test.effect` and `test.same`, which return their operand.
+    needs a host that provides values of shape `f32[2]` for infeeds and receives, and that
+    implements the custom-calls `test.effect` and `test.same`, which return their operand.
 
     Raises HlotoolError for an unknown feature.
 

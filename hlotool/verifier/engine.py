@@ -56,7 +56,7 @@ def verify(
 
 
 def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
-    """Returns the problems of a module, like `verify`, for an existing Selection.
+    """Returns the problems of a module like `verify`, but takes a Selection.
 
     `errors` lists the errors of a strict parse that failed, if `module` comes from a tolerant
     parse. They are reported instead of the module's own errors.
@@ -219,7 +219,7 @@ class InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        """Returns the first error by an op's constraints, or else the first warning, or None."""
+        """Returns the first error that an op's constraints report, else a warning, else None."""
         warning: Violation | None = None
         expected: Shape | None = None
         try:

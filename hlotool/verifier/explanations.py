@@ -83,9 +83,9 @@ class RuleExplanation(NamedTuple):
     """The explanation of a rule.
 
     `checks` is set for rules that have a file. `bad` is the text of a module that breaks the rule,
-    and `good` that of a module that follows it. `needs` contains the options that `hlotool verify`
-    (`hlotool run` for codes of the family R) needs to report the bad module. `configure` lists
-    pairs of a setting and its effect.
+    and `good` is the text of one that follows it. `needs` contains the options that `hlotool
+    verify` (`hlotool run` for codes of the family R) needs to report the bad module. `configure`
+    lists pairs of a setting and its effect.
     """
 
     code: str
@@ -243,7 +243,7 @@ def _configuration(code: str) -> Iterator[tuple[str, str]]:
         yield "hlotool run", "reports the problem; options of this command set limits and enable checks"
         return
     if _is_parse_error(code):
-        yield "always reported", "the text cannot be parsed with this error"
+        yield "always reported", "text with this error cannot be parsed"
         return
     if is_default(code):
         yield f"--ignore {code}", f'or `ignore = ["{code}"]` in [lint]: do not report it'

@@ -69,7 +69,7 @@ class Faulty(NamedTuple):
 
 FixMaker = Callable[[Faulty], Iterable[Edit]]
 RewriteMaker = Callable[[Faulty, Sequence[str]], Iterable[Edit]]
-"""A function that returns edits: they apply the named rewrites at the instruction of a finding.
+"""A function that returns the edits for applying named rewrites at a finding's instruction.
 
 It is a callback, since the optimizer is in a higher layer.
 """

@@ -100,7 +100,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[Edit]:
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
     if is_line:
-        # If there are empty lines before and after, removes those after, too.
+        # If there are empty lines before and after, remove those after, too.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1
         yield Edit(first, end, "")

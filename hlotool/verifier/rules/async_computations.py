@@ -83,8 +83,8 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 def _written_thread(facts: Facts, called: Computation) -> str | None:
     """Returns the thread written after the closing brace of a computation, or None.
 
-    XLA's parser replaces this thread with the thread of the start. Some texts, such as tests of
-    compilers, do not give it.
+    XLA's parser replaces this thread with the thread of the start. The attribute may be
+    missing, as in tests of compilers.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:

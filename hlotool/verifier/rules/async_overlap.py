@@ -45,7 +45,7 @@ def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
 
 
 def _independent(computation: Computation, span: Span) -> Instruction | None:
-    """Returns an instruction after the span that takes time and could run in it, or None."""
+    """Returns an instruction that takes time and could move from after the span into it."""
     dependent = {span.done}
     for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
         if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):

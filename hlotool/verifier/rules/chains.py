@@ -19,7 +19,7 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: a copy of another copy, if the latter has no other users, the layouts of both and of the
+    Checks: a copy of another copy, if that copy has no other users, the layouts of both and of the
     original are equal, and neither copy has a sharding (before partitioning, a copy with a sharding
     moves data between devices).
     There is one finding for each computation, with the number of copies.

@@ -49,8 +49,7 @@ def old_interfaces(facts: Facts) -> Iterator[Finding]:
     """Custom calls use the typed interface, and custom calls with effects have a fixed order.
 
     Checks: calls with the original API version, which is also the default, except for targets that
-    XLA replaces; calls with side effects that neither take nor return a token and have no control
-    predecessors.
+    XLA replaces; calls with side effects but without tokens and control predecessors.
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]

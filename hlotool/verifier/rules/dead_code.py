@@ -35,7 +35,7 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
             continue
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
         dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
-        # Each of these gets a finding of its own, so that a suppression hides only this finding.
+        # Each suppressed instruction gets its own finding, so that nothing else is hidden.
         hidden = [x for x in dead if is_suppressed(x.start)]
         for x in hidden:
             yield Finding("W001", computation, x, "name", f"'{x.name}' is never used", "remove it", severity=severity)

@@ -21,7 +21,7 @@ _MOST_FOLDED = 1 << 24
 
 @module_rule("W019", stage="lint")
 def identities(facts: Facts) -> Iterator[Finding]:
-    """Arithmetic operations have an effect.
+    """No arithmetic operation is redundant.
 
     Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest
     value ...), the same operand twice (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs

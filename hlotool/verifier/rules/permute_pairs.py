@@ -45,7 +45,7 @@ def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | Non
 
 
 def _most(x: Instruction) -> int:
-    """Returns how often a device may send: once, or up to the largest number of slices."""
+    """Returns how often a device may send or receive: once, or as often as there are slices."""
     if not x.attributes.get("slice_sizes"):
         return 1
     offsets = x.operands[2].shape

@@ -152,7 +152,7 @@ def _annotate(module: Module, random: Random) -> None:
 
 
 def _alias(module: Module, random: Random) -> None:
-    """Lets some results share memory with parameters of the same shape, each with its own."""
+    """Aliases some results with parameters of the same shape, each with a different parameter."""
     root = module.entry.root.shape
     outputs: list[tuple[tuple[int, ...], Shape]] = [((k,), part) for k, part in enumerate(root.elements)] if root.is_tuple else [((), root)]
     pairs: list[AliasPair] = []

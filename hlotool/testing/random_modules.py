@@ -25,7 +25,7 @@ FEATURES: Mapping[str, str] = {
     "reducers": "reducers that do not commute or associate",
     "shared": "equal arguments and branches, and computations that are called several times",
     "unused": "dead instructions, parameters, results and loop state",
-    "texts": "some constants stored as text, as the parser makes them",
+    "texts": "some constants stored as text, as the parser stores them",
     "layouts": "layouts other than row-major",
     "annotations": "metadata, shardings, frontend attributes and backend configurations",
     "aliases": "results that share memory with parameters",

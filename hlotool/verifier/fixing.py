@@ -182,7 +182,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 class FixedText(NamedTuple):
-    """A text after fixing, and the number of resolved findings of each code."""
+    """The text after fixing, and the number of resolved findings of each code."""
 
     text: str
     fixed: Counter[str]
@@ -209,7 +209,7 @@ def fix_text(
 
 
 class _Findings(NamedTuple):
-    """The findings in one version of a text, with the data for comparing versions.
+    """The findings in one version of the text, with the data for comparing versions.
 
     `unread` is the number of parse errors. If it is 0, `entry` is the name of the entry, and
     `roots` maps the name of each computation to the name of its root. `module` is None if nothing
@@ -280,7 +280,7 @@ class _Fixing:
         return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
 
     def _findings(self, source: Source, known: FastPath | None) -> _Findings:
-        """Returns the findings in a text. `known` is the fast path of another version."""
+        """Returns the findings in a source. `known` is the fast path of another version of it."""
         try:
             module, path = read_source(source, strict=False, known=known)
         except ParseError as error:

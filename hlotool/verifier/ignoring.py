@@ -1,4 +1,4 @@
-"""Adds suppressions for the findings in a text. `verifier.suppressions` describes their forms.
+"""Adds suppressions for findings to text. `verifier.suppressions` describes their forms.
 
 Suppressions are added only if they do not change the module and reduce the number of findings.
 """

@@ -23,7 +23,7 @@ def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     """Loops do not transfer data to or from the host.
 
     Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host
-    callbacks, in the body or condition of a while or in computations that these call. Host
+    callbacks, in the body or condition of a while or in computations called by them. Host
     offloading in a scheduled module is not reported, since the compiler chose it.
     """
     transfers = [

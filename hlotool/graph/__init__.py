@@ -1,1 +1,1 @@
-"""Pictures of modules: the selection of contents, their layout, and one file per output format."""
+"""Pictures of modules: selection of the contents, layout, and one file per output format."""

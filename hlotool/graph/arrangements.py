@@ -10,7 +10,7 @@ __all__ = ["Arrangements"]
 
 
 class Arrangements:
-    """The arrangements of groups, each made on first use."""
+    """The arrangements of groups, each computed on first use."""
 
     def __init__(self) -> None:
         self._known: dict[Group, Arrangement] = {}

@@ -35,7 +35,7 @@ FAMILIES = {
     "elementwise": "#c5e8b7",
     "other": "#f1f1f1",
 }
-"""The kinds of operations and their colors; text on them is dark."""
+"""The color of each kind of operation; these colors suit dark text."""
 
 HEAT = ("#fff9ec", "#ffedc4", "#ffdb94", "#ffbf6b", "#fd9d54", "#f47a52")
 """Colors of amounts, from small to large."""
@@ -60,7 +60,7 @@ _BY_TRAIT = (
     ("other", EFFECT),
 )
 DECADES = 2
-"""The range of the colors of amounts, in powers of ten below the largest amount.
+"""The range that the colors of amounts cover, in powers of ten below the largest amount.
 
 Smaller amounts have the first color.
 """

@@ -12,7 +12,7 @@ __all__ = ["dot"]
 
 
 def dot(picture: Picture, paint: Paint) -> str:
-    """Returns the picture in DOT; open groups are clusters, and Graphviz does the layout."""
+    """Returns the picture in DOT; open groups become clusters, and Graphviz computes the layout."""
     return "\n".join(_lines(picture, paint)) + "\n"
 
 
@@ -21,7 +21,7 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
     yield "  compound=true;"
     yield '  node [shape=box, style="rounded,filled", fontname="monospace", fontsize=10, color="#6e7781"];'
     yield '  edge [color="#57606a", arrowsize=0.6];'
-    # The boxes that remain to be written, in reverse; None is the end of a cluster.
+    # The boxes that remain to be written, in reverse; None marks the end of a cluster.
     stack: list[tuple[Box | None, int]] = [(child, 1) for child in reversed(picture.boxes[0].children)]
     while stack:
         box, depth = stack.pop()
@@ -48,7 +48,7 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
 
 
 def _inside(box: Box) -> Box:
-    """Returns a box inside that can be the end of an edge, as a cluster cannot."""
+    """Returns the box if it is closed, else a closed box inside; edges cannot end at clusters."""
     while box.is_open:
         box = box.children[-1]
     return box
@@ -59,10 +59,10 @@ def _paler(depth: int) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Returns a string of the DOT language.
+    """Returns the text as a DOT string.
 
-    Backslashes are doubled, so that Graphviz does not expand escapes, such as backslash N for the
-    name of the node.
+    Backslashes are doubled, so that Graphviz does not expand escapes such as backslash N, which
+    means the name of the node.
     """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""The positions of everything in a picture: rectangles of boxes, and lines of edges."""
+"""The positions of everything in a picture: a rectangle for each box, and a line for each edge."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rectangle(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """The rectangles of boxes, by number, and the points of each edge: start, bends, and end."""
+    """The rectangles of boxes, by box number, and the points of each edge: start, bends and end."""
 
     rectangles: list[Rectangle]
     lines: dict[Edge, list[Point]]
@@ -44,7 +44,7 @@ class Drawing(NamedTuple):
 
 
 def lines_of(box: Box) -> tuple[str, ...]:
-    """Returns the lines of text in a closed box; the first one is the title of an open box."""
+    """Returns the lines of text for a box; an open box shows only the first, as its title."""
     return group_lines(box.item) if isinstance(box.item, Group) else instruction_lines(box.item)
 
 
@@ -63,7 +63,7 @@ def draw(picture: Picture) -> Drawing:
     arrangements = Arrangements()
     sizes: list[tuple[float, float]] = [(0.0, 0.0)] * len(picture.boxes)
     placements: dict[int, Placement] = {}
-    # Boxes precede their children, so in reverse, the sizes of children are known.
+    # Boxes precede their children, so in reverse order, the sizes of the children are known.
     for box in reversed(picture.boxes):
         if not box.is_open:
             sizes[box.number] = size_of_lines(lines_of(box))
@@ -83,7 +83,7 @@ def draw(picture: Picture) -> Drawing:
 def _arrangement(box: Box, arrangements: Arrangements) -> Arrangement:
     if isinstance(box.item, Group):
         return arrangements.of(box.item)
-    # The computations that an instruction calls are side by side.
+    # The computations that an instruction calls are placed side by side.
     count = len(box.children)
     return Arrangement([0] * count, [float(k) for k in range(count)], {})
 

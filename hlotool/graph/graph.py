@@ -1,4 +1,4 @@
-"""Makes pictures of modules: `hlotool.to_graph`."""
+"""Draws pictures of modules: `hlotool.to_graph`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TextFormat = Literal["dot", "html", "mermaid", "svg"]
 
 _STATIC: Mapping[str, Callable[[Picture, Paint], str | bytes]] = {"dot": dot, "mermaid": mermaid, "png": png, "svg": svg}
 _FEW = 60
-"""A part of a computation with at most this many instructions is shown without groups."""
+"""A part of a computation is shown without groups if it has at most this many instructions."""
 
 
 @overload
@@ -35,11 +35,11 @@ def to_graph(module: Module, format: Literal["png"], options: GraphOptions | Non
 @overload
 def to_graph(module: Module, format: str, options: GraphOptions | None = None) -> str | bytes: ...
 def to_graph(module: Module, format: str = "html", options: GraphOptions | None = None) -> str | bytes:  # noqa: A002
-    """Returns a picture of a module in one of FORMATS: bytes for "png", text for the others.
+    """Returns a picture of a module in one of FORMATS: bytes for "png", else a string.
 
-    "html" is a single page that loads nothing from elsewhere. "svg", "png" and "html" need the
-    extra `hlotool[graph]`. Raises GraphError if a name does not exist, if the picture is too large
-    for the format, or if a library is missing.
+    The format "html" is a single HTML file that loads nothing from elsewhere. The formats "svg",
+    "png" and "html" need the `graph` extra (`hlotool[graph]`). Raises GraphError if a name does not
+    exist, if the picture is too large for the format, or if a library is missing.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[2] parameter(0) ROOT negate.1 = f32[2] negate(p) }")

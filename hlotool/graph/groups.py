@@ -1,4 +1,4 @@
-"""Groups of instructions, which a picture shows either closed, as one box, or open."""
+"""Groups of instructions; a picture shows a group either closed, as one box, or open."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["Group", "instructions_of", "is_leading", "leading_opcodes", "make_gr
 
 
 class Group(Record):
-    """A titled group of items in display order, which may be groups.
+    """A group of instructions and inner groups, with a title.
 
-    `size` is the number of instructions, including those in inner groups. `kind` is "computation",
-    "scope" for a common prefix of `op_name`, "layers" for groups that repeat each other, or "part".
-    A group is equal only to itself.
+    The items are in display order. `size` is the number of instructions, including those in inner
+    groups. `kind` is "computation", "scope" (instructions with a common prefix of `op_name`),
+    "layers" (inner groups with the same structure) or "part". A group is equal only to itself.
     """
 
     title: str
@@ -51,7 +51,7 @@ def instructions_of(group: Group) -> Iterator[Instruction]:
 def is_leading(x: Instruction) -> bool:
     """Returns whether an instruction characterizes the code around it.
 
-    Such instructions take long or run other computations.
+    Such instructions are expensive or run other computations.
     """
     return not _LEADING.isdisjoint(x.op.traits)
 
@@ -62,7 +62,7 @@ _LEADING = frozenset({CONTROL_FLOW, EXPENSIVE})
 def leading_opcodes(group: Group, count: int = 3) -> str:
     """Returns the opcodes that characterize a group, with their counts.
 
-    They are the opcodes of leading instructions if there are any, else the most frequent ones.
+    These are the opcodes of leading instructions if there are any, or else the most frequent ones.
 
     >>> from hlotool.text.parse.parser import parse
     >>> entry = parse("ENTRY e { p = f32[2,2] parameter(0) n = f32[2,2] negate(p) ROOT d = f32[2,2] dot(n, p) }").entry

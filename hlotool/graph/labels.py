@@ -28,7 +28,10 @@ def cut(text: str, length: int = _LONGEST) -> str:
 
 
 def instruction_lines(x: Instruction) -> tuple[str, ...]:
-    """Returns an instruction's lines: its name, and its shape with any opcode not in the name.
+    """Returns the lines for an instruction: its name and its shape.
+
+    The opcode precedes the shape unless the name begins with it. For a scalar constant, the second
+    line is the shape and the value.
 
     >>> from hlotool.text.parse.parser import parse
     >>> instruction_lines(parse("ENTRY e { p = f32[2,3] parameter(0) ROOT negate.1 = f32[2,3] negate(p) }").entry.root)
@@ -41,5 +44,5 @@ def instruction_lines(x: Instruction) -> tuple[str, ...]:
 
 
 def group_lines(group: Group) -> tuple[str, ...]:
-    """Returns a group's lines: its title, its size and the opcodes that characterize it."""
+    """Returns the lines for a group: its title, its size and the opcodes that characterize it."""
     return cut(group.title), cut(count(group.size, "instruction")), cut(leading_opcodes(group, 2))

@@ -1,8 +1,8 @@
-"""Arranges boxes in layers: a user is below its operands.
+"""Arranges boxes in layers, with users below their operands.
 
-igraph orders the boxes of a layer so that few edges cross. Positions are on a grid, without sizes,
-and `placing.py` adds space for the contents of boxes. Therefore the layout of a group does not
-depend on which of its groups are open.
+igraph orders the boxes of a layer so that few edges cross. Positions are on a grid that ignores the
+sizes of boxes; `placing.py` adds space for their contents. Therefore, the layout of a group does
+not depend on which of its inner groups are open.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_ROUTE = 8
 _ITERATIONS = 24
 _FEWEST_FOR_LIBRARY = 3
 _HALF_LANE = 0.125
-"""Half of the distance between two edges."""
+"""Half of the minimum distance between the bends of two edges, in columns."""
 _STEPS = 64
 """Positions are multiples of 1 / _STEPS, so that sums with halves are exact."""
 
@@ -30,8 +30,8 @@ _STEPS = 64
 class Arrangement(NamedTuple):
     """The row and the horizontal position of each item, and the bends of edges.
 
-    An edge bends where it crosses the rows between its ends. The unit of positions is the width of
-    a column; items of a row are at least 1 apart.
+    An edge bends where it crosses the rows between its ends. Positions are measured in
+    columns; items of the same row are at least 1 apart.
     """
 
     rows: list[int]
@@ -40,10 +40,11 @@ class Arrangement(NamedTuple):
 
 
 def arrange(count: int, edges: Iterable[tuple[int, int]]) -> Arrangement:
-    """Arranges items, numbered so that most edges lead from a smaller to a larger number.
+    """Arranges items that are numbered so that most edges lead from a smaller to a larger number.
 
-    Edges in the other direction lead upwards. Connected components are placed side by side, and
-    below each other when a line is full. Raises GraphError if igraph is not installed.
+    Edges in the other direction lead upward. Connected components are placed side by side until the
+    line is full; the next component starts a new line below. Raises GraphError if igraph is not
+    installed.
     """
     forward = sorted({(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]})
     shelves = _Shelves(count)
@@ -74,7 +75,7 @@ def _components(count: int, edges: Iterable[tuple[int, int]]) -> list[list[int]]
 
 
 class _Shelves:
-    """Arrangements placed side by side, and below each other when the line is full."""
+    """Arrangements placed side by side, in lines of limited width."""
 
     def __init__(self, count: int) -> None:
         self.arrangement = Arrangement([0] * count, [0.0] * count, {})
@@ -120,10 +121,10 @@ def _arrange_connected(count: int, edges: Sequence[tuple[int, int]]) -> Arrangem
 
 
 def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[float]:
-    """Returns the columns with the items of each layer at least 1 apart.
+    """Returns the columns after moving the items of each layer at least 1 apart.
 
     igraph does not guarantee this distance. Bends, which come after the items in the list, may be
-    closer.
+    closer together.
     """
     members: dict[int, list[int]] = {}
     for k, layer in enumerate(layers):
@@ -138,7 +139,7 @@ def _apart(layers: Sequence[int], columns: Sequence[float], count: int) -> list[
             from_left[j] = max(from_left[j], from_left[j - 1] + gap)
         for j in reversed(range(len(gaps))):
             from_right[j] = min(from_right[j], from_right[j + 1] - gaps[j])
-        # Both keep the distances, and so does their average, which spreads the items to both sides.
+        # Both lists respect the gaps, and so does their average, which moves items to both sides.
         # Multiples of 1 / _STEPS are exact floats, since _STEPS is a power of two.
         for k, a, b in zip(found, from_left, from_right, strict=True):
             result[k] = round((a + b) / 2 * _STEPS) / _STEPS
@@ -159,8 +160,8 @@ def _igraph() -> Any:
 def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
     """Returns the row of each item, below all of its operands.
 
-    An item with more users than operands that have other users, such as a constant, is directly
-    above its first user.
+    An item is directly above its first user if it has more users than operands that have other
+    users as well. Constants are an example, since they have no operands.
     """
     operands: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]
@@ -179,10 +180,10 @@ def _rows(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Returns the rows with wide ones divided, numbered from 0 without gaps.
+    """Returns the row of each item after dividing wide rows. Rows are numbered without gaps from 0.
 
     Any division is valid, since no edge joins items of the same row. Items without incoming edges
-    come first, and items without outgoing edges last.
+    go to the first part, and items without outgoing edges to the last.
     """
     members: dict[int, list[int]] = {}
     for k, row in enumerate(rows):
@@ -192,7 +193,7 @@ def _narrowed(rows: Sequence[int], edges: Sequence[tuple[int, int]]) -> list[int
     row = 0
     for _, found in sorted(members.items()):
         found.sort(key=lambda k: (k in targets) + (k not in sources))
-        # The lines get about the same length.
+        # All parts of a row have nearly the same length.
         lines = -(-len(found) // _WIDEST_ROW)
         width = -(-len(found) // lines)
         for position, k in enumerate(found):

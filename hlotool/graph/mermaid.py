@@ -12,7 +12,7 @@ __all__ = ["mermaid"]
 
 
 def mermaid(picture: Picture, paint: Paint) -> str:
-    """Returns a Mermaid flowchart; open groups are subgraphs, and Mermaid does the layout."""
+    """Returns a Mermaid flowchart; open groups become subgraphs. Mermaid computes the layout."""
     return "\n".join(_lines(picture, paint)) + "\n"
 
 
@@ -45,8 +45,8 @@ def _lines(picture: Picture, paint: Paint) -> Iterator[str]:
 def _quoted(lines: tuple[str, ...]) -> str:
     """Returns a quoted label.
 
-    Characters other than letters, digits and those that shapes need become entities, since labels
-    may be read as Markdown and HTML.
+    Mermaid may interpret labels as Markdown or HTML. Therefore, all characters become entities
+    except letters, digits and the characters that occur in shapes.
     """
     return '"' + "<br/>".join("".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in line) for line in lines if line) + '"'
 

@@ -1,4 +1,4 @@
-"""Options for pictures, and the error for pictures that cannot be made."""
+"""Options for pictures, and the error for pictures that cannot be drawn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLORINGS = {
     "flops": "by the number of arithmetic operations",
     "source": "by the source file in the metadata",
 }
-"""The possible meanings of colors, with their descriptions."""
+"""The rules for choosing colors, with their descriptions."""
 
 EXPANSIONS = {
     "auto": "as many as fit into a picture of 100 boxes",
@@ -28,9 +28,9 @@ FORMATS = ("html", "svg", "png", "dot", "mermaid")
 
 
 class GraphError(HlotoolError):
-    """The error for pictures that cannot be made.
+    """The error for pictures that cannot be drawn.
 
-    Either a name does not exist, the picture is too large, or a library is missing.
+    Either a name does not exist, or the picture is too large, or a library is missing.
     """
 
     exit_code = 2
@@ -40,12 +40,13 @@ class GraphOptions(Record):
     """Options for the contents of a picture.
 
     `computation` is the name of the computation to show, by default the entry. `around` and `path`
-    restrict the picture to a part of it: `around` is the name of an instruction, shown with
-    everything up to `depth` steps away; `path` is the names of two instructions, shown with
-    everything on the paths from the first to the second. `select` is the name of an instruction to
-    mark, which an HTML page shows first. Without `computation`, these names are looked up in the
-    entry first. `constants` says whether constants are shown. `color_by` is one of COLORINGS, and
-    `expand` is one of EXPANSIONS; an HTML page also opens the boxes that its reader clicks.
+    restrict the picture to a part of the computation: `around` is the name of an instruction, shown
+    with everything up to `depth` steps away; `path` contains the names of two instructions, shown
+    with everything on the paths from the first to the second. `select` is the name of an
+    instruction to mark; an HTML picture is initially centered on it. Without `computation`, the
+    names of instructions are looked up in all computations, starting with the entry. `constants` is
+    False to leave out constants. `color_by` is one of COLORINGS. `expand` is one of EXPANSIONS; in
+    an HTML picture, users can also open and close boxes themselves.
 
     >>> GraphOptions(around="dot.1", depth=1).color_by
     'opcode'

@@ -1,4 +1,4 @@
-"""Orders the items of a group: after the items that they use, otherwise as in the module's text."""
+"""Orders the items of a group as in the module's text, but each after the items that it uses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def edges_between(items: Sequence[Item]) -> list[tuple[int, int]]:
 
 
 def in_order(items: Sequence[Item]) -> Sequence[Item]:
-    """Returns the items, each after those that it uses, unless groups use each other."""
+    """Returns the items, each after the items that it uses, unless groups use each other."""
     if not any(isinstance(item, Group) for item in items):
         return items
     users: list[list[int]] = [[] for _ in items]
@@ -39,7 +39,7 @@ def in_order(items: Sequence[Item]) -> Sequence[Item]:
     done: set[int] = set()
     rest = iter(range(len(items)))
     while len(order) < len(items):
-        # If groups use each other, continue with the first remaining one in the text.
+        # If groups use each other, continue with the first remaining item.
         k = heappop(ready) if ready else next(rest)
         if k in done:
             continue

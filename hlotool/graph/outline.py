@@ -18,10 +18,10 @@ _FORWARDS_CONSTANTS = frozenset({MOVES, CONVERTS})
 
 
 class Outline:
-    """The groups of computations, each made on first use.
+    """The groups of computations, each built on first use.
 
-    Computations that an operation applies to elements, such as those of `reduce` and `sort`, are
-    not shown inside it.
+    Computations that are applied to elements, such as those of `reduce` and `sort`, are not shown
+    inside their callers.
     """
 
     def __init__(self, *, with_constants: bool = True) -> None:
@@ -29,7 +29,7 @@ class Outline:
         self._groups: dict[Computation, Group] = {}
 
     def group_of(self, computation: Computation) -> Group:
-        """Returns a group of all instructions of a computation, divided into groups."""
+        """Returns a group of all instructions of a computation, divided into inner groups."""
         if computation not in self._groups:
             self._groups[computation] = self.group_of_some(computation.name, computation.instructions)
         return self._groups[computation]
@@ -41,7 +41,7 @@ class Outline:
         return make_group(title, "computation", _divided_inside(items))
 
     def shown(self, instructions: Sequence[Instruction]) -> Sequence[Instruction]:
-        """Returns the instructions that are not left out of pictures."""
+        """Returns the instructions that pictures show: all, or all except constants."""
         return instructions if self.with_constants else _without_constants(instructions)
 
     def bodies(self, x: Instruction) -> list[Group]:
@@ -54,7 +54,7 @@ _MOST_UNGROUPED = 24
 
 
 def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]:
-    """Returns the instructions except constants and operations that only convert or repeat them."""
+    """Returns the instructions except constants and operations that only convert or move them."""
     constants: set[Instruction] = set()
     for x in instructions:
         is_forwarded = bool(x.operands) and not _FORWARDS_CONSTANTS.isdisjoint(x.op.traits) and constants.issuperset(x.operands)
@@ -64,7 +64,7 @@ def _without_constants(instructions: Sequence[Instruction]) -> list[Instruction]
 
 
 def _divided_inside(items: Sequence[Instruction | Group]) -> list[Instruction | Group]:
-    """Returns the items with every group of too many items divided."""
+    """Returns the items after dividing all groups that have too many items."""
     root = make_group("", "part", items)
     order, pending = [], [root]
     while pending:

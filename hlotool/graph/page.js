@@ -320,7 +320,8 @@ function stepsTo(item) {
   return { steps, computation: -1 - item };
 }
 
-// The key of a box, through the first caller of each computation; null if this misses the root.
+// The key of an item's box, found through the first caller of each computation. It is null if these
+// callers do not lead to the root.
 function keyTo(item, limit = 64) {
   let { steps, computation } = stepsTo(item);
   let key = steps.map(step => "/" + step).join("");
@@ -399,7 +400,7 @@ function select(box) {
   redraw();
 }
 
-// Editors that show the page jump to the clicked instruction; their positions count from 0.
+// An editor that shows this document jumps to the clicked instruction; its positions count from 0.
 function announce(x) {
   if (!isStarted || !instructions.line[x]) return;
   const detail = { name: instructions.name[x], line: instructions.line[x] - 1, character: instructions.column[x] - 1 };
@@ -439,14 +440,13 @@ function instructionDetails(box) {
 }
 
 // The most expensive items of the selected group or of the whole picture, each with its own most
-// expensive items. Shares are relative to the whole, so a loop's body has the share of all its
-// iterations.
+// expensive items. Shares are relative to the whole; that of a loop's body covers all iterations.
 function showHeaviest() {
   const box = selected && insideOf(structure, selected).length ? selected : layout.boxes[0];
   const amount = item => item < 0 ? amountOfGroup(-1 - item) : instructions[measure()][item];
   const total = box.parent ? amountOf(box) : amountOfGroup(root);
   const heaviest = (inside, share, depth, most, least) => {
-    // A call of a single computation is replaced by the contents of the computation.
+    // If only one computation is called, show its contents instead.
     if (inside.length === 1 && inside[0] < 0) inside = groups.items[-1 - inside[0]];
     const sum = inside.reduce((sum, item) => sum + amount(item), 0) || 1;
     const rows = inside.map(item => ({ item, share: share * amount(item) / sum, depth }));
@@ -477,7 +477,7 @@ function matches(x, words) {
 function showResults() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   const results = words.length ? instructions.name.map((_, x) => x).filter(x => matches(x, words)) : [];
-  // Names first: users who type one want to go there.
+  // Matching names come first, since users who type a name want to jump to it.
   const rank = x => words.some(word => instructions.name[x].toLowerCase() === word) ? 0 : words.every(word => instructions.name[x].toLowerCase().includes(word)) ? 1 : 2;
   results.sort((a, b) => rank(a) - rank(b) || a - b);
   found = new Set(results);
@@ -541,7 +541,7 @@ byId("collapse").onclick = () => { open = new Set(); selected = null; update(nul
 new ResizeObserver(redraw).observe(canvas);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); redraw(); });
 
-// Links can select the contents: #color=bytes&open=all&search=dot&select=dot.1
+// The fragment of a link can set the initial view: #color=bytes&open=all&search=dot&select=dot.1
 function start() {
   readTheme();
   byId("title").textContent = data.module;

@@ -1,7 +1,8 @@
-"""Writes a picture as a single HTML page, which loads nothing from elsewhere.
+"""Writes a picture as a single HTML file that loads nothing from elsewhere.
 
-The template is `page.html`. Its data contains the layout of each group, so `page_layout.js` only
-adds space for open boxes; `page.js` draws on a canvas and implements the controls.
+The template is `page.html`. The embedded data includes the layout of each group, so
+`page_layout.js` only adds space for open boxes; `page.js` draws on a canvas and implements the
+controls.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ __all__ = ["page"]
 
 _LONGEST_TEXT = 1_500
 _MOST_BOXES = 60_000
-"""The maximum number of boxes of a page with everything open; more would not move smoothly."""
+"""The maximum number of boxes after opening all; more would not pan and zoom smoothly."""
 _METRICS = {
     "character": CHARACTER_WIDTH, "line": LINE_HEIGHT, "margin": TEXT_MARGIN, "padding": PADDING, "header": HEADER, "gapX": GAP_X, "gapY": GAP_Y,
 }  # fmt: skip
 
 
 def page(module: Module, group: Group, outline: Outline, options: GraphOptions, named: frozenset[Instruction]) -> str:
-    """Returns the page: a picture of a group, in which groups and calls can be opened and closed.
+    """Returns an interactive HTML picture of a group; users can open and close groups and calls.
 
     Raises GraphError if igraph is not installed.
     """
@@ -57,7 +58,7 @@ def page(module: Module, group: Group, outline: Outline, options: GraphOptions, 
 
 
 class _Table:
-    """A table that numbers distinct values, so that each is written once."""
+    """A table that numbers distinct values, so that each is written only once."""
 
     def __init__(self) -> None:
         self.numbers: dict[Any, int] = {}
@@ -67,7 +68,7 @@ class _Table:
 
 
 class _Data:
-    """The data that the scripts read; `page_layout.js` describes them."""
+    """The data that the scripts read; `page_layout.js` describes it."""
 
     def __init__(self, module: Module, outline: Outline) -> None:
         self.module = module
@@ -77,7 +78,7 @@ class _Data:
         self.homes: dict[Instruction, Computation] = {}
 
     def document(self, root: Group, options: GraphOptions, named: frozenset[Instruction]) -> dict[str, Any]:
-        """Returns all data of the page."""
+        """Returns all data for the scripts."""
         computations = self.module.computations
         is_whole = root is self.outline.group_of(self.module.entry)
         self._collect([root, *map(self.outline.group_of, computations)] if is_whole else [root])
@@ -101,7 +102,7 @@ class _Data:
         }
 
     def _collect(self, groups: Sequence[Group]) -> None:
-        """Numbers the groups, their instructions, and the computations that these call."""
+        """Numbers the groups, their instructions, and the computations called by instructions."""
         stack: list[Instruction | Group] = list(reversed(groups))
         while stack:
             item = stack.pop()

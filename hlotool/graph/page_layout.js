@@ -1,10 +1,10 @@
 "use strict";
-// Computes rectangles and lines from the data and the set of open boxes. This file does not touch
+// Computes rectangles and lines from the data and the set of open boxes. This file does not access
 // the document.
 //
 // The data: `instructions` and `groups` are tables of columns. An item of a group is the number of
 // an instruction, or -1 minus the number of a group; `rows`, `columns` and `bends` are positions on
-// a grid (hlotool/graph/layout.py). `bodies` are the computations shown in an instruction.
+// a grid (hlotool/graph/layout.py). `bodies` lists the computations shown inside an instruction.
 
 function structureOf(data) {
   const { instructions, groups } = data;
@@ -46,7 +46,7 @@ function structureOf(data) {
   return structure;
 }
 
-// The same function of a column as `_Stretched` in hlotool/graph/placing.py.
+// The same function as `_Stretched` in hlotool/graph/placing.py.
 function stretched(columns, widths) {
   const marks = [...new Set(columns.flatMap(x => [x - 0.5, x + 0.5]))].sort((a, b) => a - b);
   const numbers = new Map(marks.map((mark, k) => [mark, k])), last = marks.length - 1;
@@ -95,8 +95,8 @@ function place(rows, columns, bends, sizes, metrics) {
 
 // ---- boxes ---------------------------------------------------------------------------------------------------------
 
-// A box has the number of its group or of its instruction, and the other number is -1. `frame` is
-// the box of the computation that contains it.
+// A box has the number of its group or of its instruction; the other of the two numbers is -1.
+// `frame` is the box of the computation that contains it.
 function makeBox(structure, parent, index, group, instruction) {
   return { parent, index, group, instruction, depth: parent ? parent.depth + 1 : 0, key: parent ? parent.key + "/" + index : "", isOpen: false,
     children: [], placement: null, frame: null, x: 0, y: 0, width: 0, height: 0 };
@@ -138,7 +138,7 @@ function placeBoxes(structure, boxes) {
     const box = boxes[k], lines = linesOf(structure, box);
     const width = text => text.length * metrics.character + 2 * metrics.margin;
     if (!box.isOpen) {
-      // Boxes that can be opened have space for their mark.
+      // Boxes that can be opened have space for a mark.
       box.width = Math.max(...lines.map(width)) + (insideOf(structure, box).length ? 2 * metrics.character : 0);
       box.height = lines.length * metrics.line + metrics.margin;
       continue;
@@ -166,7 +166,7 @@ function originOf(structure, box) {
 
 // ---- edges ---------------------------------------------------------------------------------------------------------
 
-// The box that shows each instruction of a computation: its own, or a closed group.
+// The box that shows each instruction of a computation: its own box or that of a closed group.
 function seenIn(structure, frame) {
   const seen = new Map(), stack = [...frame.children];
   while (stack.length) {

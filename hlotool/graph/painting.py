@@ -39,7 +39,7 @@ class Facts:
 
 
 class Paint(NamedTuple):
-    """The colors of boxes, by number, and the meaning of each color that occurs."""
+    """The colors of boxes, by box number, and the legend: colors with their meanings."""
 
     colors: Sequence[str]
     legend: Sequence[tuple[str, str]]
@@ -68,7 +68,7 @@ def _by_source(picture: Picture, facts: Facts) -> Paint:
 
 
 def _source(box: Box, facts: Facts) -> str:
-    """Returns the source file of an instruction, or the most frequent one of a group."""
+    """Returns the source file of an instruction, or the most frequent source file in a group."""
     if isinstance(box.item, Instruction):
         return facts.source(box.item)[0]
     counts: dict[str, int] = {}

@@ -14,15 +14,16 @@ from hlotool.ir.model import Computation, Instruction
 __all__ = ["AUTO_BOXES", "FEWEST_WITHOUT_LAYERS", "MOST_BOXES", "RANKS", "Box", "Edge", "Picture", "make_picture"]
 
 AUTO_BOXES = 100
-"""With the expansion "auto", groups are opened up to this number of closed boxes."""
+"""With the expansion "auto", a group is opened only if at most this many closed boxes result."""
 MOST_BOXES = 200_000
-"""The maximum number of closed boxes of a picture. A computation is shown once for each call."""
+"""The maximum number of closed boxes in a picture. A computation is shown once per call."""
 
 
 class Box:
-    """An instruction or a group in a picture: closed, or open with the boxes in it.
+    """An instruction or a group in a picture.
 
-    An open instruction shows the computations that it calls.
+    An open group contains the boxes of its items; an open instruction contains those of the
+    computations that it calls.
     """
 
     __slots__ = ("children", "is_open", "item", "number", "parent")
@@ -64,9 +65,10 @@ class Picture:
 
 
 def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[Instruction] = frozenset()) -> Picture:
-    """Returns the picture of a group, with groups and calls opened as `expand` says (EXPANSIONS).
+    """Returns the picture of a group, with boxes opened as `expand` requires (EXPANSIONS).
 
-    Raises GraphError if computations that are called many times make it too large.
+    Raises GraphError if the picture is too large. Computations that are called many times can cause
+    this.
     """
     boxes = [Box(0, group, None)]
     closed = 1
@@ -91,7 +93,7 @@ def make_picture(group: Group, outline: Outline, expand: str, named: frozenset[I
 
 
 RANKS = {"part": 1, "layers": 2}
-"""Ranks of groups that are opened after others, by kind."""
+"""The ranks of groups by kind. Groups of higher rank are opened later; other boxes have rank 0."""
 FEWEST_WITHOUT_LAYERS = 30
 """Layers are opened only up to this number of closed boxes."""
 
@@ -101,7 +103,7 @@ def _rank(box: Box) -> int:
 
 
 def _opens(box: Box, boxes: int, expand: str) -> bool:
-    """Returns whether to open a group or call, after which the picture has `boxes` closed boxes."""
+    """Returns whether to open a box, given the number of closed boxes in the picture afterwards."""
     if expand != "auto":
         return expand == "all"
     is_layer = box.parent is not None and isinstance(box.parent.item, Group) and box.parent.item.kind == "layers"
@@ -111,7 +113,7 @@ def _opens(box: Box, boxes: int, expand: str) -> bool:
 class _Edges:
     """The edges between visible boxes.
 
-    The operands of an open call lead to its parameters, and its roots lead to the users.
+    Edges to an open call end at its parameters, and edges from it start at its roots.
     """
 
     def __init__(self, boxes: Sequence[Box]) -> None:
@@ -120,7 +122,7 @@ class _Edges:
         self.parameters: dict[Computation, dict[int | None, Instruction]] = {}
 
     def all(self) -> Iterator[Edge]:
-        """Yields all edges, with repetitions if several of a kind join the same boxes."""
+        """Yields all edges, repeated if several edges of the same kind join the same boxes."""
         for frame in self.frames:
             shown = self.shown[frame]
             for x, box in shown.items():
@@ -136,7 +138,7 @@ class _Edges:
                         yield Edge(source.number, box.number, is_control=True)
 
     def _entrances(self, box: Box, x: Instruction, position: int) -> list[Box]:
-        """Returns the boxes at which operand `position` of an instruction enters its box."""
+        """Returns the boxes at which edges from operand `position` of an instruction end."""
         if not (box.is_open and box.item is x):
             return [box]
         bodies = list(zip(box.children, x.called, strict=True))
@@ -148,16 +150,17 @@ class _Edges:
         return [self._parameter(*bodies[position - 1], 0)] if 0 < position <= len(bodies) else [box]
 
     def _parameter(self, body: Box, called: Computation, number: int) -> Box:
-        """Returns the box of a parameter, or of the whole computation if that is not shown."""
+        """Returns the box of a parameter, or of the computation if the parameter is not shown."""
         if called not in self.parameters:
             self.parameters[called] = {x.parameter_number: x for x in called.instructions if x.parameter_number is not None}
         x = self.parameters[called].get(number)
         return body if x is None or body not in self.shown else self.shown[body].get(x, body)
 
     def _exits(self, box: Box, x: Instruction) -> list[Box]:
-        """Returns the boxes at which the value of an instruction leaves its box.
+        """Returns the boxes at which edges from an instruction to its users start.
 
-        They are those of the roots of called computations, except conditions of loops.
+        If the instruction's box is open, these are the boxes of the roots of the called
+        computations, except the conditions of loops.
         """
         found: list[Box] = []
         stack = [(box, x)]
@@ -174,7 +177,7 @@ class _Edges:
 
 
 def _shown(frame: Box) -> dict[Instruction, Box]:
-    """Returns the box that shows each instruction of a computation: its own or a closed group's."""
+    """Returns the box that shows each instruction: its own box or that of a closed group."""
     shown: dict[Instruction, Box] = {}
     stack: list[tuple[Instruction | Group, Box]] = [(child.item, child) for child in reversed(frame.children)]
     while stack:

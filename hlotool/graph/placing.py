@@ -1,6 +1,6 @@
 """Converts positions on a grid to positions in a picture.
 
-Columns and rows become as wide and as high as their contents.
+Columns become as wide, and rows as high, as their contents require.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Placement(NamedTuple):
 
 
 def place(arrangement: Arrangement, sizes: Sequence[tuple[float, float]]) -> Placement:
-    """Places items of these widths and heights.
+    """Places items with the given widths and heights.
 
-    No boxes overlap, and rows and columns keep their order.
+    The items do not overlap, and rows and columns keep their order.
 
     >>> place(Arrangement([0, 1], [0.0, 0.0], {}), [(100, 20), (60, 20)]).centers
     [(50.0, 10.0), (50.0, 60.0)]
@@ -59,9 +59,9 @@ def place(arrangement: Arrangement, sizes: Sequence[tuple[float, float]]) -> Pla
 class _Stretched:
     """A monotonic function from the grid to the picture.
 
-    On the grid, the column of an item has width 1; in the picture, it is wide enough for the item.
-    The function is the average of the two that put everything as far to the left and as far to the
-    right as possible.
+    On the grid, the column of an item has width 1; in the picture, the column is wide enough for
+    the item. The function is the average of two functions: one puts everything as far to the left
+    as possible, and the other as far to the right as possible.
     """
 
     def __init__(self, columns: Sequence[float], widths: Sequence[float]) -> None:
@@ -86,9 +86,10 @@ class _Stretched:
 
 
 def _distances(last: int, ends: Iterable[tuple[int, int, float]]) -> list[float]:
-    """Returns the smallest nondecreasing values 0 to `last` with the required distances.
+    """Returns `last` + 1 nondecreasing values, as small as possible, with the required distances.
 
-    For each (left, right, width), the values at the two ends are at least `width` apart.
+    For each (left, right, width), the values at positions `left` and `right` are at least `width`
+    apart.
     """
     ending: list[list[tuple[int, float]]] = [[] for _ in range(last + 1)]
     for left, right, width in ends:

@@ -12,14 +12,14 @@ from hlotool.graph.svg import size_of_svg, svg
 __all__ = ["png"]
 
 _MOST_PIXELS = 60_000_000
-"""Image viewers fail with many more pixels, and rendering takes four bytes of memory for each."""
+"""Image viewers fail if there are many more, and rendering takes four bytes of memory per pixel."""
 _ZOOM = 2
 
 
 def png(picture: Picture, paint: Paint) -> bytes:
-    """Returns the picture as PNG.
+    """Returns the picture as a PNG file.
 
-    Raises GraphError if it is too large, or if igraph or resvg is not installed.
+    Raises GraphError if the picture is too large, or if igraph or resvg is not installed.
     """
     try:
         resvg = import_module("resvg_py")

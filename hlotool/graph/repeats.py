@@ -1,4 +1,4 @@
-"""Divides long lists of instructions into repeated layers or, without those, into equal parts."""
+"""Divides long lists of instructions into repeated layers or, without layers, into equal parts."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = ["MOST_ITEMS", "divided"]
 Item = Instruction | Group
 
 MOST_ITEMS = 160
-"""The maximum number of items in a group that is easy to view; layouts of many more take long."""
+"""The maximum number of items in a group; larger ones are hard to view and slow to lay out."""
 _FEWEST_LAYERS = 3
 _LEAST_REGULAR = 0.5
-"""Minimum ratio of a layer's length to the average; it separates layers from random repetitions."""
+"""Minimum ratio of the shortest to the average layer; it rules out random repetitions."""
 _LEAST_COVERED = 0.3
 _SHORTEST_LAYER = 6
 _MOST_LAYERS = 160
@@ -31,8 +31,8 @@ _AROUND = ("before the layers", "after the layers")
 def divided(items: Sequence[Item]) -> list[Item]:
     """Returns the items, divided into groups if there are too many.
 
-    A layer begins with an instruction that occurs once in each layer: its operation and shape occur
-    at regular distances, and as often as those of many other instructions.
+    Each layer begins with the same kind of instruction. The operation and shape of this instruction
+    occur at regular distances, and as often as those of many other instructions.
     """
     given = {item for item in items if isinstance(item, Group)}
     # Instructions without operands, such as weights, move to directly before their first users.
@@ -44,14 +44,14 @@ def divided(items: Sequence[Item]) -> list[Item]:
         inner[group] = list(group.items) if len(group.items) <= MOST_ITEMS else _divided_once(group.items)
         pending += [item for item in inner[group] if isinstance(item, Group) and item not in given]
     final: dict[Group, Group] = {}
-    # Inner groups come after outer ones, so they are final before their outer groups are made.
+    # In reverse order, inner groups are final before the groups that contain them are built.
     for group, parts in reversed(inner.items()):
         final[group] = make_group(group.title, group.kind, _spliced([final.get(p, p) if isinstance(p, Group) else p for p in parts]))
     return list(final[root].items)
 
 
 def _spliced(items: list[Item]) -> list[Item]:
-    """Returns the items with small groups before and after layers replaced by their contents."""
+    """Replaces small groups before and after the layers with their contents."""
     result: list[Item] = []
     for k, item in enumerate(items):
         is_short = isinstance(item, Group) and item.title in _AROUND and len(result) + len(item.items) + len(items) - k <= _MOST_SPLICED
@@ -67,14 +67,14 @@ def _next_to_users(items: Sequence[Item]) -> list[Item]:
             j = home.get(operand, k)
             if j != k:
                 first_use[j] = min(first_use.get(j, k), k)
-    # A half less than the user's position is before the user, but after the item that precedes it.
+    # Half a position before the first user is after the item that precedes the user.
     places = [first_use.get(k, k) - 0.5 if isinstance(item, Instruction) and not item.operands else k for k, item in enumerate(items)]
     return [items[k] for k in sorted(range(len(items)), key=places.__getitem__)]
 
 
 def _divided_once(items: Sequence[Item]) -> list[Item]:
     if any(isinstance(item, Group) for item in items):
-        # Groups by name stay visible.
+        # The existing groups remain visible.
         runs = _with_runs_grouped(items)
         if len(runs) <= MOST_ITEMS:
             return runs
@@ -94,7 +94,7 @@ def _divided_once(items: Sequence[Item]) -> list[Item]:
 def _with_weights(items: Sequence[Item], start: int) -> int:
     """Returns the position of the first of the weights directly before `start`.
 
-    It is `start` itself if that is the end or the position of a weight.
+    Returns `start` if there are none, or if `start` is the end or the position of a weight.
     """
     if start == len(items) or _is_weight(items[start]):
         return start
@@ -108,7 +108,7 @@ def _is_weight(item: Item) -> bool:
 
 
 def _with_runs_grouped(items: Sequence[Item]) -> list[Item]:
-    """Returns the items with long runs of instructions between groups made into groups."""
+    """Returns the items, with each long run of instructions between groups put into a group."""
     result: list[Item] = []
     run: list[Instruction] = []
     for item in [*items, None]:
@@ -136,7 +136,7 @@ def _remainder(title: str, items: Sequence[Item]) -> list[Item]:
 
 
 def _parts(items: Sequence[Item]) -> list[Item]:
-    """Returns parts of about the same length.
+    """Returns parts of nearly the same length.
 
     If there are very many items, the number of items per part grows, not the number of parts.
     """
@@ -153,7 +153,7 @@ def _signature(item: Item) -> Hashable:
 
 
 def _layer_starts(signatures: Sequence[Hashable]) -> list[int]:
-    """Returns the positions where layers begin; none if nothing repeats regularly."""
+    """Returns the positions where layers begin, or an empty list if nothing repeats regularly."""
     places: dict[Hashable, list[int]] = {}
     for k, signature in enumerate(signatures):
         places.setdefault(signature, []).append(k)

@@ -1,6 +1,7 @@
 """Groups instructions by the scopes in their metadata.
 
-`op_name="layer_3/attention/dot_general"` belongs to `attention` inside `layer_3`.
+An instruction with `op_name="layer_3/attention/dot_general"` belongs to `attention` inside
+`layer_3`.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ Scope = tuple[str, ...]
 
 _NUMBER = re.compile(r"[0-9]+")
 _FEWEST = 3
-"""The minimum number of instructions of a scope that gets its own box."""
+"""Scopes with fewer instructions do not get a box of their own."""
 _FEWEST_LAYERS = 3
 _LONGEST_SCOPE = 24
 """The maximum depth of scopes; instructions nested more deeply belong to the last level."""
 
 
 def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | Group]:
-    """Returns the instructions, with those of a common scope in a group.
+    """Returns the instructions, with those of each scope in a group.
 
-    Groups whose names differ only in a number are layers, which also become a group. An instruction
-    without a scope belongs to the common scope of its users, if there is one.
+    Groups whose names differ only in their numbers are layers; together, they form another group.
+    An instruction without a scope belongs to the common scope of its users, if there is one.
     """
     scopes = _scopes(instructions)
     folders: dict[Scope, dict[Instruction | Scope, None]] = {(): {}}
@@ -45,7 +46,7 @@ def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | 
             folders.setdefault(scope[:depth], {})[scope[: depth + 1]] = None
         folders.setdefault(scope, {})[x] = None
     made: dict[Scope, Sequence[Instruction | Group]] = {}
-    # Innermost scopes first.
+    # Inner scopes come before the scopes that contain them.
     for scope in sorted(folders, key=len, reverse=True):
         items = [item if isinstance(item, Instruction) else _group(item[len(scope) :], made.pop(item)) for item in folders[scope]]
         made[scope] = _with_layers(items)
@@ -55,8 +56,8 @@ def grouped_by_scope(instructions: Sequence[Instruction]) -> list[Instruction | 
 def _scopes(instructions: Sequence[Instruction]) -> dict[Instruction, Scope]:
     """Returns the scope of each instruction.
 
-    It is the part of `op_name` before the last slash, or else the common prefix of its users'
-    scopes.
+    The scope is the part of `op_name` before the last slash. If there is none, or if an instruction
+    has no operands, its scope is the common prefix of its users' scopes.
     """
     decoded: dict[str, Scope] = {}
     scopes: dict[Instruction, Scope] = {}
@@ -92,7 +93,7 @@ def _group(title: Scope, items: Sequence[Instruction | Group]) -> Group:
 
 
 def _unwrapped(items: list[Instruction | Group]) -> list[Instruction | Group]:
-    """Returns the items without an outer scope that contains nearly all of them."""
+    """Replaces an outer scope that contains most of the items with its contents."""
     while True:
         groups = [item for item in items if isinstance(item, Group)]
         if len(groups) != 1 or groups[0].kind != "scope" or len(items) > len(groups[0].items):
@@ -112,7 +113,7 @@ def without_number(title: str) -> str:
 
 
 def _with_layers(items: Sequence[Instruction | Group]) -> Sequence[Instruction | Group]:
-    """Returns the items, with groups whose names differ only in a number joined into a group."""
+    """Returns the items; groups whose names differ only in their numbers are combined into one."""
     alike: dict[str, list[Group]] = {}
     for item in items:
         if isinstance(item, Group) and item.kind == "scope":

@@ -1,4 +1,4 @@
-"""Selects the instructions that the options name."""
+"""Selects the instructions that a picture shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Selection", "select"]
 
 
 class Selection(NamedTuple):
-    """The instructions of a computation to show, and those that the options name."""
+    """The instructions to show, their computation, and the instructions that the options name."""
 
     computation: Computation
     instructions: list[Instruction]
@@ -22,14 +22,15 @@ class Selection(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """True if these are all instructions of the computation."""
+        """True if all instructions of the computation are shown."""
         return len(self.instructions) == len(self.computation.instructions)
 
 
 def select(module: Module, options: GraphOptions) -> Selection:
     """Returns the instructions that a picture of a module shows.
 
-    Raises GraphError for names that do not exist, and if no path leads from one to the other.
+    Raises GraphError if a name does not exist, if there is no path between the two instructions of
+    `path`, or if the options exclude each other.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[] parameter(0) n = f32[] negate(p) ROOT m = f32[] abs(n) }")
@@ -53,9 +54,9 @@ def select(module: Module, options: GraphOptions) -> Selection:
 
 
 def _selection(computation: Computation, chosen: set[Instruction], named: tuple[Instruction, ...], selected: str | None) -> Selection:
-    """Returns a part of a computation.
+    """Returns the selection of a part of a computation.
 
-    Raises GraphError if the instruction to select is not in it.
+    Raises GraphError if the instruction to mark is not in this part.
     """
     if selected is not None:
         _, x = _instruction([computation], selected)
@@ -92,9 +93,9 @@ def _hint(name: str, names: Iterable[str]) -> str:
 
 
 def _around(computation: Computation, x: Instruction, depth: int) -> set[Instruction]:
-    """Returns the instructions up to `depth` steps away, along operands or along users.
+    """Returns the instructions up to `depth` steps from `x`, either along operands or along users.
 
-    Operands of users and users of operands are not included.
+    Operands of users and users of operands are not followed.
     """
     found = {x}
     for neighbors in (_operands(computation), users(computation)):

@@ -14,7 +14,7 @@ from hlotool.graph.picture import Box, Edge, Picture
 __all__ = ["size_of_svg", "svg"]
 
 _MOST_BOXES = 5_000
-"""The maximum number of closed boxes; browsers and image viewers get slow with more elements."""
+"""The maximum number of closed boxes; browsers and image viewers are slow with more elements."""
 _FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 _MARGIN = 16.0
 _LEGEND = 30.0
@@ -23,9 +23,9 @@ _FONT_SIZE = 11
 
 
 def svg(picture: Picture, paint: Paint) -> str:
-    """Returns the picture as SVG.
+    """Returns the picture as an SVG document.
 
-    Raises GraphError if it has too many boxes, or if igraph is not installed.
+    Raises GraphError if the picture has too many boxes, or if igraph is not installed.
     """
     if picture.closed_boxes > _MOST_BOXES:
         raise GraphError(
@@ -88,7 +88,7 @@ def _corners(place: Rectangle) -> str:
 
 
 def _edge(edge: Edge, points: list[Point]) -> str:
-    """Returns a curve through the points that is vertical at each of them."""
+    """Returns a curve through the points, vertical at each of them."""
     (x, y), *others = points
     parts = [f"M{x:.1f},{y:.1f}"]
     for end_x, end_y in others:
@@ -119,11 +119,11 @@ def _legend_width(paint: Paint) -> float:
 
 
 def _text(text: str) -> str:
-    """Returns the text escaped, with spaces for characters that XML does not allow."""
+    """Returns the escaped text, with spaces in place of characters that XML does not allow."""
     return escape("".join(c if c.isprintable() and not "\ud800" <= c <= "\udfff" else " " for c in text))
 
 
 def size_of_svg(text: str) -> tuple[int, int]:
-    """Returns the width and height of an SVG made by this module."""
+    """Returns the width and height of an SVG document written by this module."""
     _, width, _, height, *_ = text[text.index(" width=") : text.index(" viewBox")].split('"')
     return int(width), int(height)

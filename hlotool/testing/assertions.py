@@ -26,8 +26,8 @@ from hlotool.text.parse.parser import parse
 
 __all__ = ["assert_runs_equal", "assert_same_module"]
 
-# pytest and unittest leave the frames of this module out of tracebacks, so that these end in the
-# test.
+# Because of these variables, pytest and unittest omit the frames of this module, so that tracebacks
+# end in the test.
 __tracebackhide__ = True
 __unittest = True
 
@@ -38,9 +38,9 @@ Arguments = ParamSpec("Arguments")
 
 
 def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """Makes errors of hlotool come from this module.
+    """Raises hlotool's errors from this module instead of from their origin.
 
-    Tracebacks then do not show where in hlotool an error was raised.
+    Tracebacks then do not show where in hlotool an error occurred.
     """
 
     @wraps(function)
@@ -55,10 +55,10 @@ def _with_short_traceback(function: Callable[Arguments, None]) -> Callable[Argum
 
 @_with_short_traceback
 def assert_same_module(actual: Module | str, expected: Module | str, *, ignore: Iterable[str] = ()) -> None:
-    """Raises AssertionError with the differences if two modules, or two texts of modules, differ.
+    """Raises AssertionError with the differences if two modules differ.
 
-    `ignore` lists the kinds of differences that do not count, as for `hlotool.diff`: "names",
-    "metadata", "layout" and so on.
+    A module can be given as text. `ignore` lists the kinds of differences to ignore, as for
+    `hlotool.diff`: "names", "metadata", "layout" and so on.
 
     >>> one = "ENTRY e { p = f32[2] parameter(0) ROOT n = f32[2] negate(p) }"
     >>> assert_same_module(one, one.replace("n =", "m ="), ignore=["names"])
@@ -90,9 +90,9 @@ def assert_runs_equal(
 ) -> None:
     """Raises AssertionError if two modules do not compute the same results.
 
-    They run on `arguments`, or on random arguments for each seed. Without `rtol` and `atol`, floats
-    may differ as much as rounding explains for their type; with zeros, not at all. Raises
-    EvaluationError if a module cannot be run.
+    The modules run on `arguments` or, by default, on random arguments for each seed. Without `rtol`
+    and `atol`, floats may differ as much as rounding explains for their type; if both are 0, floats
+    must be equal. Raises EvaluationError if a module cannot be run.
 
     >>> double = "ENTRY e { p = f32[2] parameter(0) ROOT r = f32[2] add(p, p) }"
     >>> assert_runs_equal(double, "ENTRY e { p = f32[2] parameter(0) t = f32[] constant(2) b = f32[2] broadcast(t), dimensions={} "

@@ -15,7 +15,7 @@ CONTROL = Recipes()
 _recipe = CONTROL.add
 
 HOST_ITEM = array_shape("f32", (2,))
-"""The shape of the values that infeeds and receives from the host take."""
+"""The shape of the values that infeeds and receives get from the host."""
 
 
 # ---- calls -------------------------------------------------------------------------------------
@@ -30,7 +30,7 @@ def _call(g: Generator) -> Op:
 
 @_recipe()
 def _fusion(g: Generator) -> Op:
-    """Makes a fusion of a chain of operations, since nothing in a fusion may be dead."""
+    """Builds a fusion of a chain of operations, since a fusion must not contain dead code."""
     x = g.array("float")
     return g.builder.fusion([x, g.like(x)], "kLoop", g.builder.trace(_chain(g, x.shape), x.shape, x.shape))
 
@@ -49,7 +49,7 @@ def _chain(g: Generator, shape: Shape) -> Callable[..., Op]:
 
 @_recipe()
 def _fusion_of_several(g: Generator) -> list[Op]:
-    """Makes a fusion with several results."""
+    """Builds a fusion with several results."""
     x = g.array("float")
     chain = _chain(g, x.shape)
 
@@ -86,7 +86,7 @@ def _copy_start(g: Generator) -> Op:
 
 @_recipe(2)
 def _while(g: Generator) -> list[Op]:
-    """Makes a loop with a known number of iterations."""
+    """Builds a loop with a known number of iterations."""
     if not g.may_nest:
         return []
     x, count = g.array(), g.random.randint(0, 4)
@@ -97,14 +97,14 @@ def _while(g: Generator) -> list[Op]:
 
 @_recipe()
 def _while_unknown(g: Generator) -> list[Op]:
-    """Makes a loop whose number of iterations depends on a value; there are at most four."""
+    """Builds a loop of at most four iterations; their number depends on a value."""
     if not g.may_nest:
         return []
     x, b = g.array(), g.builder
     first = b.and_(g.array("signed", rank=0), 3)
     body, step = g.body(x.shape), g.choice((1, 2))
     if g.chance(0.3):
-        # Counts down.
+        # This loop counts down.
         return list(b.while_(lambda k, y: b.gt(k, 0), lambda k, y: (b.sub(k, step), body(y)), [first, x]))
     return list(b.while_(lambda k, y: b.lt(k, 4), lambda k, y: (b.add(k, step), body(y)), [first, x]))
 
@@ -132,9 +132,9 @@ def _branch(g: Generator) -> Op:
 
 @_recipe(2, "shared")
 def _call_twice(g: Generator) -> list[Op]:
-    """Makes calls of one computation with equal arguments.
+    """Builds two calls of one computation that have arguments in common.
 
-    Its constants differ, or several of its parameters get the same operand.
+    The calls may differ in a constant, or pass the same operand for several parameters.
     """
     if not g.may_nest:
         return []
@@ -152,9 +152,9 @@ def _fusion_of_equal(g: Generator) -> Op:
 
 @_recipe(2, "shared")
 def _loop_of_equal(g: Generator) -> list[Op]:
-    """Makes a loop whose state starts with equal elements.
+    """Builds a loop whose state has elements that are equal at first.
 
-    Some of them stay equal, or never change.
+    They may stay equal, or never change.
     """
     if not g.may_nest:
         return []
@@ -170,9 +170,9 @@ def _loop_of_equal(g: Generator) -> list[Op]:
 
 @_recipe(3, "shared")
 def _branches_that_agree(g: Generator) -> Op | list[Op]:
-    """Makes a conditional whose branches agree.
+    """Builds a conditional whose branches can be simplified.
 
-    They are equal, return constants, or have some equal elements in their results.
+    The branches are equal, return equal constants, or contain conditionals with equal branches.
     """
     if not g.may_nest:
         return []
@@ -223,12 +223,12 @@ def _nested_tuple(g: Generator) -> list[Op]:
     return [second, first[0], third[1]]
 
 
-# ---- parts that nothing reads ------------------------------------------------------------------
+# ---- unused values -----------------------------------------------------------------------------
 
 
 @_recipe(1, "unused")
 def _call_unused(g: Generator) -> list[Op]:
-    """Makes a call with parameters and results that nothing reads."""
+    """Builds a call with parameters and results that nothing reads."""
     if not g.may_nest:
         return []
     x, body = g.array(), g.body()
@@ -238,7 +238,7 @@ def _call_unused(g: Generator) -> list[Op]:
 
 @_recipe(2, "unused")
 def _loop_unused(g: Generator) -> list[Op]:
-    """Makes a loop with state that never changes, or that only the loop or nothing reads."""
+    """Builds a loop with state that never changes, and state that only its own update reads."""
     if not g.may_nest:
         return []
     b = g.builder
@@ -255,7 +255,7 @@ def _loop_unused(g: Generator) -> list[Op]:
 
 @_recipe(1, "unused")
 def _branches_unused(g: Generator) -> list[Op]:
-    """Makes a conditional with operands and results that nothing reads."""
+    """Builds a conditional with operands and results that nothing reads."""
     if not g.may_nest:
         return []
     b, x, y = g.builder, g.array(), g.array()
@@ -270,7 +270,7 @@ def _branches_unused(g: Generator) -> list[Op]:
     return [result[g.choice((0, 1))]]
 
 
-# ---- sizes that are known when the module runs -------------------------------------------------
+# ---- sizes known only at run time --------------------------------------------------------------
 
 
 @_recipe(3, "dynamic")
@@ -295,7 +295,7 @@ def _get_size(g: Generator) -> Op:
 
 
 def _dynamic(g: Generator) -> Op:
-    """Returns an array of dynamic size."""
+    """Returns an array with a dynamic dimension."""
     fitting = [x for x in g.values if x.shape.is_array and any(x.shape.dynamic)]
     return g.choice(fitting) if fitting else g.keep(_set_size(g))
 
@@ -356,7 +356,7 @@ def _token_before(g: Generator) -> Op:
 
 @_recipe(2, "effects")
 def _custom_call(g: Generator) -> Op:
-    """Makes a call of a function that the host provides and that returns its operand."""
+    """Builds a custom-call of a host function that returns its operand."""
     x, has_effect = g.array(), g.chance(0.6)
     return g.builder.custom_call("test.effect" if has_effect else "test.same", [x], x.shape, has_side_effect=has_effect)
 

@@ -1,6 +1,7 @@
-"""Edits of finished random modules, such as control dependencies, schedules and layouts.
+"""Edits of finished random modules.
 
-Others add annotations and aliases, or change the representation of constants.
+Edits add control dependencies, schedules, annotations and aliases, or change layouts and the
+representation of constants.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from hlotool.shapes.values import AliasPair
 
 __all__ = ["EDITS", "shuffle"]
 
-# Results and operands of these opcodes may have any layout, unless another trait restricts their
-# layouts.
+# The results and operands of opcodes with a trait in _COMPUTED may have any layout, unless a trait
+# in _LAID_OUT restricts it.
 _COMPUTED = frozenset({ACCUMULATED, ELEMENTWISE, MOVES, REDUCTION})
 _LAID_OUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
 
@@ -31,7 +32,7 @@ _LAID_OUT = frozenset({COMMUNICATES, FORWARDS, LAYOUT_KEPT, VIEW})
 def _order_effects(module: Module, random: Random) -> None:
     """Orders the side effects of each computation.
 
-    Adds control dependencies where operands do not determine the order.
+    Adds control dependencies if operands do not already determine the order.
     """
     with_effects = those_with_effects((computation, computation.instructions) for computation in module.computations)
     with Rewriter(module) as rewriter:
@@ -58,7 +59,7 @@ def _reaches(first: Instruction, last: Instruction) -> bool:
 
 
 def _computations(module: Module) -> Iterator[Computation]:
-    """Yields the computations in which control dependencies and schedules have a meaning."""
+    """Yields the computations in which control dependencies and schedules are meaningful."""
     unordered = fusion_computations(module) | module.hidden
     return (computation for computation in list(module.computations) if computation not in unordered)
 
@@ -116,9 +117,9 @@ def _hold_as_text(module: Module, random: Random) -> None:
 
 
 def _change_layouts(module: Module, random: Random) -> None:
-    """Changes the layouts of values that are made and read only by suitable operations.
+    """Changes the layouts of values whose producers and users all accept any layout.
 
-    These are elementwise operations and operations that move elements.
+    Such operations are elementwise, reduce, or move elements.
     """
     with Rewriter(module) as rewriter:
         for computation in _computations(module):
@@ -134,7 +135,7 @@ def _has_any_layout(x: Instruction) -> bool:
 
 
 def _annotate(module: Module, random: Random) -> None:
-    # A conditional has the sharding of its branches' results.
+    # Roots keep their sharding, since a conditional has the sharding of its branches' results.
     roots = {computation.root for computation in module.computations}
     shardings = [REPLICATED, Sharding("maximal"), Sharding("manual")]
     with Rewriter(module) as rewriter:
@@ -151,7 +152,7 @@ def _annotate(module: Module, random: Random) -> None:
 
 
 def _alias(module: Module, random: Random) -> None:
-    """Lets results share memory with different parameters of the same shape."""
+    """Aliases some results with parameters of the same shape, each with a different parameter."""
     root = module.entry.root.shape
     outputs: list[tuple[tuple[int, ...], Shape]] = [((k,), part) for k, part in enumerate(root.elements)] if root.is_tuple else [((), root)]
     pairs: list[AliasPair] = []
@@ -172,4 +173,4 @@ EDITS: dict[str, Callable[[Module, Random], None]] = {
     "annotations": _annotate,
     "aliases": _alias,
 }
-"""Edits by the feature that they add to a module."""
+"""The edits, by the feature that they add to a module."""

@@ -1,6 +1,6 @@
-"""The parts that recipes of random modules use.
+"""Building blocks for recipes of random modules.
 
-These are values of the open computation, new values of a shape, and bodies of computations.
+They provide values of the open computation, new values of a shape, and bodies of computations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Recipe = Callable[["Generator"], Any]
 
 
 class Recipes(dict[str, list[Recipe]]):
-    """Recipes by feature; those of the feature "" are for all modules."""
+    """Recipes by feature; the recipes of the feature "" are for all modules."""
 
     def add(self, times: int = 1, feature: str = "") -> Callable[[Recipe], Recipe]:
         """Registers a function as a recipe that is drawn `times` times as often as others."""
@@ -54,7 +54,7 @@ ELEMENTWISE_OF_ONE = {
     "unsigned": "clz not_ population_count".split(),
     "pred": ["not_"],
 }
-"""Methods with one operand, by the kind of their element types."""
+"""Builder methods with one operand, by the kind of the operand's element type."""
 
 ELEMENTWISE_OF_TWO = {
     "float": ("add", "sub", "mul", "div", "max", "min", "pow", "rem", "atan2"),
@@ -63,13 +63,13 @@ ELEMENTWISE_OF_TWO = {
     "unsigned": ("add", "sub", "mul", "max", "min", "and_", "or_", "xor", "div", "rem", "shift_right_logical"),
     "pred": ("and_", "or_", "xor", "max", "min"),
 }
-"""Methods with two operands and a result of the same type, by the kind of this type."""
+"""Builder methods with two operands and a result of the same type, by the kind of this type."""
 
 
 class Generator:
     """A generator of the instructions of one random module.
 
-    `values` are the values of the open computation that may become operands.
+    `values` lists the values of the open computation that may become operands.
     """
 
     def __init__(self, seed: int, types: Sequence[str], features: Collection[str] = (), recipes: Sequence[Recipe] = ()) -> None:
@@ -90,7 +90,7 @@ class Generator:
         return self.random.random() < probability
 
     def kind(self, x: Op | Shape) -> str:
-        """Returns float, complex, signed, unsigned or pred; an empty string for other shapes."""
+        """Returns "float", "complex", "signed", "unsigned" or "pred", or "" for other shapes."""
         shape = x.shape if isinstance(x, Op) else x
         return ELEMENT_TYPES[shape.element_type].kind if shape.is_array else ""
 
@@ -109,16 +109,16 @@ class Generator:
         return self.random.randint(0 if self.chance(0.05) else min(1, size), size)
 
     def element_type(self, *kinds: str) -> str:
-        """Draws an element type, of these kinds if there are any; frequent ones are more likely."""
+        """Draws an element type, of these kinds if any are given; early types are more likely."""
         of_kinds = [name for name in self.types if not kinds or ELEMENT_TYPES[name].kind in kinds]
         if not of_kinds:
             return {"float": "f32", "complex": "c64", "signed": "s32", "unsigned": "u32"}.get(kinds[0], kinds[0])
         return of_kinds[min(int(self.random.expovariate(0.4)), len(of_kinds) - 1)]
 
     def array(self, *kinds: str, rank: int | None = None, least: int = 0) -> Op:
-        """Returns an existing or a new array of one of the kinds.
+        """Returns an existing or a new array, of one of the kinds if any are given.
 
-        It has the given rank, or a rank of at least `least`.
+        The array has the given rank, or a rank of at least `least`.
         """
         fitting = [
             x
@@ -130,7 +130,7 @@ class Generator:
         return self.new(self.element_type(*kinds), self.sizes(rank if rank is not None else max(least, len(self.sizes()))))
 
     def new(self, element_type: str, sizes: Sequence[int]) -> Op:
-        """Makes an array: a parameter in the entry computation, otherwise a constant or an iota."""
+        """Adds an array: in the entry computation often a parameter, else a constant or an iota."""
         shape = array_shape(element_type, tuple(sizes))
         if not self.depth and self.chance(0.75):
             return self.parameter(shape)
@@ -143,18 +143,18 @@ class Generator:
         return self.keep(number if not sizes else self.builder.broadcast(number, sizes))
 
     def parameter(self, shape: Shape) -> Op:
-        """Makes a parameter of the entry computation."""
+        """Adds a parameter to the entry computation."""
         number = self._parameters
         self._parameters += 1
         return self.keep(self.builder.parameter(number, shape, f"p{number}"))
 
     def literal(self, element_type: str, sizes: Sequence[int]) -> Literal:
-        """Makes an array of special numbers."""
+        """Returns an array of special numbers."""
         numbers = special_values(element_type)
         return literal_from_bytes(array_shape(element_type, tuple(sizes)), b"".join(self.random.choices(numbers, k=prod(sizes))))
 
     def scalar(self, element_type: str) -> Op:
-        """Makes a scalar constant."""
+        """Adds a scalar constant."""
         row = ELEMENT_TYPES[element_type]
         if "special" in self.features and self.chance(0.4):
             return self.builder.constant(self.literal(element_type, ()))
@@ -173,9 +173,9 @@ class Generator:
         return self._channels
 
     def like(self, x: Op, element_type: str | None = None) -> Op:
-        """Returns an array with the sizes of another one.
+        """Returns an array with the same sizes as `x`.
 
-        It also has the same element type, unless one is given.
+        The array also has the same element type, unless another type is given.
         """
         wanted = element_type or x.shape.element_type
         sizes = x.shape.dimensions
@@ -189,11 +189,11 @@ class Generator:
         return self.choice(fitting) if fitting and self.chance(0.8) else self.new(wanted, sizes)
 
     def index(self, limit: int) -> Op:
-        """Makes a number that serves as an index, mostly one in range."""
+        """Adds a constant that serves as an index and is mostly in range."""
         return self.builder.constant(self.random.randint(-1, limit), "s32")
 
     def keep(self, x: Op) -> Op:
-        """Adds a result, or the elements of a tuple, to the possible operands, and returns it."""
+        """Adds a result, or the elements of a tuple, to the possible operands. Returns `x`."""
         self.values += list(x) if x.shape.is_tuple else [x]
         return x
 
@@ -213,9 +213,9 @@ class Generator:
         return x
 
     def chain(self, x: Op, recipes: Sequence[Recipe]) -> Op:
-        """Returns the result of a few operations by recipes.
+        """Returns the result of a chain of two to four recipes.
 
-        Each of them reads the result of the previous one. Some recipes are used repeatedly.
+        Each recipe reads the result of the previous one. Some recipes are used repeatedly.
         """
         outer, self.values = self.values, [x]
         recipe = self.choice(recipes)
@@ -236,9 +236,9 @@ class Generator:
         return self.depth < _DEEPEST
 
     def body(self, result: Shape | None = None) -> Callable[..., Op]:
-        """Returns a function of handles that adds a few instructions by recipes.
+        """Returns a function of handles that follows a few random recipes.
 
-        Its result has the given shape, or is one of the last values.
+        Its result has the given shape. If none is given, the result is one of the last values.
         """
 
         def computed(*parameters: Op) -> Op:
@@ -249,7 +249,10 @@ class Generator:
         return self.inside(computed)
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Returns a function that makes a computation, whose values are its parameters at first."""
+        """Wraps a function that builds a computation.
+
+        At first, only the parameters of the computation are possible operands.
+        """
 
         def made(*parameters: Op) -> Any:
             outer, self.values = self.values, []
@@ -265,9 +268,9 @@ class Generator:
         return made
 
     def reducer(self, element_type: str) -> Callable[[Op, Op], Op]:
-        """Returns a function that reduces numbers of a type.
+        """Returns a function that combines two numbers of a type.
 
-        The order and grouping of the numbers do not matter, unless the features include "reducers".
+        It is commutative and associative (up to rounding), unless the features include "reducers".
         """
         if "reducers" in self.features and self.chance(0.6):
             return self.choice((self.of_scalars, self.of_scalars, self._two_steps, lambda x, y: x, lambda x, y: y))
@@ -277,13 +280,13 @@ class Generator:
         return method
 
     def of_scalars(self, x: Op, y: Op) -> Op:
-        """Applies an operation to two numbers of one type, with a result of the same type."""
+        """Applies a random operation to two numbers of a type; the result has the same type."""
         method = self.choice(ELEMENTWISE_OF_TWO[self.kind(x)])
         result: Op = getattr(self.builder, method)(x, y)
         return result
 
     def _two_steps(self, x: Op, y: Op) -> Op:
-        """Applies an operation to the result of another one."""
+        """Applies a random operation to the result of another."""
         first = self.of_scalars(x, self.choice((x, y, self.scalar(x.shape.element_type))))
         return self.of_scalars(first, y) if self.chance(0.5) else self.of_scalars(y, first)
 
@@ -292,7 +295,7 @@ class Generator:
     def add(self, recipe: Recipe) -> bool:
         """Follows a recipe. Returns whether its instructions are valid.
 
-        If they are not, instructions made so far stay, unused.
+        If they are not, the instructions added so far remain in the computation, unused.
         """
         try:
             result = recipe(self)
@@ -308,7 +311,7 @@ class Generator:
 def special_values(element_type: str) -> tuple[bytes, ...]:
     """Returns the bytes of numbers at the limits of a type.
 
-    These are zeros, the smallest and the largest numbers, infinities and NaNs.
+    They include zeros, ones, the smallest and the largest numbers, infinities and NaNs.
 
     >>> [int.from_bytes(data, signed=True) for data in special_values("s4")]
     [-8, -7, -1, 0, 1, 7]
@@ -323,8 +326,8 @@ def special_values(element_type: str) -> tuple[bytes, ...]:
     if row.float_format is None:
         part = PART_TYPES[element_type]
         real = [data for data in special_values(part) if not isnan(decode_floats(part, data)[0])]
-        # The text of a complex number has only quiet NaNs, and XLA reads a number whose real part
-        # is NaN as one with two NaNs.
+        # In HLO text, complex numbers have only quiet NaNs, and XLA reads a number whose real part
+        # is NaN as a number whose two parts are NaN.
         return tuple([x + y for x in real for y in (*real, encode_floats(part, [nan]))])
     mantissa, largest = row.float_format.mantissa_bits, (1 << row.float_format.exponent_bits) - 1
     codes = {0, 1, (1 << mantissa) - 1, 1 << mantissa, row.float_format.bias << mantissa}

@@ -1,4 +1,4 @@
-"""Random valid modules, for the property tests of this project and of others."""
+"""Random valid modules, for property tests in this project and in others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEATURES: Mapping[str, str] = {
     "reducers": "reducers that do not commute or associate",
     "shared": "equal arguments and branches, and computations that are called several times",
     "unused": "dead instructions, parameters, results and loop state",
-    "texts": "some constants stored as text, as the parser makes them",
+    "texts": "some constants stored as text, as the parser stores them",
     "layouts": "layouts other than row-major",
     "annotations": "metadata, shardings, frontend attributes and backend configurations",
     "aliases": "results that share memory with parameters",
@@ -34,20 +34,21 @@ FEATURES: Mapping[str, str] = {
 
 _MOST_RESULTS = 8
 _WEIGHT = 3
-"""Weight of the recipes of a requested feature; there are few of them."""
+"""Weight of the recipes of a requested feature, since each feature has few recipes."""
 
 
 def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Module:
     """Returns a random module that is valid for the verifier and for XLA.
 
-    It is the same for the same arguments and version of hlotool. `size` is the approximate number
-    of instructions of the entry computation; it calls others for loops, branches, reductions and so
-    on. If an operation takes any element type, it is one of `types`; some operations need others.
-    `features` are names in FEATURES; `communicates` stands for the feature "effects".
+    The same arguments give the same module in the same version of hlotool. `size` is the
+    approximate number of instructions of the entry computation; the entry calls other computations
+    for loops, branches, reductions and so on. Operations that accept any element type use one of
+    `types`; some operations need other types. `features` lists names in FEATURES; `communicates`
+    adds the feature "effects".
 
-    Without effects, which need a host, `hlotool.evaluate` runs the module; loops end after a few
-    iterations. With effects, an infeed or receive takes `f32[2]`, and the custom-calls
-    `test.effect` and `test.same` return their operand.
+    `hlotool.evaluate` runs the module; loops end after a few iterations. A module with effects
+    needs a host that provides values of shape `f32[2]` for infeeds and receives, and that
+    implements the custom-calls `test.effect` and `test.same`, which return their operand.
 
     Raises HlotoolError for an unknown feature.
 
@@ -87,9 +88,9 @@ def random_module(seed: int, *, size: int = 20, types: Sequence[str] = TYPES, co
 
 
 def modules(*, size: int = 20, types: Sequence[str] = TYPES, communicates: bool = False, features: Collection[str] = ()) -> Any:
-    """Returns a Hypothesis strategy for random modules of up to this size.
+    """Returns a Hypothesis strategy for random modules of up to the given size.
 
-    Hypothesis tries smaller modules first when a test fails.
+    When a test fails, Hypothesis tries to find a smaller module that fails, too.
 
     Raises HlotoolError if Hypothesis is not installed.
     """

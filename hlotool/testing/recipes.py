@@ -1,7 +1,7 @@
 """Recipes for random modules.
 
-Each function adds an operation on existing or new values. A BuilderError means that they did not
-fit.
+Each function adds an operation on existing or new values. A BuilderError means that the values are
+not valid operands.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _compare(g: Generator) -> Op:
 
 
 def _without_nans(g: Generator, x: Op) -> Op:
-    """Replaces NaNs by 1, since a total order sees their bits, which the optimizer may change."""
+    """Replaces NaNs with 1; a total order compares their bits, which the optimizer may change."""
     return g.builder.select(g.builder.eq(x, x), x, 1.0)
 
 
@@ -203,7 +203,7 @@ def _barrier(g: Generator) -> list[Op]:
 
 @_recipe()
 def _dimension_sizes(g: Generator) -> Op:
-    """Reads the size of a dimension that is below its bound; nothing else reads it."""
+    """Sets the size of a dimension and reads it; nothing else reads the resized array."""
     x = g.array(least=1)
     axis = g.axis(x)
     size = g.builder.constant(g.random.randint(0, x.shape.dimensions[axis]), "s32")
@@ -259,7 +259,7 @@ def _reduce(g: Generator) -> Op:
 
 @_recipe()
 def _reduce_pairs(g: Generator) -> list[Op]:
-    """Reduces as for argmax, to the larger number and its index."""
+    """Reduces to the largest number and its index, as argmax does."""
     x = g.array("float", "signed", least=1)
     axis = g.axis(x)
     numbers = g.builder.iota(array_shape("s32", x.shape.dimensions), axis)
@@ -273,7 +273,7 @@ def _reduce_pairs(g: Generator) -> list[Op]:
 
 @_recipe(2, "reducers")
 def _reduce_several(g: Generator) -> list[Op]:
-    """Makes results that depend on each other and on the order of the elements."""
+    """Builds a reduction whose results depend on each other and on the order of the elements."""
     x = g.array("float", "signed", "unsigned", "pred", least=1)
     inputs = [x, g.like(x)]
     numbers = [g.scalar(x.shape.element_type) for _ in inputs]
@@ -309,7 +309,7 @@ def _map(g: Generator) -> Op:
 @_recipe()
 def _scan(g: Generator) -> list[Op]:
     if "schedule" in g.features:
-        # Before a module is scheduled, loops must have replaced scans.
+        # Scans must be replaced with loops before a module is scheduled.
         return []
     x = g.array("float", "signed", least=1)
     axis = g.axis(x)
@@ -337,7 +337,7 @@ def _top_k(g: Generator) -> list[Op]:
     return list(g.builder.top_k(x, g.part(x.shape.dimensions[-1])))
 
 
-# ---- places ------------------------------------------------------------------------------------
+# ---- indexing ----------------------------------------------------------------------------------
 
 
 @_recipe(2)
@@ -420,7 +420,7 @@ def _devices(g: Generator) -> Op:
 
 @_recipe()
 def _collective(g: Generator) -> Op:
-    """Makes a collective on the only device."""
+    """Builds a collective on a single device."""
     x = g.array(least=1)
     axis, b = g.axis(x), g.builder
     collectives: tuple[Callable[[], Op], ...] = (

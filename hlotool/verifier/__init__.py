@@ -1,7 +1,7 @@
-"""The verifier of modules that parse; `hlotool.verify` is its public function."""
+"""The verifier of modules; its public function is `hlotool.verify`."""
 
 from hlotool.verifier.registry import load_rules
 
-# Loaded on import, not in the first call: every importer of the package verifies, and all calls
-# should take the same time.
+# The rules are loaded on import, not by the first call, so that all calls take the same time.
+# Every importer of this package calls the verifier anyway.
 load_rules()

@@ -1,4 +1,4 @@
-"""Finds the parts of a module that errors in its text affect, so that the rest can be verified."""
+"""Finds the parts of a module that are affected by errors in its text; the rest can be verified."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ __all__ = ["Damage"]
 class Damage:
     """The parts of a module that errors in its text may have changed.
 
-    The parser leaves out instructions with syntax errors, as well as instructions that use them or
-    call their computations. `in_header` is True if the attributes of the module may be incomplete.
+    The parser leaves out instructions with syntax errors, instructions that use those, and calls of
+    computations from which it left out an instruction. `in_header` is True if the attributes of the
+    module may be incomplete.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e {\\n  p = f32[2] parameter(0)\\n  ROOT n = f32[2] negate(p), dimension={0}\\n}", strict=False)
@@ -34,7 +35,7 @@ class Damage:
     def affects(self, x: Instruction) -> bool:
         """Returns whether an error is in the instruction, or after it on the same line.
 
-        Text after an instruction on the same line may be meant as a part of it.
+        Text that follows an instruction on its line may be intended as a part of the instruction.
         """
         line_end = self._text.find("\n", max(x.start, x.end - 1)) if x.start >= 0 else -1
         k = bisect_left(self._offsets, x.start)

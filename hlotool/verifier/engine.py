@@ -1,8 +1,8 @@
-"""Runs all rules over a module.
+"""Checks a module against all rules.
 
-It runs inference and the constraints of every instruction, then the rules in the folder `rules`.
-The engine has no cases for opcodes or rules. `verifier.report` converts its findings to
-diagnostics.
+The engine checks every instruction by inference and the constraints of its op, then runs the rules
+in the folder `rules`. It has no special cases for opcodes or rules. `verifier.report` converts its
+findings to diagnostics.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def verify(
 ) -> list[Diagnostic]:
     """Returns the problems of a module: errors of a tolerant parse and the findings of rules.
 
-    They are sorted by their position in the text. `select` and `ignore` are codes and prefixes of
-    codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every rule.
+    The problems are sorted by position in the text. `select` and `ignore` list codes and prefixes
+    of codes. Without `select`, errors and a few warnings are reported; ["ALL"] selects every rule.
     Parse errors are always reported. Suppressions in the text (`verifier.suppressions`) hide
     findings.
 
@@ -56,10 +56,10 @@ def verify(
 
 
 def check(module: Module, modes: VerifyModes, selection: Selection, errors: Sequence[Diagnostic] = ()) -> list[Diagnostic]:
-    """Like `verify`, with a ready-made selection.
+    """Returns the problems of a module like `verify`, but takes a Selection.
 
-    `errors` are the errors of a strict parse that failed, if `module` comes from a tolerant parse.
-    They are reported instead of the module's own errors.
+    `errors` lists the errors of a strict parse that failed, if `module` comes from a tolerant
+    parse. They are reported instead of the module's own errors.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) } // hlotool: ignore[T003] later")
@@ -98,7 +98,7 @@ def _with_defaults(modes: VerifyModes, module: Module, damage: Damage | None) ->
 
 
 def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
-    """Returns the codes that are never reported for such a module.
+    """Returns the codes that are never reported in these modes.
 
     These are the codes that a mode turns off and, if the module has errors, the codes of lints.
     """
@@ -110,7 +110,7 @@ def _silent_codes(modes: VerifyModes, *, is_sound: bool) -> frozenset[str]:
 def _diagnostics(module: Module, modes: VerifyModes, selection: Selection, damage: Damage | None) -> list[Diagnostic]:
     """Returns the diagnostics of all rules.
 
-    Facts do not outlive this call, so the garbage collector need not visit them.
+    Facts do not outlive this call, so the garbage collector does not need to visit them.
     """
     facts = Facts(module, modes)
     reporter = Reporter(facts)
@@ -125,7 +125,7 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
         is_sound = is_sound and not finding.is_error
         yield finding
     if damage is not None:
-        # A rule could report something as missing only because its text did not parse.
+        # Other rules might report something as missing only because its text did not parse.
         return
     for rule in sorted(MODULE_RULES, key=lambda rule: rule.stage == LINT):
         if selection.codes.isdisjoint(rule.codes) or (rule.stage == LINT and not is_sound):
@@ -138,7 +138,7 @@ def _findings(facts: Facts, selection: Selection, damage: Damage | None) -> Iter
 class InstructionRules:
     """Checks of each instruction against the definition of its op.
 
-    Instructions that are equal except for their names are checked once.
+    Instructions that are equal except for their names are checked only once.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -152,7 +152,7 @@ class InstructionRules:
         # contents would take longer than the checks.
         verdicts: dict[tuple[int, ...], Violation | None] = {}
         get, judge, hidden = verdicts.get, self.judge, self.facts.module.hidden
-        # The shapes that faulty instructions should have declared, if these are known.
+        # The shapes that faulty instructions should have declared, if known.
         corrected: dict[Instruction, Shape] = {}
         for computation in self.facts.module.computations:
             for x in computation.instructions:
@@ -165,8 +165,8 @@ class InstructionRules:
                 shape = self._corrected(x)
                 if shape is not None:
                     corrected[x] = shape
-                # The hidden computation of a start such as `negate-start` takes its parameters from
-                # the start, which is checked itself.
+                # In the hidden computation of a start such as `negate-start`, only the root is
+                # reported. The parameters come from the start, which is checked separately.
                 if x is computation.root or computation not in hidden:
                     yield Finding(verdict.code, computation, x, verdict.at, verdict.message, verdict.hint, severity=verdict.severity)
 
@@ -190,12 +190,12 @@ class InstructionRules:
     def judge(self, x: Instruction) -> Violation | None:
         """Returns the first violation of a rule by the instruction, or None.
 
-        Later instructions are checked with the shape that this one declares.
+        Users of the instruction are checked with the shape that it declares.
         """
         operands = tuple([operand.shape for operand in x.operands])
         fault = self._judge_shape(x.shape)
         if fault is not None:
-            # The same fault in an operand's shape is reported there.
+            # If an operand's shape has the same fault, it is reported at the operand.
             faults = [self._judge_shape(shape) for shape in operands]
             if all(other is None or other.code != fault.code for other in faults):
                 return fault
@@ -219,7 +219,7 @@ class InstructionRules:
         return None
 
     def _judge_op(self, op: OpDef, result: Shape, operands: tuple[Shape, ...], written: AttributeSet) -> Violation | None:
-        """Returns the first error among the constraints of an op, or else a warning, or None."""
+        """Returns the first error that an op's constraints report, else a warning, else None."""
         warning: Violation | None = None
         expected: Shape | None = None
         try:

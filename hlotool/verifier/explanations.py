@@ -1,20 +1,20 @@
 """Explanations of rules and opcodes, gathered from the code.
 
 The sources are the table of codes, the docstrings of rules, the op definitions and the folder
-`examples`. `cli.explain` renders explanations for terminals, `verifier.markdown` for pages and
-editors.
+`examples`. `cli.explain` renders explanations for terminals, and `verifier.markdown` renders them
+for documentation and editors.
 
 A file `examples/CODE.hlo` begins with a comment that gives the reason for the rule, followed by an
-empty line. Next come a module that breaks the rule, with the code in a comment at the position of
-the finding, the separator `// -----`, and a module that follows the rule. The comment may contain
-these lines:
+empty line. Next is a module that breaks the rule; a comment with the code marks the position of the
+finding. A module that follows the rule comes last, after the separator `// -----`. The first
+comment may also contain these lines:
 
 - `// modes: NAME=VALUE ...`: the modes in which the rule applies;
 - `// file: NAME`: the name of the file, if it matters;
-- `// legacy:`: the bad module is read with `--legacy`;
+- `// legacy:`: the bad module must be read with `--legacy`;
 - `// run: OPTIONS`: only `hlotool run` finds the problem, with these options.
 
-Three rules are about modules that no text can describe; they have a reason but no example.
+Three rules are about modules that cannot be written as text; they have a reason but no example.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _EXAMPLES = Path(__file__).parent / "examples"
 _SEPARATOR = "// -----\n"
 _OPERATIONS = "https://openxla.org/xla/operation_semantics"
 _DUMPS = "https://openxla.org/xla/hlo_dumps"
-# The pages of XLA's documentation about the subjects of the families of rules.
+# XLA's documentation on the subject of each family of rules.
 _PAGES = {
     "S": _DUMPS,
     "T": _OPERATIONS,
@@ -82,9 +82,10 @@ class UnknownSubjectError(HlotoolError):
 class RuleExplanation(NamedTuple):
     """The explanation of a rule.
 
-    `checks` is set for rules that have a file. `bad` and `good` are texts of modules. `needs` are
-    the options with which `hlotool verify` (`hlotool run` for codes of the family R) reports the
-    bad one. `configure` has pairs of a setting and its effect.
+    `checks` is set for rules that have a file. `bad` is the text of a module that breaks the rule,
+    and `good` is the text of one that follows it. `needs` contains the options that `hlotool
+    verify` (`hlotool run` for codes of the family R) needs to report the bad module. `configure`
+    lists pairs of a setting and its effect.
     """
 
     code: str
@@ -106,8 +107,8 @@ class RuleExplanation(NamedTuple):
 class OpExplanation(NamedTuple):
     """The explanation of an opcode.
 
-    `attributes` are triples: the name, a description of the values, and the default. The default is
-    None if the attribute is required.
+    `attributes` lists triples: the name of an attribute, a description of its values, and its
+    default. The default is None if the attribute is required.
     """
 
     opcode: str
@@ -123,15 +124,15 @@ class OpExplanation(NamedTuple):
 def explain(subject: str, others: Iterable[str] = ()) -> RuleExplanation | OpExplanation:
     """Returns the explanation of a code, a rule's name or an opcode.
 
-    Raises UnknownSubjectError, which suggests a similar name. `others` are the names of passes and
-    rewrites, if the caller has looked for them, too.
+    Raises UnknownSubjectError for other words; the error suggests a similar name. `others` lists
+    the names of passes and rewrites for callers that explain these, too.
 
     >>> explain("result-shape").code, explain("transpose").operands
     ('T003', ('operand',))
     """
     word = subject.strip()
     code = word.upper() if word.upper() in CODE_NAMES else next((code for code, name in CODE_NAMES.items() if name == word), None)
-    # A few rules have the same names as opcodes; their codes are unambiguous.
+    # A few rules have the same names as opcodes; such a rule can only be selected by its code.
     if word in OPS:
         return explain_op(OPS[word])
     if code is not None:
@@ -164,7 +165,7 @@ def explain_rule(code: str) -> RuleExplanation:
 
 
 def page_of(code: str) -> str:
-    """Returns the address of the page of XLA's documentation about the subject of a rule.
+    """Returns the URL of XLA's documentation on the subject of a rule.
 
     >>> page_of("A001")
     'https://openxla.org/xla/async_ops'
@@ -184,7 +185,7 @@ def _fix_of(code: str) -> tuple[str, bool] | None:
         return rule.title, rule.is_safe
     if rewrite is not None:
         return rewrite.title, True
-    # This fix is part of its diagnostic.
+    # The diagnostic itself contains this fix.
     return ("Remove the suppression", True) if code == "W050" else None
 
 
@@ -201,7 +202,7 @@ class Example(NamedTuple):
 
     @property
     def needs(self) -> str:
-        """The options that are needed to report the bad module."""
+        """The options that are required to report the bad module."""
         legacy = ["--legacy"] if self.is_legacy else []
         return self.run or " ".join(legacy + [f"--{name.replace('_', '-')}{_value_after(name, value)}" for name, value in self.modes])
 
@@ -227,7 +228,7 @@ def example_of(code: str) -> Example:
 
 
 def _is_parse_error(code: str) -> bool:
-    """Returns whether this is an error of the parser, which no option turns off."""
+    """Returns whether the parser reports this code; no option turns off errors of the parser."""
     try:
         parse_all(example_of(code).bad, legacy=example_of(code).is_legacy)
     except ParseError as error:
@@ -242,7 +243,7 @@ def _configuration(code: str) -> Iterator[tuple[str, str]]:
         yield "hlotool run", "reports the problem; options of this command set limits and enable checks"
         return
     if _is_parse_error(code):
-        yield "always reported", "the text cannot be parsed with this error"
+        yield "always reported", "text with this error cannot be parsed"
         return
     if is_default(code):
         yield f"--ignore {code}", f'or `ignore = ["{code}"]` in [lint]: do not report it'

@@ -23,7 +23,7 @@ __all__ = ["Facts", "has_mixed_precision", "is_optimized"]
 def is_optimized(module: Module, modes: VerifyModes) -> bool:
     """Returns whether a module is optimized.
 
-    The mode `stage` decides; by default, a module is optimized if it is scheduled.
+    The mode `stage` decides; by default, a module counts as optimized if it is scheduled.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = s32[] parameter(0) }")
@@ -36,7 +36,7 @@ def is_optimized(module: Module, modes: VerifyModes) -> bool:
 def has_mixed_precision(module: Module, modes: VerifyModes) -> bool:
     """Returns whether instructions may legally have float operands of different types.
 
-    Compilers leave such instructions after optimization, and on the way to TPU code.
+    Compilers produce such instructions when they optimize a module or compile it for TPUs.
 
     >>> from hlotool.text.parse.parser import parse
     >>> module = parse("ENTRY e { ROOT p = f32[8]{0:T(128)} parameter(0) }")
@@ -73,7 +73,7 @@ class Facts:
         return shape
 
     def users(self, computation: Computation) -> dict[Instruction, list[Instruction]]:
-        """Returns the users of each instruction of a computation that has any."""
+        """Returns the users of each used instruction in a computation."""
         result = self._users.get(computation)
         if result is None:
             result = self._users[computation] = users(computation)
@@ -81,12 +81,12 @@ class Facts:
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:
-        """The calls of each computation that is called."""
+        """The calls of each called computation."""
         return callers(self.module)
 
     @cached_property
     def loops(self) -> dict[Instruction, Instruction]:
-        """The while instruction of each body, by the body's parameter."""
+        """The while instruction of each loop body, by the body's parameter."""
         return loops_by_parameter(self.module)
 
     @cached_property
@@ -135,7 +135,7 @@ class Facts:
     def instructions_of(self, *opcodes: str) -> Sequence[Call]:
         """Returns the instructions with these opcodes, paired with their computations.
 
-        The result is ordered by opcode, and in textual order for each opcode.
+        The result is ordered by opcode, then by position in the text.
         """
         return [pair for opcode in opcodes for pair in self._by_opcode.get(opcode, ())]
 
@@ -146,7 +146,7 @@ class Facts:
     def instructions_where(self, holds: Callable[[OpDef], object]) -> Sequence[Call]:
         """Returns the instructions whose ops satisfy a predicate, with their computations.
 
-        They are in textual order.
+        The result is in textual order.
         """
         ops = {op for op in self._by_op if holds(op)}
         if len(ops) < 2:

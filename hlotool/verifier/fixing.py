@@ -1,8 +1,8 @@
 """Fixes: edits that resolve findings.
 
-Edits are kept only if a check of the edited text shows that the findings are gone. They come from
-the rule itself (`Diagnostic.fix`) or from a function in the folder `fixes`. `workspace` writes the
-files.
+Fixes come from the rule itself (`Diagnostic.fix`), from a function in the folder `fixes`, or from a
+rewrite of the optimizer. Their edits are kept only if a check of the edited text shows that the
+findings are resolved. `workspace` writes the files.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DEFINED = re.compile(r"^[ \t]*(?:ROOT[ \t]+)?%?([A-Za-z_][A-Za-z0-9_.\-]*)[ \t]
 
 
 class Faulty(NamedTuple):
-    """A finding with the module and the source, which fixes need."""
+    """A finding, with the module and the source that fixes need."""
 
     diagnostic: Diagnostic
     module: Module
@@ -69,7 +69,7 @@ class Faulty(NamedTuple):
 
 FixMaker = Callable[[Faulty], Iterable[Edit]]
 RewriteMaker = Callable[[Faulty, Sequence[str]], Iterable[Edit]]
-"""Returns the edits that apply the named rewrites of the optimizer at the instruction of a finding.
+"""A function that returns the edits for applying named rewrites at a finding's instruction.
 
 It is a callback, since the optimizer is in a higher layer.
 """
@@ -79,8 +79,8 @@ Check = Callable[[Module], Sequence[Diagnostic]]
 class FixRule(NamedTuple):
     """The fix for findings of a code.
 
-    `make` returns the edits, or none if the fix does not apply. Its docstring is the title of the
-    fix.
+    `make` returns the edits, or no edits if the fix does not apply. The docstring of `make` is the
+    title of the fix.
     """
 
     make: FixMaker
@@ -94,7 +94,7 @@ class FixRule(NamedTuple):
 class RewriteFix(NamedTuple):
     """A fix by a rewrite of the optimizer: the first of `rewrites` that matches is applied.
 
-    `rewrites` are names of rewrite rules, topics of rewrite rules, or passes.
+    `rewrites` lists names of rewrite rules, topics of rewrite rules, or passes.
     """
 
     title: str
@@ -149,7 +149,7 @@ def rewrite_fixes() -> dict[str, RewriteFix]:
 def with_fixes(module: Module, diagnostics: Iterable[Diagnostic], rewrite: RewriteMaker | None = None) -> list[Diagnostic]:
     """Returns the diagnostics of a module, each with its fix if there is one.
 
-    Fixes that are rewrites of the optimizer need `rewrite`.
+    Without `rewrite`, fixes that are rewrites of the optimizer are not available.
     """
     return [d if d.fix is not None else _with_fix(module, d, rewrite) for d in diagnostics]
 
@@ -169,7 +169,7 @@ def _with_fix(module: Module, d: Diagnostic, rewrite: RewriteMaker | None) -> Di
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Applies edits, which must not overlap, to a text.
+    """Returns the text after applying the edits, which must not overlap.
 
     >>> apply_edits("abc", [Edit(1, 2, "B"), Edit(0, 0, ">")])
     '>aBc'
@@ -182,7 +182,7 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 class FixedText(NamedTuple):
-    """A text after fixing, and the number of findings of each code that were resolved."""
+    """The text after fixing, and the number of resolved findings of each code."""
 
     text: str
     fixed: Counter[str]
@@ -191,11 +191,10 @@ class FixedText(NamedTuple):
 def fix_text(
     text: str, filename: str, check: Check, *, codes: Container[str] | None = None, unsafe: bool = False, rewrite: RewriteMaker | None = None
 ) -> FixedText:
-    """Fixes the findings of `check`, module by module. `codes` limits the findings to these codes.
+    """Fixes the findings of `check`, module by module. `codes` restricts the fixes to these codes.
 
-    A fix is kept only if the text still parses as far as it did before, the finding is gone, there
-    are no new errors, and the entry and the roots of computations are the same. Otherwise the text
-    is left unchanged.
+    A fix is kept only if it resolves the finding, causes no new errors in the parser or the rules,
+    and leaves the entry and the roots of computations unchanged. Otherwise, the fix is undone.
     """
     whole = decoded(text)
     out, fixed = [], Counter[str]()
@@ -210,11 +209,11 @@ def fix_text(
 
 
 class _Findings(NamedTuple):
-    """The findings in a text, with what is needed to compare two versions of it.
+    """The findings in one version of the text, with the data for comparing versions.
 
-    `unread` is the number of parse errors. If it is 0, `entry` is the name of the entry and `roots`
-    has the name of the root of each computation. `module` is None if nothing could be parsed.
-    `path` holds the values of the text's parts.
+    `unread` is the number of parse errors. If it is 0, `entry` is the name of the entry, and
+    `roots` maps the name of each computation to the name of its root. `module` is None if nothing
+    could be parsed. `path` caches the values of parts of the text for the next parse.
     """
 
     diagnostics: Sequence[Diagnostic]
@@ -243,10 +242,10 @@ class _Fixing:
         fixed: Counter[str] = Counter()
         refused: set[tuple[Edit, ...]] = set()
         failures: Counter[str] = Counter()
-        # All texts so far: fixes that undo each other would go on forever.
+        # All versions of the text so far. Without them, fixes that undo each other would never end.
         seen = {source.text}
         before = self._findings(source, None)
-        # A fix may uncover findings that need another round.
+        # A fix may reveal findings that need another round.
         while True:
             fixable = self._fixable(before)
             while chosen := _together(source.text, (d for d in fixable if self._is_open(d, refused, failures))):
@@ -260,14 +259,15 @@ class _Fixing:
             fixed += Counter(d.code for d in group)
             source, before = proved
             seen.add(source.text)
-            # Offsets have changed, and fixes that were refused may be possible now.
+            # Offsets have changed, and fixes that were refused may work now.
             refused.clear()
             failures.clear()
 
     def _is_open(self, d: Diagnostic, refused: Container[tuple[Edit, ...]], failures: Mapping[str, int]) -> bool:
         """Returns whether a finding's fix should be tried.
 
-        It should not if it has been refused, or if fixes of its kind have been refused too often.
+        Fixes are not tried again after they were refused. A kind of fix that was refused too often
+        is not tried at all.
         """
         return d.fix is not None and d.fix.edits not in refused and failures[d.code] < _MAX_FAILURES
 
@@ -280,7 +280,7 @@ class _Fixing:
         return [d for d in fixed if d.fix is not None and (d.fix.is_safe or self.unsafe)]
 
     def _findings(self, source: Source, known: FastPath | None) -> _Findings:
-        """Returns the findings in a text. `known` is the path of another version of the text."""
+        """Returns the findings in a source. `known` is the fast path of another version of it."""
         try:
             module, path = read_source(source, strict=False, known=known)
         except ParseError as error:
@@ -295,8 +295,8 @@ class _Fixing:
     def _proved_group(self, source: Source, before: _Findings, chosen: list[Diagnostic]) -> tuple[list[Diagnostic], tuple[Source, _Findings] | None]:
         """Finds a prefix of `chosen` whose fixes work together, and applies them.
 
-        Returns the prefix with the fixed text and its findings. If even the first fix alone fails,
-        returns the first finding with None.
+        Returns the prefix, with the fixed text and its findings. If even the first fix fails on its
+        own, returns the first finding and None.
         """
         group = chosen
         while (proved := self._proved(source, before, group)) is None and len(group) > 1:
@@ -306,7 +306,7 @@ class _Fixing:
     def _proved(self, source: Source, before: _Findings, chosen: Sequence[Diagnostic]) -> tuple[Source, _Findings] | None:
         """Returns the text with these fixes and its findings.
 
-        Returns None if the fixes do not resolve their findings, or if they do damage.
+        Returns None if the fixes do not resolve their findings, or if they cause other problems.
         """
         text = apply_edits(source.text, [edit for d in chosen if d.fix is not None for edit in d.fix.edits])
         fixed = Source(text, source.filename, source.first_line)
@@ -314,7 +314,7 @@ class _Fixing:
         codes, codes_after = before.codes, after.codes
         if after.unread > before.unread or not _are_resolved(chosen, before, after):
             return None
-        # Rules could not check code that did not parse, so new errors are allowed once it does.
+        # Rules could not check code that did not parse before, so new errors in it are allowed.
         errors = {d.code for d in after.diagnostics if d.severity == "error"}
         if not before.unread and (any(codes_after[code] > codes[code] for code in errors) or not _gives_the_same(before, after, chosen)):
             return None
@@ -329,9 +329,9 @@ def _singles(d: Diagnostic) -> Iterator[Diagnostic]:
 
 
 def _are_resolved(chosen: Sequence[Diagnostic], before: _Findings, after: _Findings) -> bool:
-    """Returns whether the chosen findings are gone.
+    """Returns whether the chosen findings are resolved.
 
-    Normally there must be fewer findings of their code. A rewrite may cause new findings of its
+    Normally, there must be fewer findings of their code. A rewrite may cause new findings of its
     code at users of the instruction, so for rewrites it is enough that no finding is left at the
     same instruction.
     """
@@ -356,12 +356,12 @@ class _Group:
         self.text = text
         self.diagnostics: list[Diagnostic] = []
         self._edits: list[Edit] = []
-        # Names of instructions with the names of their computations.
+        # Instructions as pairs of names: the computation and the instruction.
         self._defined: set[tuple[str | None, str]] = set()
         self._used: set[tuple[str | None, str]] = set()
 
     def add(self, d: Diagnostic) -> None:
-        """Adds the fix of a finding, unless it conflicts with the others."""
+        """Adds the fix of a finding, unless it conflicts with fixes in the group."""
         edits = d.fix.edits if d.fix is not None else ()
         removed = {(d.computation, name) for edit in edits for name in _DEFINED.findall(self.text, edit.start, edit.end)}
         used = {(d.computation, name) for edit in edits for name in _WORD.findall(edit.text)}
@@ -373,7 +373,7 @@ class _Group:
                 insort(self._edits, edit)
 
     def _is_free(self, edit: Edit) -> bool:
-        """Returns whether an edit is separate from the others."""
+        """Returns whether an edit is separate from all edits in the group."""
         k = bisect_left(self._edits, edit)
         return all(_are_apart(edit, other) for other in self._edits[max(0, k - 1) : k + 1])
 
@@ -381,8 +381,8 @@ class _Group:
 def _are_apart(a: Edit, b: Edit) -> bool:
     """Returns whether two edits are separate.
 
-    An insertion where the other edit begins or ends is not: the order of the two would be
-    undefined.
+    An insertion at the beginning or end of the other edit is not separate, since the order of the
+    two edits would be undefined.
     """
     first, second = sorted((a, b))
     return first.end < second.start or (first.end == second.start and first.start < first.end and second.start < second.end)
@@ -399,7 +399,7 @@ def _together(text: str, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagnostic]) -> bool:
     """Returns whether the entry and the roots of the remaining computations are the same.
 
-    A root that a rewrite has replaced may differ.
+    A root may differ if a rewrite replaced it.
     """
     replaced = {(d.computation, d.instruction) for d in chosen if d.code in rewrite_fixes()}
     are_roots_kept = all(before.roots.get(name, root) in (root, None) or (name, before.roots[name]) in replaced for name, root in after.roots.items())
@@ -409,6 +409,6 @@ def _gives_the_same(before: _Findings, after: _Findings, chosen: Sequence[Diagno
 def _may_return(code: str) -> bool:
     """Returns whether resolving a finding may lead to another of the same code.
 
-    Code that only dead code uses becomes dead itself.
+    For example, code that only removed code used becomes dead itself.
     """
     return code in ("W001", "W003")

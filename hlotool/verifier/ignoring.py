@@ -1,6 +1,6 @@
-"""Adds suppressions to a text for all findings in it. See `verifier.suppressions` for their forms.
+"""Adds suppressions for findings to text. `verifier.suppressions` describes their forms.
 
-They are added only if the module stays the same and the findings are hidden.
+Suppressions are added only if they do not change the module and reduce the number of findings.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNUSED = "W050"
 def add_ignores(text: str, filename: str, check: Check) -> FixedText:
     """Adds a suppression to each line on which `check` has a finding.
 
-    Returns the text and the number of findings of each code that are now hidden. Modules that do
+    Returns the text and the number of newly hidden findings of each code. Modules that do
     not parse are left unchanged, since parse errors cannot be suppressed.
 
     >>> from hlotool.verifier.engine import verify

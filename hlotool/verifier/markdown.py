@@ -1,4 +1,4 @@
-"""Renders explanations of rules and opcodes as Markdown, for pages, editors and terminals."""
+"""Renders explanations of rules and opcodes as Markdown for documents, editors and terminals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def need_in_words(default: str | None) -> str:
 
 
 def rule_markdown(rule: RuleExplanation, note: str = "") -> str:
-    """Returns a section about a rule, with a heading; `note` is appended to it."""
+    """Returns a section about a rule, with a heading; `note` is appended to the section."""
     state = "reported by default" if rule.is_default else "reported on demand"
     lines = [f"## {rule.code} {rule.name}", "", f"*{rule.severity}, {state}*", "", plain(rule.summary)]
     for heading, text in (("Checks", rule.checks), ("Why", rule.why)):

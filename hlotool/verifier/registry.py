@@ -1,7 +1,7 @@
-"""The registry of the rules that are not part of an op definition; they are in the folder `rules`.
+"""The registry of rules that are not part of an op definition. They are in the folder `rules`.
 
-A rule file has a function decorated with `shape_rule` or `module_rule`. Its docstring has the
-headings *Checks*, *Why*, *Bad* and *Good*.
+A file of rules has functions decorated with `shape_rule` or `module_rule`. The docstring of a
+function states the rule, followed by the details under the heading *Checks*.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ __all__ = ["LINT", "MODULE_RULES", "SHAPE_RULES", "Finding", "ModuleRule", "Shap
 class Finding(Record):
     """A violation that a module rule yields.
 
-    `at` is a part of the instruction (`text.source.places`). Without an instruction, it is an
-    offset into the source. Without a computation as well, it may also be a part of the module's
-    header.
+    `at` is a part of the instruction (`text.source.places`). Without an instruction, `at` is an
+    offset into the source. If the computation is missing as well, `at` may also be a part of the
+    module's header.
 
-    `severity` is the severity of the code unless a mode changes it. `others` are further
-    instructions of the computation that the message counts but does not name; without an
-    instruction, they are computations.
+    `severity` replaces the severity of the code if a mode changes it. `others` lists further
+    instructions of the computation that the message counts but does not name. Without an
+    instruction, it lists computations.
     """
 
     code: str
@@ -58,7 +58,7 @@ ModuleCheck = Callable[[Facts], Iterable[Finding]]
 
 
 class ShapeRule(Record):
-    """A rule about result shapes, called once for each distinct shape; it raises Violation."""
+    """A rule about result shapes. `check` runs once per distinct shape and raises Violation."""
 
     codes: tuple[str, ...]
     check: ShapeCheck
@@ -68,7 +68,8 @@ class ModuleRule(Record):
     """A rule about several instructions.
 
     Rules of the stage "lint" run last, and only if there are no errors. They can therefore rely on
-    the other rules: shapes fit, attributes are in range, and signatures match their calls.
+    the results of other rules: shapes fit, attributes are in range, and signatures match their
+    calls.
     """
 
     codes: tuple[str, ...]
@@ -91,7 +92,7 @@ def shape_rule(*codes: str) -> Callable[[ShapeCheck], ShapeCheck]:
 
 
 def module_rule(*codes: str, stage: str) -> Callable[[ModuleCheck], ModuleCheck]:
-    """Registers a function that yields its findings in a module."""
+    """Registers a function that yields findings in a module."""
 
     def wrap(check: ModuleCheck) -> ModuleCheck:
         MODULE_RULES.append(ModuleRule(codes, stage, check))
@@ -102,6 +103,6 @@ def module_rule(*codes: str, stage: str) -> Callable[[ModuleCheck], ModuleCheck]
 
 @lru_cache(maxsize=1)
 def load_rules() -> None:
-    """Imports every file of the folder, which registers its rules."""
+    """Imports every file of the folder `rules`, so that its rules are registered."""
     for name in sorted(entry.name for entry in iter_modules(rules.__path__)):
         import_module(f"{rules.__name__}.{name}")

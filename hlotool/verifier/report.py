@@ -1,7 +1,7 @@
 """Converts findings to diagnostics.
 
-Adds exact positions, notes about the definitions of operands, and the origin of the instruction in
-a program.
+Diagnostics have exact positions, notes about the definitions of operands, and the origin of the
+instruction in a program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Reporter"]
 
 _WHOLE = Place("instruction")
 _NAME = Place("name")
-# More notes than these do not help.
+# More notes than this do not help.
 _MOST_DEFINITIONS = 3
 _LONGEST_MESSAGE = 1000
 _LEAST_READABLE = 100_000
@@ -41,8 +41,8 @@ class Reporter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.source = facts.module.source or Source("")
-        # Limit on the characters of instructions that are parsed again to locate their parts.
-        # Without it, nested instructions would be parsed again and again.
+        # The number of characters that may still be parsed again to locate parts of instructions.
+        # Without this limit, nested instructions would be parsed again and again.
         self.readable = _LEAST_READABLE + 8 * len(self.source.text)
 
     def diagnostic(self, finding: Finding) -> Diagnostic:
@@ -87,9 +87,9 @@ class Reporter:
     def _as_written(self, finding: Finding) -> Finding:
         """Rewrites a finding about a short form such as `negate-start` in terms of the text.
 
-        The finding moves to the instruction that is in the text and uses its opcode. In the hidden
-        computation of a short form, operands and attributes are those of the start, and the result
-        is element 1 of the start's result.
+        The result is about the instruction in the text and mentions its opcode. The hidden
+        computation of a short form has the operands and attributes of the start; its result is
+        element 1 of the start's result.
         """
         x, inside, hidden = finding.instruction, finding.computation, self.facts.module.hidden
         if inside in hidden and inside is not None and x is not None:
@@ -101,7 +101,7 @@ class Reporter:
         return replace(finding, message=finding.message.replace(f"'{x.op.name}'", f"'{written_opcode(x, self.facts.module)}'"))
 
     def _span(self, x: Instruction, computation: Computation | None, place: Place) -> tuple[int, int]:
-        """Returns the offsets of a part. If it is not in the text, they are those of its origin."""
+        """Returns the offsets of a part of `x`, or of its origin if `x` is not in the text."""
         if place.of == "definition" and place.number is not None and place.number < len(x.operands):
             operand = x.operands[place.number]
             x, place = (operand, _NAME) if self._is_chosen_for(operand, x, computation) else (x, parse_place(f"operand {place.number}"))
@@ -124,7 +124,7 @@ class Reporter:
         return locate(self.source.text, x.start, x.end, place)
 
     def _is_chosen_for(self, operand: Instruction, x: Instruction, computation: Computation | None) -> bool:
-        """Returns whether to blame the operand, not its user `x`, if the shapes do not fit.
+        """Returns whether to blame the operand instead of its user `x` if the shapes do not fit.
 
         The operand is to blame if its shape follows from nothing else and it has no other users.
         """
@@ -156,7 +156,7 @@ class Reporter:
                 yield f"'{operand.name}' is defined at {self._at(start)} as {brief(operand.shape)}"
 
     def _origin(self, x: Instruction) -> _Origin:
-        """Returns the origin in the metadata or, for a stack frame, in the module's tables."""
+        """Returns the origin from the metadata or, for a stack frame, from the module's tables."""
         metadata = x.metadata
         if metadata is None:
             return _NO_ORIGIN
@@ -173,7 +173,7 @@ class Reporter:
 
 
 def _word(at: str | int) -> str:
-    """Returns the attribute that a place names; empty for an offset."""
+    """Returns the attribute that a position names, or an empty string for an offset."""
     return parse_place(at).word if isinstance(at, str) else ""
 
 
@@ -188,7 +188,7 @@ def _shortened(message: str) -> str:
 class _Origin(NamedTuple):
     """The origin of an instruction in the source program.
 
-    Authors know it better than the names of instructions.
+    Authors of programs recognize it more easily than the names of instructions.
     """
 
     op_name: str | None = None

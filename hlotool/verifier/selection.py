@@ -1,6 +1,6 @@
 """Selects the codes to report, from layers of settings.
 
-Settings files, a preset and the command line are layers; each can select, extend and ignore codes.
+Settings files, a preset and the command line are layers; each can select, add and ignore codes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Layer", "Selection", "SelectionError", "codes_of", "known_codes", "n
 
 _EVERYTHING = "ALL"
 _CODES = {name: code for code, name in reversed(CODE_NAMES.items())}
-"""Maps the name of a rule to its code; to the first, if two rules have the name."""
+"""Maps the name of a rule to its code, or to the first code if two rules share the name."""
 _PREFIXES = frozenset(code[:length] for code in CODE_NAMES for length in range(len(code) + 1))
 
 
@@ -62,7 +62,9 @@ class Selection:
         return selection
 
     def with_errors(self, codes: Iterable[str]) -> Selection:
-        """Adds the codes that a mode turns into errors, unless the settings leave them out.
+        """Returns the selection with these codes added, unless the settings exclude them.
+
+        A mode turns these codes into errors.
 
         >>> Selection().with_errors(["T019"]).has("T019"), Selection(ignore=["T"]).with_errors(["T019"]).has("T019")
         (True, False)
@@ -72,7 +74,7 @@ class Selection:
         return selection
 
     def only(self, codes: Iterable[str]) -> Selection:
-        """Restricts the selection to these codes.
+        """Returns the selection restricted to these codes.
 
         >>> sorted(Selection().only(["T003", "W012"]).codes)
         ['T003']
@@ -99,7 +101,7 @@ def codes_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=64)
 def _chosen(layers: tuple[Layer, ...]) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns the codes to report, and those to report if all codes were reported by default."""
+    """Returns the codes to report, and the codes to report if all were reported by default."""
     lowest = max((k for k, layer in enumerate(layers) if layer.select is not None), default=None)
     # True for prefixes of codes to report; later entries override earlier ones.
     rules: dict[str, bool] = {}
@@ -119,7 +121,7 @@ def _has(code: str, rules: dict[str, bool], *, by_default: bool) -> bool:
 
 
 def known_codes(name: str) -> list[str]:
-    """Like `codes_of`, but returns no codes for an unknown word."""
+    """Returns the codes for a word, like `codes_of`, but an empty list for an unknown word."""
     prefix = _known_prefix(name)
     return [] if prefix is None else [code for code in CODE_NAMES if code.startswith(prefix)]
 

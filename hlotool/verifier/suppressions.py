@@ -5,8 +5,8 @@
 | `// hlotool: ignore[T003] reason` | the line, and the instructions on it |
 | `// hlotool: ignore-next[T003]` | the next line, and the instructions on it |
 | `// hlotool: ignore-file[W016, W001]` | the whole module |
-| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between them, or to the end without `on` |
-| `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA keeps this one |
+| `// hlotool: off[W]` ... `// hlotool: on[W]` | the text between the two, or up to the end without `on` |
+| `frontend_attributes={hlotool_ignore="T003"}` | the instruction; XLA preserves this suppression |
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERBS = ("ignore", "ignore-next", "ignore-file", "off", "on")
 """The kinds of suppressions in comments."""
 
 _ALL_VERBS = (*VERBS, ATTRIBUTE)
-# The words that other linters use.
+# Words from other linters, with the verbs that they correspond to.
 _OTHER_VERBS = {
     "noqa": "ignore", "nolint": "ignore", "disable": "ignore", "suppress": "ignore", "disable-line": "ignore",
     "nolintnext": "ignore-next", "nolintnextline": "ignore-next", "disable-next": "ignore-next", "disable-next-line": "ignore-next",
@@ -41,14 +41,14 @@ _OTHER_VERBS = {
 _MARK = re.compile(r"(?://|/\*)[ \t]*+hlotool:[ \t]*+(?P<verb>[A-Za-z\-]++)(?:[ \t]*+\[(?P<codes>[^\]\n]*+)\])?+")
 _LINE_END = re.compile(r"\r?\n|\Z")
 _CODE = "W050"
-# Only the first unknown codes get a suggestion: each takes as long as parsing a thousand lines.
+# Only the first unknown codes get a suggestion: one takes as long as parsing a thousand lines.
 _MOST_GUESSES = 20
 
 
 class Mark:
     """A suppression: its kind, its codes, its position, and the range of offsets that it covers.
 
-    `ends` has earlier ends of the range for some codes.
+    `ends` maps codes to the end of their range if it ends earlier.
     """
 
     __slots__ = ("comment", "covers", "end", "ends", "start", "used", "verb", "words")
@@ -69,10 +69,10 @@ def apply_suppressions(
 ) -> list[Diagnostic]:
     """Removes hidden diagnostics and adds diagnostics for unused suppressions.
 
-    `errors`, the errors of the parser, are never hidden. In a module with errors, no suppression is
-    reported as unused: the findings that it hides may return when the errors are gone. `silent`
-    returns the codes of rules that did not check the module; their suppressions are not reported
-    either.
+    The errors of the parser, `errors`, are never hidden. In a module with errors, no suppression is
+    reported as unused: the findings that it hides may return when the errors are fixed. `silent`
+    returns the codes of rules that did not check the module; suppressions of these codes are not
+    reported either.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -92,11 +92,10 @@ def apply_suppressions(
 
 
 def suppressed(module: Module, code: str) -> Callable[[int], bool]:
-    """Returns a predicate on the start of an instruction or computation.
+    """Returns a predicate that takes the start of an instruction or computation.
 
-    The predicate is true if a suppression hides findings of this code there. It is for rules that
-    report several instructions in one finding, and for fixes that change code other than that of
-    the finding.
+    The predicate returns whether a suppression hides findings of this code there. It is for rules
+    that report several instructions in one finding, and for fixes that also change code elsewhere.
     """
     source = module.source
     if source is None or "hlotool" not in source.text:
@@ -104,7 +103,7 @@ def suppressed(module: Module, code: str) -> Callable[[int], bool]:
     text = source.text
     marks = [mark for mark in marks_of(module, source) if mark.verb != "on" and code in _codes_of(mark)]
     starts: list[int] = []
-    # The greatest end of the ranges that start at this offset or earlier.
+    # For each start, the greatest end of the ranges that start there or earlier.
     ends: list[int] = []
     for start, end in sorted((mark.covers[0], mark.ends.get(code, mark.covers[1])) for mark in marks):
         starts.append(start)
@@ -180,9 +179,9 @@ def _without(text: str, mark: Mark, unused: list[str]) -> Fix | None:
 def _hidden(source: Source, marks: Iterable[Mark], diagnostics: Iterable[Diagnostic]) -> set[int]:
     """Returns the ids of the diagnostics that suppressions hide.
 
-    Also records the words that are used, in every suppression that covers a diagnostic.
+    Also records in each suppression which of its words hide a diagnostic.
     """
-    # By code and sorted offsets, since there may be as many marks as findings.
+    # Lookups by code and sorted offsets are fast even if there are as many marks as findings.
     found: dict[str, list[tuple[int, int]]] = {}
     for d in diagnostics:
         found.setdefault(d.code, []).append((source.offset(d.line, d.column), id(d)))
@@ -242,7 +241,7 @@ def marks_of(module: Module, source: Source) -> list[Mark]:
 
 
 def _end(off: dict[str, list[Mark]], on: Mark) -> None:
-    """Ends the open `off` ranges of the codes of `on`; `off` maps codes to marks."""
+    """Ends the open `off` ranges of the codes in `on`; `off` maps codes to marks."""
     for word in on.words:
         for code in _known(word):
             for mark in off.pop(code, ()):

@@ -33,11 +33,11 @@ def dead_instruction(faulty: Faulty) -> Iterator[Edit]:
     with_effects = computations_with_effects(faulty.module)
     is_suppressed = suppressed(faulty.module, "W001")
     removed: set[Instruction] = set()
-    # Users come after their operands, except in texts with errors, where less is removed.
+    # Users come after their operands, except in modules with errors; less is removed from those.
     for y in reversed(computation.instructions):
         uses = users.get(y, ())
         is_idle = y is not computation.root and y.op.name != "parameter" and y not in ordered and not y.control_predecessors
-        # An instruction that takes no time may be unused from the start, but goes with its last
+        # An instruction that takes no time may be unused, but it is removed together with its last
         # user.
         if not is_idle or y.start < 0 or (not uses and STRUCTURAL in y.op.traits) or not removed.issuperset(uses) or has_effect(y, with_effects):
             continue
@@ -71,8 +71,8 @@ def dead_computation(faulty: Faulty) -> Iterator[Edit]:
 def removed_computation(text: str, computation: Computation) -> Iterator[Edit]:
     """Yields the edit that removes the lines of a computation.
 
-    There is none if the lines contain other code or a comment that a person wrote. Some versions of
-    XLA repeat the name of a computation in a comment after it; this comment is removed, too.
+    Yields nothing if the lines contain other code or a comment that a person wrote. Some versions
+    of XLA repeat the name of a computation in a comment after it; this comment is removed, too.
     """
     # The parser treats the comment as part of the computation if it has parsed both in one piece.
     name = re.compile(rf"[ \t]*//[ \t]*%?{re.escape(computation.name)}[ \t]*(?=\r?\n|\Z)")
@@ -100,7 +100,7 @@ def _lines(text: str, start: int, end: int) -> Iterator[Edit]:
         end += 1
     is_line = end == len(text) or text[end - 1] == "\n"
     if is_line:
-        # An empty line before and one after would become two.
+        # If there are empty lines before and after, remove those after, too.
         while text.startswith("\n", end) and (first == 0 or text.endswith("\n\n", 0, first)):
             end += 1
         yield Edit(first, end, "")

@@ -1,4 +1,4 @@
-"""Fixes that are rewrites of the optimizer, which the caller of `verifier.fixing` applies."""
+"""Fixes that are rewrites of the optimizer; the caller of `verifier.fixing` applies them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ rewriter("W008", "Copy once", "copy-of-equal-layout", "copy-of-copy")
 rewriter("W009", "Convert once", "convert-of-convert")
 rewriter("W010", "Transpose once", "transpose-of-transpose")
 rewriter("W011", "Reshape once", "reshape-of-reshape", "bitcast-of-bitcast")
-rewriter("W018", "Replace the loop by its result", "loop-without-iterations", "loop-of-one-iteration")
+rewriter("W018", "Replace the loop with its result", "loop-without-iterations", "loop-of-one-iteration")
 rewriter("W019", "Use the known result", "identities", "of-itself")
 rewriter("W020", "Use the element", "element-of-tuple")
 rewriter("W021", "Write the result", "fold")

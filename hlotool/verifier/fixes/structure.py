@@ -75,7 +75,7 @@ def signature_parameters(faulty: Faulty) -> Iterator[Edit]:
 
 
 def _shape_end(text: str, start: int) -> int:
-    """Returns the offset after the shape at `start`; `start` itself if there is none."""
+    """Returns the offset after the shape at `start`, or `start` if there is no shape."""
     if text.startswith("(", start):
         return max(start, _closing(text, start))
     array = _ARRAY.match(text, start)
@@ -83,7 +83,7 @@ def _shape_end(text: str, start: int) -> int:
 
 
 def _closing(text: str, start: int) -> int:
-    """Returns the offset after the closing parenthesis of the one at `start`, or -1."""
+    """Returns the offset after the parenthesis that closes the one at `start`, or -1."""
     depth = 0
     for k in range(start, len(text)):
         if text[k] == "(":

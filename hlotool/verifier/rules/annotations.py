@@ -20,7 +20,7 @@ _TYPED = "API_VERSION_TYPED_FFI"
 
 @module_rule("S039", stage="lint")
 def backend_configurations(facts: Facts) -> Iterator[Finding]:
-    """A backend configuration that looks like JSON is JSON.
+    """A backend configuration that looks like JSON is valid JSON.
 
     Checks: configurations in braces, and strings that begin with a brace. Custom calls with the
     typed interface have MLIR dictionaries instead, which are not checked.
@@ -75,7 +75,7 @@ def _frame_fault(frame: int, parents: list[int]) -> str | None:
 
 @module_rule("W016", stage="lint")
 def missing_metadata(facts: Facts) -> Iterator[Finding]:
-    """Each instruction says which operation of the program it comes from.
+    """The metadata of an instruction names its origin in the program.
 
     Checks: instructions that take time, outside the bodies of fusions and reductions, have an
     `op_name` in their metadata; reported once for each module.

@@ -13,7 +13,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Custom calls that partitioners and schedulers insert. They do not use the value.
+# Custom calls that partitioners and schedulers insert. They do not use the value of their operand.
 _MARKERS = MARKER_TARGETS | {"SPMDFullToShardShape", "SPMDShardToFullShape", "control_dep"}
 
 

@@ -24,9 +24,9 @@ def async_computations(facts: Facts) -> Iterator[Finding]:
     """An asynchronous operation runs one instruction on one thread, with all its operands.
 
     Checks: operands that are still missing at the async-done (A005); a computation on the main
-    thread with more than parameters, elements of tuples and a root (A007), unless it is marked as a
-    group of collectives; a computation whose `execution_thread` is not the thread of its start
-    (A008); a computation that other instructions also call (A011).
+    thread that contains more than parameters, elements of tuples and a root (A007), unless it is
+    marked as a group of collectives; a computation whose `execution_thread` is not the thread of
+    its start (A008); a computation that other instructions also call (A011).
     """
     for computation, x in facts.instructions_of("async-done"):
         before = producer(x.operands[0], facts.loops)
@@ -83,8 +83,8 @@ def _threads(facts: Facts, computation: Computation, x: Instruction) -> Iterator
 def _written_thread(facts: Facts, called: Computation) -> str | None:
     """Returns the thread written after the closing brace of a computation, or None.
 
-    XLA's parser replaces it with the thread of the start. It may be omitted, as in tests of
-    compilers.
+    XLA's parser replaces this thread with the thread of the start. The attribute may be
+    missing, as in tests of compilers.
     """
     source = facts.module.source
     if source is None or called.end < 0 or not called.instructions:

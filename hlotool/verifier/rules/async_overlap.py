@@ -14,7 +14,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# The number of instructions after a done that are searched for one that could run before it.
+# The number of instructions after a done that are searched for work to run before the done.
 _FORESIGHT = 100
 
 
@@ -45,7 +45,7 @@ def _idle(facts: Facts, computation: Computation, span: Span) -> Finding:
 
 
 def _independent(computation: Computation, span: Span) -> Instruction | None:
-    """Returns an instruction shortly after a done that takes time and does not need its result."""
+    """Returns an instruction that takes time and could move from after the span into it."""
     dependent = {span.done}
     for x in computation.instructions[span.last + 1 : span.last + 1 + _FORESIGHT]:
         if not dependent.isdisjoint(x.operands) or not dependent.isdisjoint(x.control_predecessors):

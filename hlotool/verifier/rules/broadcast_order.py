@@ -16,7 +16,7 @@ def broadcast_order(facts: Facts) -> Iterator[Finding]:
     """The dimensions of a broadcast are sorted.
 
     Checks: `dimensions` of broadcast is in ascending order. This is an error in the mode
-    `broadcast_dimensions_sorted`, and otherwise a warning.
+    `broadcast_dimensions_sorted`, and a warning otherwise.
     """
     severity = "error" if facts.modes.broadcast_dimensions_sorted else None
     for computation, x in facts.instructions_of("broadcast"):

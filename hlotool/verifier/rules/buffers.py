@@ -18,7 +18,7 @@ _STREAM = "_xla_stream_annotation"
 Value = tuple[Instruction, Path]
 """The value of a buffer between two writes.
 
-It consists of the instruction that produces it, and its index in the result.
+It is identified by the instruction that produces it and by its index in the result.
 """
 
 
@@ -31,8 +31,8 @@ def buffers(facts: Facts) -> Iterator[Finding]:
     they run asynchronously (T101); each buffer value is returned or used by only one instruction,
     not counting tuples (T102).
     """
-    # By identity: a module's instructions share their shapes, and most modules have no buffer at
-    # all.
+    # Shapes are compared by identity, since the instructions of a module share them. Most modules
+    # have no buffers at all.
     holding = {id(shape) for shape in facts.distinct_shapes if holds_buffers(shape)}
     if not holding:
         return
@@ -51,7 +51,7 @@ def buffers(facts: Facts) -> Iterator[Finding]:
 
 
 def _writers(computation: Computation) -> Iterator[Finding]:
-    """Follows buffers through tuples to the instructions that write them."""
+    """Follows buffers through tuples, and reports those that are used more than once."""
     values: dict[Instruction, dict[Path, Value]] = {}
     writers: dict[Value, str] = {}
     for x in computation.instructions:
@@ -72,7 +72,7 @@ def _writers(computation: Computation) -> Iterator[Finding]:
 def _passed_on(x: Instruction, values: dict[Instruction, dict[Path, Value]]) -> dict[Path, Value]:
     """Returns the buffers in a result.
 
-    They are the buffers of the operands if `x` only groups values, and new ones otherwise.
+    If `x` only groups values, they are the buffers of its operands; otherwise, they are new.
     """
     follow = _PASS_ON.get(x.op.name)
     if follow is not None:

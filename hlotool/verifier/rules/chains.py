@@ -1,4 +1,4 @@
-"""W008 to W011, W020, W043 and W054: pairs of instructions that could be one or none."""
+"""W008 to W011, W020, W043 and W054: redundant pairs of instructions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ __all__: list[str] = []
 def redundant_copies(facts: Facts) -> Iterator[Finding]:
     """A copy is not copied again.
 
-    Checks: a copy of a copy that has no other users, if all three layouts are equal and neither
-    copy has a sharding (before partitioning, a copy with a sharding moves data between devices).
+    Checks: a copy of another copy, if that copy has no other users, the layouts of both and of the
+    original are equal, and neither copy has a sharding (before partitioning, a copy with a sharding
+    moves data between devices).
     There is one finding for each computation, with the number of copies.
     """
     by_computation: dict[Computation, list[Instruction]] = {}
@@ -43,7 +44,7 @@ def redundant_copies(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W009", stage="lint")
 def convert_chains(facts: Facts) -> Iterator[Finding]:
-    """A value is converted once.
+    """A value is converted only once.
 
     Checks: a convert of a convert, if the first loses nothing that the second keeps, or if a float
     is converted to fewer bits and back.
@@ -59,7 +60,7 @@ def convert_chains(facts: Facts) -> Iterator[Finding]:
 def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | None:
     a, b = ELEMENT_TYPES[first], ELEMENT_TYPES[middle]
     path = f"{first} -> {middle} -> {last}"
-    # An integer that was a float in between may saturate when it would otherwise wrap.
+    # An integer that is converted to a float in between may saturate instead of wrapping around.
     if a.is_integral == b.is_integral and a.kind != "pred" and holds_all(b, a) and a.name != b.name:
         return f"{path}: " + ("nothing changes" if first == last else f"one convert from {first} does the same"), None
     if first != last or a.float_format is None or b.float_format is None:
@@ -72,7 +73,7 @@ def _conversion(first: str, middle: str, last: str) -> tuple[str, str | None] | 
 
 @module_rule("W010", "W011", stage="lint")
 def reordering_chains(facts: Facts) -> Iterator[Finding]:
-    """Elements are rearranged once.
+    """Elements are rearranged only once.
 
     Checks: transpose of a transpose (W010); reshape of a reshape and bitcast of a bitcast (W011).
     """
@@ -104,7 +105,7 @@ def elements_of_tuples(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W043", stage="lint")
 def layout_round_trips(facts: Facts) -> Iterator[Finding]:
-    """A layout is changed once.
+    """A layout is changed only once.
 
     Checks: a copy to another layout after a transpose, or after another copy that changed the
     layout.
@@ -131,7 +132,7 @@ def _order(x: Instruction) -> str | None:
 def undone_pads(facts: Facts) -> Iterator[Finding]:
     """Padding is not sliced off again.
 
-    Checks: slice of a pad that keeps none of the padding.
+    Checks: slice of a pad, if the slice keeps none of the padding.
     """
     for computation, x in facts.instructions_of("slice"):
         before = x.operands[0]

@@ -17,7 +17,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 _SMALL = 1 << 20
-# The maximum number of instructions that are expected to compute an index.
+# The search for a device id in the computation of an index stops after this many instructions.
 _MOST_STEPS = 32
 
 
@@ -79,7 +79,8 @@ def sliced_collectives(facts: Facts) -> Iterator[Finding]:
     """Devices exchange only data that they keep.
 
     Checks: an all-reduce whose only user is a dynamic-slice at an index computed from the device's
-    id (W025); an all-gather of whose result each device uses only parts as large as its own (W026).
+    id (W025); an all-gather, if each device uses only parts of the result that are as large as its
+    own operand (W026).
     """
     for computation, x in facts.instructions_of("all-reduce", "all-gather"):
         users = facts.users(computation).get(x, [])
@@ -112,8 +113,8 @@ def _follows_from_id(index: Instruction) -> bool:
 def channel_reuse(facts: Facts) -> Iterator[Finding]:
     """Each collective has its own channel.
 
-    Checks: two collectives with the same channel_id, other than the start and the done of one
-    collective.
+    Checks: two collectives with the same channel_id. The start and the done of a collective count
+    as one.
     """
     first: dict[int, Instruction] = {}
     for computation, x in facts.instructions_with(COLLECTIVE):

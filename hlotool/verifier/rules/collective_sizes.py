@@ -14,7 +14,7 @@ from hlotool.verifier.registry import Finding, module_rule
 __all__: list[str] = []
 
 Fault = tuple[str, str, str]
-"""Code, place and message."""
+"""The code, position and message of a finding."""
 
 
 @module_rule("P008", "P010", "P011", stage="module")
@@ -29,8 +29,8 @@ def collective_sizes(facts: Facts) -> Iterator[Finding]:
     for opcode, check in _CHECKS.items():
         for computation, x in facts.instructions_of(opcode):
             size = group_size(x, facts.module)
-            # For all-to-all, a group of one is checked as well: XLA assumes one device if nothing
-            # gives the number.
+            # For all-to-all, a group of one is checked as well: XLA assumes one device if the
+            # number of devices is not given.
             fault = check(x, size) if x.operands and (size > 1 or opcode == "all-to-all") else None
             if fault is not None:
                 yield Finding(fault[0], computation, x, fault[1], fault[2])
@@ -50,7 +50,8 @@ def _has(shape: Shape, dimension: int) -> bool:
     return 0 <= dimension < shape.rank and shape.dimensions[dimension] != UNBOUNDED
 
 
-# The op's own constraints reject results that no group size could produce.
+# The following checks ignore results that no group size could produce, since the constraints of the
+# ops reject them.
 
 
 def _gathered(x: Instruction, group: int) -> Fault | None:

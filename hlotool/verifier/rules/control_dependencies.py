@@ -13,7 +13,7 @@ __all__: list[str] = []
 # The search for a path from a predecessor to its successor stops after this many steps, to keep the
 # rule cheap.
 _MOST_STEPS = 500
-# If an instruction has more predecessors, only the first ones are examined.
+# If an instruction has more predecessors than this, only the first ones are examined.
 _MOST_PREDECESSORS = 32
 
 
@@ -40,7 +40,7 @@ def _place(x: Instruction, number: int) -> str:
 
 
 def _reason(x: Instruction, predecessor: Instruction, places: dict[Instruction, int]) -> str | None:
-    """Returns the reason why x comes after the predecessor without this dependency, or None."""
+    """Returns the reason why `x` follows the predecessor even without this dependency, or None."""
     if predecessor in x.operands:
         return f"'{predecessor.name}' is already an operand, so it comes first anyway"
     earliest = places.get(predecessor, 0)

@@ -12,7 +12,7 @@ from hlotool.verifier.registry import Finding, module_rule
 
 __all__: list[str] = []
 
-# Targets that XLA's own passes insert, expand or remove. There is no function of that name.
+# Targets that XLA's own passes insert, expand or remove. No functions have these names.
 _BY_XLA = frozenset(
     "Sharding SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint AllocateBuffer CreateBuffer Pin Unpin GetRngSeed ConcatBitcast"
     " annotate_device_placement MoveToHost MoveToDevice PrepareAsyncCallStart PrepareAsyncCallDone AsyncCollectiveStart AsyncCollectiveDone"
@@ -46,10 +46,10 @@ def unknown_targets(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W029", stage="lint")
 def old_interfaces(facts: Facts) -> Iterator[Finding]:
-    """Custom calls use the typed interface, and those with effects have an order.
+    """Custom calls use the typed interface, and custom calls with effects have a fixed order.
 
     Checks: calls with the original API version, which is also the default, except for targets that
-    XLA replaces; calls with side effects that neither take nor return a token.
+    XLA replaces; calls with side effects but without tokens and control predecessors.
     """
     for computation, x in facts.instructions_of("custom-call"):
         target = x.attributes["custom_call_target"]

@@ -28,14 +28,14 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
     for computation in facts.module.computations:
         # A set of used instructions is enough; lists of users would cost more than the rest of the
         # rule. Extracting an element of a tuple costs nothing, and programs that unpack tuples
-        # leave some unused.
+        # leave some elements unused.
         used = {y for x in computation.instructions for y in x.operands}
         unused = [x for x in computation.instructions if x not in used and STRUCTURAL not in x.op.traits and x is not computation.root]
         if not unused:
             continue
         ordered = {y for x in computation.instructions for y in x.control_predecessors}
         dead = [x for x in unused if x not in ordered and not x.control_predecessors and not facts.has_effect(x)]
-        # Each gets a finding of its own, so that a suppression hides it and nothing else.
+        # Each suppressed instruction gets its own finding, so that nothing else is hidden.
         hidden = [x for x in dead if is_suppressed(x.start)]
         for x in hidden:
             yield Finding("W001", computation, x, "name", f"'{x.name}' is never used", "remove it", severity=severity)
@@ -49,9 +49,9 @@ def dead_instructions(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_traced(facts: Facts) -> bool:
-    """Returns whether a framework has made the module and no compiler has cleaned it up.
+    """Returns whether a framework produced the module and no compiler has cleaned it up.
 
-    A layout of the entry computation shows this, since people rarely write one.
+    A layout of the entry computation is a sign of a framework, since people rarely write one.
     """
     if facts.modes.stage == "auto":
         return facts.module.entry_computation_layout is not None and not is_optimized(facts.module, facts.modes)
@@ -76,7 +76,7 @@ def unused_parameters(facts: Facts) -> Iterator[Finding]:
 def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
     """Returns whether the caller's opcode determines the parameters.
 
-    It does for reducers and for the two computations of a loop.
+    This is the case for reducers and for the two computations of a loop.
     """
     return any(ANY_SIGNATURE not in x.op.traits for _, x in facts.callers.get(computation, ()))
 
@@ -85,7 +85,7 @@ def _has_fixed_signature(facts: Facts, computation: Computation) -> bool:
 def dead_computations(facts: Facts) -> Iterator[Finding]:
     """Every computation is called.
 
-    Checks: computations that the entry computation never calls, directly or through others;
+    Checks: computations that the entry computation calls neither directly nor through others;
     reported once for each module, with the number of computations.
     """
     if len(facts.module.computations) == len(facts.reachable):

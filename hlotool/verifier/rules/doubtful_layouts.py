@@ -19,17 +19,17 @@ _SPACES = {"cpu": frozenset({0, HOST_MEMORY}), "generic": frozenset({0, FAST_MEM
 _BITS_OF_A_BYTE = 8
 
 Doubt = tuple[str, str, str, str | None]
-"""Code, place, message and hint."""
+"""The code, position, message and hint of a finding."""
 
 
 @module_rule("L005", "L007", "L011", "L029", "L030", stage="lint")
 def doubtful_layouts(facts: Facts) -> Iterator[Finding]:
     """Layouts describe memory completely.
 
-    Checks: the first tile has no more dimensions than the array (L005); layouts of types of less
-    than a byte have an `E(n)` (L007); memory spaces are known (L030; for "gpu" and "tpu", all are);
-    a bitcast does not permute elements (L011); either all arrays have a layout or none does (L029,
-    reported at the first array without one).
+    Checks: the first tile has no more dimensions than the array (L005); layouts of types
+    smaller than a byte have an `E(n)` (L007); memory spaces are known (L030; for "gpu" and "tpu",
+    all are); a bitcast does not permute elements (L011); either all arrays have a layout or none
+    does (L029, reported at the first array without one).
     """
     known: dict[Shape, Doubt | None] = {}
     bare, arrays, first = 0, 0, None

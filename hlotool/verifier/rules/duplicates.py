@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 @module_rule("W004", stage="lint")
 def equal_computations(facts: Facts) -> Iterator[Finding]:
-    """Each computation is written once.
+    """Each computation is written only once.
 
     Checks: computations that are equal up to names and metadata; there is one finding for each
     group.
@@ -33,7 +33,7 @@ def equal_computations(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W005", stage="lint")
 def equal_instructions(facts: Facts) -> Iterator[Finding]:
-    """Each value is computed once.
+    """Each value is computed only once.
 
     Checks: instructions of the same computation with equal opcodes, operands and attributes, and
     without effects; constants and other cheap instructions are not reported.

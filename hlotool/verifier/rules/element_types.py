@@ -1,4 +1,4 @@
-"""W012, W013, W031, W039 and P040: element types and sizes that are slow, imprecise or empty."""
+"""W012, W013, W031, W039 and P040: slow or imprecise element types, and arrays without elements."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def element_types(facts: Facts) -> Iterator[Finding]:
     """Arrays have element types that accelerators support, and are not empty.
 
     Checks: f64 and c128 (W012), arrays of 64-bit integers other than the state of random number
-    generators (W013), arrays with a dimension of size 0 (W039). Each is reported once for each
-    computation, at the instruction where such a type first appears.
+    generators (W013), arrays with a dimension of size 0 (W039). Each code is reported once for
+    each computation, at the first instruction with such an array.
     """
     state = {y for _, x in facts.instructions_with(RANDOM_STATE) for y in (x, *x.operands)}
     marks: dict[int, frozenset[str]] = {}
@@ -36,7 +36,7 @@ def element_types(facts: Facts) -> Iterator[Finding]:
         first: dict[str, Instruction] = {}
         numbers: dict[str, int] = {}
         for x in computation.instructions:
-            # By identity, since a module's instructions share their shapes and keep them alive.
+            # Keys are identities, since the instructions of a module share their shapes.
             codes = marks.get(id(x.shape))
             if codes is None:
                 codes = marks[id(x.shape)] = frozenset(_kinds(x.shape))

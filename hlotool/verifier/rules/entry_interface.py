@@ -46,7 +46,7 @@ def _unusual_order(leaf: Shape) -> str | None:
 def _next(source: Source, leaf: Shape, at: int, end: int) -> int:
     """Returns the offset of the leaf's layout between `at` and `end`.
 
-    Shapes come in the order of the text, so it is the first match.
+    The first match is the right one, since callers search for shapes in the order of the text.
     """
     start = source.text.find(leaf.text, at, end)
     return start + len(leaf.text_without_layout) if start >= 0 else at

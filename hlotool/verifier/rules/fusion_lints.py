@@ -16,10 +16,10 @@ _CLONE = re.compile(r"(.+?)\.(remat|clone)[0-9]*(?:\.[0-9]+)*")
 
 @module_rule("W041", "W042", stage="lint")
 def fusions(facts: Facts) -> Iterator[Finding]:
-    """Optimized modules have fusions, of limited size.
+    """Optimized modules have fusions of limited size.
 
-    Checks: in modules with fusions, elementwise operations on arrays, outside of fusions, whose
-    only user is another elementwise operation (W041); fusions with more operands than
+    Checks: in computations with fusions, elementwise operations on arrays, if their only user is
+    another elementwise operation and neither is fused (W041); fusions with more operands than
     fusion_operand_limit (W042). Not checked if the mode `stage` is before-opt.
     """
     if facts.modes.stage == "before-opt":
@@ -41,7 +41,7 @@ def fusions(facts: Facts) -> Iterator[Finding]:
 
 @module_rule("W044", stage="lint")
 def clones(facts: Facts) -> Iterator[Finding]:
-    """Values are computed once.
+    """Values are computed only once.
 
     Checks: instructions whose name shows that a compiler pass duplicated them: `.remat`, or
     `.clone` if the original still exists.

@@ -23,13 +23,13 @@ _SMALL = 2 * _TILE
 def padding_waste(facts: Facts) -> Iterator[Finding]:
     """Tiles hold more data than padding.
 
-    Checks: arrays for which the tiles of the layout at least double the size and waste 64 KiB or
-    more. They are reported at their first appearance, not at instructions that pass them on.
+    Checks: arrays whose tiles more than double their size and waste 64 KiB or more. Such arrays are
+    reported where they first appear, not at instructions that pass them on.
     """
     messages: dict[int, str | None] = {}
     for computation in facts.module.computations:
         for x in computation.instructions:
-            # By identity, since a module's instructions share their shapes and keep them alive.
+            # Keys are identities, since the instructions of a module share their shapes.
             if id(x.shape) not in messages:
                 messages[id(x.shape)] = _waste(x)
             message = messages[id(x.shape)]

@@ -15,7 +15,7 @@ __all__: list[str] = []
 _COUNTS = ("replica_count", "num_partitions")
 _TO_PARAMETERS, _TO_OUTPUT = "allow_spmd_sharding_propagation_to_parameters", "allow_spmd_sharding_propagation_to_output"
 _ORDER = {name: k for k, name in enumerate(MODULE_ATTRIBUTES)}
-# A part of the names of XLA's dumps of compiled modules.
+# XLA's dumps of compiled modules have this in their file names.
 _COMPILED = "after_optimizations"
 
 
@@ -24,7 +24,7 @@ def header_values(facts: Facts) -> Iterator[Finding]:
     """The header's numbers and lists fit the module, and scheduled modules are marked as such.
 
     Checks: `replica_count` and `num_partitions` are at least 1 (M016); lists that allow sharding
-    propagation have one entry, or one for each parameter, output or array in these (M018; a warning
+    propagation have one entry, or one for each parameter, output or array in them (M018; a warning
     if there is only one partition, since XLA then ignores the lists); attributes are in XLA's order
     (M024); a file whose name contains after_optimizations has a schedule (M026).
     """

@@ -21,7 +21,7 @@ _MOST_FOLDED = 1 << 24
 
 @module_rule("W019", stage="lint")
 def identities(facts: Facts) -> Iterator[Finding]:
-    """Arithmetic does something.
+    """No arithmetic operation is redundant.
 
     Checks: an identity element as an operand (adding 0, multiplying by 1, maximum with the smallest
     value ...), the same operand twice (`x - x`, `and(x, x)`), not of a not, negate of a negate, abs
@@ -101,7 +101,7 @@ def divisions_by_zero(facts: Facts) -> Iterator[Finding]:
 def constant_selectors(facts: Facts) -> Iterator[Finding]:
     """A selector is not a constant.
 
-    Checks: select and conditional with a constant selector, clamp of a constant.
+    Checks: select and conditional with a constant selector, and clamp of a constant.
     """
     for computation, x in facts.instructions_of("select", "conditional"):
         value = constant_value(x.operands[0])

@@ -30,7 +30,7 @@ def constant_indices(facts: Facts) -> Iterator[Finding]:
         sizes = x.shape.dimensions if first == 1 else x.operands[1].shape.dimensions
         values = [constant_value(operand) for operand in x.operands[first:]]
         if len(values) != len(sizes):
-            # A single array of indices, as in old texts.
+            # The old form of these ops has a single array of indices.
             continue
         for k, (value, total, size) in enumerate(zip(values, x.operands[0].shape.dimensions, sizes, strict=True)):
             if value is not None and not 0 <= value <= total - size:
@@ -61,8 +61,8 @@ def _least_bound(x: Instruction) -> int | None:
 def index_overflows(facts: Facts) -> Iterator[Finding]:
     """Index types are wide enough for the dimension.
 
-    Checks: an iota along a dimension to whose end the element type cannot count; dynamic slices of
-    a dimension to whose end the index type cannot count.
+    Checks: an iota whose element type cannot count to the end of the dimension; dynamic slices and
+    updates with an index type that cannot count to the end of the dimension.
     """
     for computation, x in facts.instructions_of("iota"):
         last, greatest = x.shape.dimensions[x.attributes["iota_dimension"]] - 1, _greatest(x)

@@ -20,17 +20,18 @@ _ALIAS, _DONOR = "input_output_alias", "buffer_donor"
 _KIND = 3
 
 Buffer = tuple[int, Index]
-"""A parameter's number and an index into it."""
+"""The number of a parameter and an index into the parameter."""
 
 
 @module_rule("M005", "M006", "M007", "M008", "M009", "M010", "M011", "M012", "M013", "M014", stage="module")
 def input_output_aliases(facts: Facts) -> Iterator[Finding]:
-    """Pairs in `input_output_alias` are arrays of equal size; donated arrays are in no pair.
+    """Pairs in `input_output_alias` name arrays of equal size; donated arrays are in no pair.
 
     Checks: the parameter exists (M005, M012) and has the index (M006, M013); no output (M007) and
-    no parameter (M008) is in two pairs; both are arrays (M009, M013), of the same size in
-    layout-sensitive modules (M010) and of the same shape for must-alias (M011); a parameter in a
-    pair is not also donated (M014).
+    no parameter (M008) is in two pairs; outputs and parameters in pairs are arrays (M009), and so
+    are donated parameters (M013); arrays in a pair have the same size in layout-sensitive modules
+    (M010) and the same shape for must-alias (M011); a parameter in a pair is not also donated
+    (M014).
     """
     outputs: dict[Index, int] = {}
     aliased: dict[Buffer, Index] = {}
@@ -53,7 +54,7 @@ def _named(buffer: Buffer) -> str:
 
 
 def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | None:
-    """Returns the code, position, message and hint for the first fault of a single pair."""
+    """Returns the code, position, message and hint for the first fault of a pair, or None."""
     module = facts.module
     parameters, buffer = facts.program_shape(module.entry).parameters, (pair.number, pair.index)
     if pair.number >= len(parameters):
@@ -68,7 +69,7 @@ def _fault(facts: Facts, pair: AliasPair) -> tuple[str, str, str, str | None] | 
         if not bare(shape).is_array:
             return "M009", "", f"{what} is {brief(shape)}, but only arrays can be aliased", _pairs_of_leaves(parameter, output, pair)
     arrays = bare(parameter), bare(output)
-    # The target decides whether the padding of tiles counts.
+    # The target decides whether padding counts, so sizes must differ both with it and without it.
     if facts.modes.layout_sensitive and sizes_differ(*arrays) and sizes_differ(*arrays, data_size):
         sizes = tuple(map(stored_size, arrays))
         return "M010", "", f"{_named(buffer)} has {count(sizes[0], 'byte')}, but output {index_text(pair.output_index)} has {sizes[1]}", None
@@ -91,7 +92,7 @@ _MOST_PAIRS = 4
 
 
 def _pairs_of_leaves(parameter: Shape, output: Shape, pair: AliasPair) -> str | None:
-    """Returns the pairs that were probably meant, if a pair names two tuples of few arrays."""
+    """Returns a hint with the pairs that were probably meant, if a pair names two small tuples."""
     if max(len(parameter.elements), len(output.elements)) > _MOST_PAIRS:
         return None
     leaves = [index for index, _ in indexed_leaves(output)]

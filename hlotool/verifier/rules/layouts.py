@@ -25,7 +25,7 @@ def layouts(shape: Shape, modes: VerifyModes) -> None:
     """A layout lists each dimension once, and its tiles, sizes and memory space are valid.
 
     Checks: each dimension is listed once (L002, L003); tiles have positive sizes (L004); `E(n)`
-    packs only types of less than a byte (L006, unless tiles show that the target is neither a CPU
+    packs only types smaller than a byte (L006, unless tiles show that the target is neither a CPU
     nor a GPU); host memory is allowed (L018, in the mode `no_host_memory`); split configurations
     split an existing dimension within its size (L027); no array is sparse (L033).
     """

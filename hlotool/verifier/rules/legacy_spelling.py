@@ -31,7 +31,7 @@ def legacy_spelling(facts: Facts) -> Iterator[Finding]:
         for computation, x in facts.instructions_of(opcode):
             line = source.text[x.start : x.end] if x.start >= 0 else ""
             for name, hint in attributes:
-                # The text is parsed again only if the word occurs in it.
+                # The text of the instruction is parsed again only if the name occurs in it.
                 if f"{name}=" in line and has_attribute(source.text, x, name):
                     yield Finding(
                         "W048", computation, x, name, f"'{name}' of '{opcode}' is an old spelling that is read only for compatibility", hint

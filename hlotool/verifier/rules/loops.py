@@ -23,7 +23,7 @@ def transfers_in_loops(facts: Facts) -> Iterator[Finding]:
     """Loops do not transfer data to or from the host.
 
     Checks: infeed, outfeed, send and recv to the host, copies to or from host memory and host
-    callbacks, in the body or condition of a while or in computations that these call. Host
+    callbacks, in the body or condition of a while or in computations called by them. Host
     offloading in a scheduled module is not reported, since the compiler chose it.
     """
     transfers = [
@@ -87,8 +87,8 @@ def invariants(facts: Facts) -> Iterator[Finding]:
 def trip_counts(facts: Facts) -> Iterator[Finding]:
     """A loop runs more than once.
 
-    Checks: loops whose counter starts at, is incremented by and is compared with constants, if this
-    shows that they run never or once.
+    Checks: loops that never run or run only once. This is known if the counter starts at a
+    constant, is incremented by a constant, and is compared with a constant.
     """
     for computation, x in facts.instructions_of("while"):
         iterations = trip_count(x)
@@ -116,7 +116,7 @@ def unused_state(facts: Facts) -> Iterator[Finding]:
 
 
 def _elements_read(facts: Facts, computation: Computation) -> set[int] | None:
-    """Returns the elements of its parameter that a computation reads; None if it uses all of it."""
+    """Returns the state elements that a computation reads, or None if it uses the whole state."""
     parameter = computation.parameters[0]
     users = facts.users(computation).get(parameter, [])
     if parameter is computation.root or any(x.op.name != "get-tuple-element" for x in users):

@@ -18,11 +18,11 @@ _AT = "source_target_pairs value"
 
 @module_rule("P013", "P014", "P015", stage="module")
 def permute_pairs(facts: Facts) -> Iterator[Finding]:
-    """Each device sends once and receives once.
+    """Each device sends at most once and receives at most once.
 
     Checks: no source (P013) and no target (P014) occurs twice (in the form with slices: more often
-    than there are slices); none is negative or out of range for the count in the header (P015; not
-    checked if the count is 1).
+    than there are slices); no id is negative or out of range for the count in the header (P015; the
+    range is not checked if the count is 1).
     """
     for computation, x in facts.instructions_where(permutes):
         mode = group_mode(x)
@@ -45,7 +45,7 @@ def _first_fault(x: Instruction, limit: int, mode: str) -> tuple[str, str] | Non
 
 
 def _most(x: Instruction) -> int:
-    """Returns how often a device may send: once, or the largest number of slices of an operand."""
+    """Returns how often a device may send or receive: once, or as often as there are slices."""
     if not x.attributes.get("slice_sizes"):
         return 1
     offsets = x.operands[2].shape

@@ -67,6 +67,6 @@ def _spelled(identity: Number, row: ElementType) -> str:
 
 
 def _largest(row: ElementType) -> float:
-    """Returns the power of two above which a number counts as the largest finite number."""
+    """Returns the power of two at or above which a number counts as the largest finite number."""
     form = row.float_format
     return inf if form is None else 2.0 ** ((1 << form.exponent_bits) - 2 - form.bias)

@@ -13,7 +13,7 @@ __all__: list[str] = []
 
 @module_rule("S004", stage="lint")
 def repeated_names(facts: Facts) -> Iterator[Finding]:
-    """Each instruction name is used once in a module.
+    """Each instruction name is used only once in a module.
 
     Checks: no name is used in two computations; reported once for each module, at the first
     repetition.

@@ -21,9 +21,9 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
     """The groups of a collective name each id once.
 
     Checks: no group is empty (P001); no id occurs twice (P002) or is missing (P003); the number of
-    ids is the number in the header (P004; not checked if that is 1); groups have the same size if
-    the op requires it (P005); global device ids come with groups (P006). An iota has as many ids as
-    its groups have members, and its transposition is a permutation (P030).
+    ids is the number in the header (P004; not checked if the header's number is 1); groups have the
+    same size if the op requires it (P005); global device ids come with groups (P006). An iota has
+    as many ids as its groups have members, and its transposition is a permutation (P030).
     """
     if not facts.modes.check_replica_groups:
         return
@@ -34,7 +34,7 @@ def replica_groups(facts: Facts) -> Iterator[Finding]:
                 message = "use_global_device_ids=true needs explicit replica_groups"
                 yield Finding("P006", computation, x, "replica_groups", message, "list the groups, or remove use_global_device_ids")
             continue
-        # Devices in no group receive zeros.
+        # Devices that are in no group receive zeros.
         may_leave_out = x.op.name == "collective-broadcast"
         fault = _first_fault(groups, may_leave_out) or _miscounted(groups)
         listed, available = groups.device_count, ids_of_mode(mode, facts.module)

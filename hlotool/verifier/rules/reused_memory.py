@@ -18,7 +18,7 @@ _MEBIBYTE = 1 << 20
 
 @module_rule("M020", "M021", stage="lint")
 def reused_memory(facts: Facts) -> Iterator[Finding]:
-    """Large results reuse the memory of parameters, which are not read afterwards.
+    """Large results reuse the memory of parameters that are no longer needed.
 
     Checks: a result of 1 MiB or more that is in no pair, although a parameter of its shape is
     neither aliased nor donated (M020); in a scheduled module, an instruction that reads an aliased

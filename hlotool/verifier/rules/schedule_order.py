@@ -18,8 +18,8 @@ def schedule_order(facts: Facts) -> Iterator[Finding]:
 
     Checks: in scheduled modules, operands and control predecessors come before their users (A028);
     no operand and no called computation is missing, and no instruction is listed twice (A029).
-    Bodies of fusions have no schedule. The parser already rejects texts with such faults; this rule
-    is for modules that a program has built or changed.
+    Bodies of fusions have no schedule. The parser already rejects modules with such faults; this
+    rule is for modules that a program has built or changed.
     """
     if not facts.module.is_scheduled:
         return
@@ -38,7 +38,7 @@ def schedule_order(facts: Facts) -> Iterator[Finding]:
 def _is_in_order(computation: Computation) -> bool:
     """Returns whether each instruction is listed once, after its operands and control predecessors.
 
-    It runs on every scheduled module, so it does nothing else.
+    This check runs on every scheduled module, so it is fast and does not locate the fault.
     """
     seen: set[Instruction] = set()
     has, add = seen.issuperset, seen.add

@@ -19,15 +19,15 @@ def scheduling_names(facts: Facts) -> Iterator[Finding]:
     """An instruction has the name under which it was scheduled.
 
     Checks: `scheduling_name` in the metadata is the name of the instruction, unless the name
-    contains .clone or .remat. This is an error in the mode `names_unchanged`, and otherwise a
-    warning.
+    contains .clone or .remat. This is an error in the mode `names_unchanged`, and a warning
+    otherwise.
     """
     severity = "error" if facts.modes.names_unchanged else None
     for computation in facts.module.computations:
         for x in computation.instructions:
             text = x.metadata_text
             # The root of an asynchronous computation has the metadata of its start, which is
-            # checked itself.
+            # checked separately.
             if text is None or _FIELD not in text or x.start < 0 or facts.module.notes.written(x) is not None:
                 continue
             metadata = x.metadata

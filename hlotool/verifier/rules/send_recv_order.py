@@ -55,7 +55,7 @@ def _fault(pairs: Pairs) -> str | None:
 
 
 def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> dict[Computation, list[Instruction]]:
-    """Returns the instructions of each computation that communicate, including calls."""
+    """Returns the communicating instructions of each computation, including calls."""
     chosen_by: dict[Computation, set[Instruction]] = {}
     pending = [(computation, x) for computation, x in facts.instructions_with(COMMUNICATES) if x in sound or COLLECTIVE in x.op.traits]
     while pending:
@@ -69,9 +69,9 @@ def _communicating(facts: Facts, sound: Mapping[Instruction, Computation]) -> di
 class _Walk:
     """The state of a walk through a computation.
 
-    `before` are the transfers that were pending before it, and `rest` is the rest of its
-    communication. For a group of transfers, `group_of` are the transfers that are pending outside
-    the group.
+    `before` contains the transfers that were pending before the computation, and `rest` yields its
+    remaining communication. For a group of transfers, `group_of` contains the transfers that are
+    pending outside the group.
     """
 
     __slots__ = ("before", "computation", "group_of", "rest")
@@ -131,7 +131,7 @@ class _Order:
                     is_tolerated = COLLECTIVE in x.op.traits and (x.op.is_asynchronous or bool(x.called))
                     yield Finding("A026", top.computation, x, "instruction", *conflict, severity="warning" if is_tolerated else None)
                 pending = self._step(x, pending)
-        # After a conflict, transfers are still pending only because of it.
+        # After a conflict, the remaining transfers are pending only because of the conflict.
         yield from self._left_over(() if self.reported else pending)
 
     def _left_over(self, pending: Pending) -> Iterator[Finding]:

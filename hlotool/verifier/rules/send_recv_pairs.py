@@ -24,8 +24,9 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
 
     Checks: a send or recv has one user, its done or a tuple, barrier, copy, marker or loop that
     passes it on (A024), unless it is the root of an asynchronous computation; a done takes a send
-    or recv, or an element of a tuple (A037); both agree on `is_host_transfer` (A023); transfers to
-    or from the host on the same channel have the same direction, shape and attributes (A025).
+    or recv, or an element of a tuple (A037); a done has the same `is_host_transfer` as its send or
+    recv (A023); transfers to or from the host on the same channel have the same direction, shape
+    and attributes (A025).
     """
     channels: dict[int | None, Instruction] = {}
     for begin, done in [(op.name, op.done) for op in OPS.values() if TRANSFER in op.traits and op.done is not None]:
@@ -41,7 +42,7 @@ def send_recv_pairs(facts: Facts) -> Iterator[Finding]:
 
 
 def _unlike(first: Instruction, x: Instruction) -> str:
-    """Describes how another transfer differs from `x`; "" if only the data may differ."""
+    """Describes how `first` differs from `x`; returns "" if only their data may differ."""
     if first.op is not x.op:
         return f"the {first.op.name} '{first.name}'"
     if not compatible(first.shape, x.shape):

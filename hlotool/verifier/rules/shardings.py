@@ -22,10 +22,9 @@ _VALUE = parse_place("sharding value")
 _TUPLE = re.compile(r"\{\s*\{")
 
 Fault = tuple[str, str, str, str | None]
-"""Code, place, message and hint."""
+"""The code, position, message and hint of a finding."""
 
-# The positions of a tile assignment and its devices in the text of a sharding, after the path to
-# it.
+# The positions of a tile assignment and of its devices, relative to the position of the sharding.
 _TILE, _DEVICES = "[devices]", "[devices][1][1]"
 
 
@@ -37,7 +36,7 @@ def shardings(facts: Facts) -> Iterator[Finding]:
     warning if XLA's parser repeats a single sharding for all arrays), with an entry for each of its
     arrays (P023); there are as many tile dimensions as array dimensions (P020) and as many tiles as
     devices (P019, in the iota form P026); each device is listed once (P021). If the header or the
-    mode `devices` gives the number of partitions, each device is below it (P022), and all
+    mode `devices` gives the number of partitions, each device is below that number (P022), and all
     partitions are used (P029).
     """
     partitions = facts.modes.devices or int(facts.module.num_partitions)
@@ -77,7 +76,7 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
         )
     checked: dict[tuple[int, int], Fault | None] = {}
     for k, (element, leaf) in enumerate(zip(sharding.elements, leaves, strict=False)):
-        # Equal entries of a tuple are often one object.
+        # Equal entries of a tuple are often the same object.
         key = id(element), id(leaf)
         if key not in checked:
             checked[key] = None if leaf.element_type == "token" else _leaf_fault(element, bare(leaf), partitions, f"sharding[{k}]")
@@ -87,12 +86,12 @@ def _fault(sharding: Sharding, shape: Shape, partitions: int) -> Fault | None:
 
 
 def _repeated(facts: Facts, x: Instruction, sharding: Sharding) -> Fault | None:
-    """Returns the fault if the parser has repeated a single tiled sharding for a tuple.
+    """Returns the fault if the parser has repeated a single tiled sharding for a tuple, or None.
 
-    XLA's parser does the same for old texts.
+    XLA's parser does the same for old modules.
     """
     elements, source = sharding.elements, facts.module.source
-    # XLA's tests accept it for tuples of one array.
+    # XLA's tests accept a single sharding for tuples of one array.
     if source is None or x.start < 0 or len(elements) < 2 or elements[0].tile is None or any(element is not elements[0] for element in elements):
         return None
     start, end = locate(source.text, x.start, x.end, _VALUE)

@@ -36,7 +36,7 @@ def signatures(facts: Facts) -> Iterator[Finding]:
 
 
 def _is_as_printed(text: str, computation: Computation, parameters: list[Instruction]) -> bool:
-    """Returns whether the header is spelled as XLA prints it and need not be parsed."""
+    """Returns whether the header is spelled as XLA prints it, so that it need not be parsed."""
     start = text.find("(", computation.start)
     written = ", ".join([f"{p.name}: {p.shape.text_without_layout}" for p in parameters])
     return start >= 0 and text.startswith(written + ") -> ", start + 1)

@@ -1,4 +1,4 @@
-"""S033, S043, S044 and W049: texts that XLA may read in another way than their authors expect."""
+"""S033, S043, S044 and W049: spellings that XLA may read differently than authors expect."""
 
 from __future__ import annotations
 

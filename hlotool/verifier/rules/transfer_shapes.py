@@ -23,10 +23,10 @@ _ASIDE = re.compile(r"/\*.*?\*/|//[^\n]*|\{[^{}]*\}|\s+", re.DOTALL)
 def transfer_shapes(facts: Facts) -> Iterator[Finding]:
     """The written shape of a send, recv or recv-done is its actual shape.
 
-    Checks: it has as many elements as the result of the op, and they follow from the operand. A
-    tuple of another length is an error. Other differences are warnings, and so are all differences
-    in transfers between pairs of devices or without a channel, since XLA's parser ignores them and
-    programs write them.
+    Checks: the written shape has as many elements as the result of the op, and its elements follow
+    from the operand. A tuple of another length is an error. Other differences are warnings. For
+    transfers between pairs of devices or without a channel, all differences are warnings, since
+    XLA's parser ignores the written shape and programs write other shapes.
     """
     source = facts.module.source
     if source is None:
@@ -50,7 +50,7 @@ def _plain(text: str) -> str:
 
 
 def _width(plain: str) -> int:
-    """Returns the number of elements of a written tuple; 0 if it is not a tuple."""
+    """Returns the number of elements of a written tuple, or 0 if it is not a tuple."""
     depth, commas = 0, 0
     for letter in plain if plain.startswith("(") else "":
         depth += (letter in "([") - (letter in ")]")

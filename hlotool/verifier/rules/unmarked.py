@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 @module_rule("S007", "S009", stage="lint")
 def unmarked(facts: Facts) -> Iterator[Finding]:
-    """The text marks the result of each computation and the computation that is run.
+    """The text marks the root of each computation and the entry computation.
 
     Checks: each computation has a ROOT (S007), and the module has an ENTRY (S009).
     """
@@ -24,7 +24,7 @@ def unmarked(facts: Facts) -> Iterator[Finding]:
     text = source.text
     for computation in facts.module.computations:
         root = computation.root
-        # Inline bodies need the marker, too; computations that are not in the text have none.
+        # Inline bodies need the marker, too; computations that are not in the text have no marker.
         if root.start >= 0 and not is_marked_root(text, root):
             message = f"computation '{computation.name}' has no ROOT, so XLA takes the last instruction, '{root.name}'"
             yield Finding("S007", computation, root, "instruction", message, "write ROOT before it")

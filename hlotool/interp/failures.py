@@ -54,7 +54,7 @@ def broken_rule(x: Instruction) -> Violation | None:
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] reverse(x), dimensions={1} }")
     >>> broken_rule(module.entry.root).message
-    "dimensions of 'reverse' names dimension 1, which is out of range for rank 1"
+    "dimension 1 in dimensions of 'reverse' is out of range for rank 1"
     """
     try:
         _expected_shape(x)

@@ -225,7 +225,7 @@ If versions of the documentation are wrong or contradict each other, hlotool doe
 
 
 def family(op: OpDef) -> str:
-    """Returns the name of the page in `docs/ops` for an opcode: the module that defines it.
+    """Returns the page in `docs/ops` for an opcode, named after the module that defines the opcode.
 
     >>> family(OPS["dot"])
     'contraction'

@@ -28,7 +28,7 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 _NEVER = -1
 
 _LARGEST_REUSED = (32 << 20) - (64 << 10)
-"""A size just below DEFAULT_MMAP_THRESHOLD_MAX, the largest block that glibc takes from its heap.
+"""A size just below DEFAULT_MMAP_THRESHOLD_MAX, the maximum size of blocks in glibc's own heap.
 
 The difference leaves space for headers and for rounding up to whole pages.
 """
@@ -50,9 +50,9 @@ def keep_freed_memory() -> bool:
 def reuse_large_blocks() -> None:
     """Makes glibc take blocks of up to 32 MB from its heap, and keep 64 MB of free memory there.
 
-    glibc switches to these limits as soon as a program frees a block of this size, so this function
+    glibc applies these settings as soon as a program frees a block of this size, so this function
     allocates such a block and frees it. Unlike `keep_freed_memory`, it has no effect that other
-    code would notice: any program that has freed such an array works this way.
+    code would notice: any program that has freed such a block works this way.
     """
     # Under a memory limit, the allocation may fail.
     with suppress(MemoryError):
@@ -64,7 +64,7 @@ def memory_limit(size: int | None) -> Iterator[None]:
     """Limits the process to `size` more bytes within a context, then restores the previous limit.
 
     Exceeding the limit raises MemoryError. None means no limit. All memory counts, including memory
-    that estimates do not foresee. The limit applies only on Linux; on other systems, the memory in
+    that estimates do not include. The limit applies only on Linux; on other systems, the memory in
     use is unknown.
     """
     used = _data_size()

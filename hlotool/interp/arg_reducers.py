@@ -27,7 +27,7 @@ __all__ = ["ArgReducer", "arg_reducer_of"]
 _ORDERS = "<=>"
 _VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
 _CASES = tuple(product(_VALUE_CASES, _ORDERS))
-"""All combinations of a relation of two values with a relation of their indices."""
+"""All combinations of a relation between two values and a relation between their indices."""
 
 Outcome = tuple[Any, ...]
 """The result of an instruction in each case: a bool or a parameter number."""
@@ -96,9 +96,10 @@ class ArgReducer(Record):
 
 
 def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
-    """Returns the array with three dimensions, the middle one of which merges all axes.
+    """Reshapes an array to three dimensions, with all axes merged into the middle dimension.
 
-    The dimensions before and after the axes are merged as well.
+    The dimensions before the axes are merged into the first, the dimensions after them into the
+    last.
     """
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         x = np.moveaxis(x, axes, range(len(axes)))

@@ -19,7 +19,7 @@ __all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "long_rows_reduced", 
 BLOCK = 1 << 16
 """The number of elements in a block: with four-byte elements, a quarter of a common L2 cache."""
 _SMALL = 1 << 13
-"""Up to this number of elements, a single NumPy call is faster than a better choice of calls."""
+"""Up to this number of elements, a single NumPy call is faster than the methods of this module."""
 SHORT_ROW = 16
 """Up to this length, rows are combined column by column."""
 SHORT_ROW_TO_TRANSPOSE = 128
@@ -30,7 +30,7 @@ Sums do not need the transposition, since NumPy is fast at adding rows of 16 or 
 _PARTIAL = 64
 """The number of rows that are added one after the other to form a partial sum."""
 _LONGEST_SUM = 1024
-"""The maximum number of elements that one call of `einsum` adds.
+"""The maximum length of a sum that is left to `einsum`.
 
 `einsum` uses at least 4 partial sums, so that errors stay below those of 256 additions.
 """
@@ -41,11 +41,11 @@ _WIDE_ROW = 2048
 def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any], size: int | None = None) -> Array:
     """Combines all elements along the axes in the type `dtype`.
 
-    There must be at least one element for each result. The order of combination depends on the
-    order in memory, and on `size`: if `x` is a block of a larger array, `size` is the number of
-    elements of that array. Large sums are computed from partial sums, so that errors grow with the
-    logarithm of their length. Large arrays are left to NumPy only if there are gaps between their
-    elements, or if elements share memory.
+    There must be at least one element for each result. If `x` is a block of a larger array, `size`
+    is the number of elements of that array. The order of combination depends on the order in memory
+    and on `size`. Large sums are computed from partial sums, so that errors grow with the logarithm
+    of the length. Large arrays are left to NumPy only if there are gaps between their elements, or
+    if elements share memory.
 
     >>> reduced_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
     array([3., 3., 3., 3., 3.], dtype=float32)

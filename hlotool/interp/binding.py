@@ -69,7 +69,7 @@ class Binding:
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
-        # In optimized modules, operands may be floats of a type other than that of the result. The
+        # In optimized modules, the float type of an operand may differ from the result's type. The
         # result is then rounded.
         self.rounds = self.dtype in _FLOATS and any(
             operand.shape.element_type != shape.element_type and NUMPY_TYPES.get(operand.shape.element_type) in _FLOATS
@@ -94,7 +94,8 @@ class Binding:
     def checked(self, value: Value) -> Value:
         """Returns the value as an array of the declared shape.
 
-        Raises Violation if its shape or type differs, since the shapes in a module may be wrong.
+        Raises Violation if the value does not have this shape, since shapes in a module may be
+        wrong.
         """
         value = np.asarray(value)
         if self.rounds:
@@ -126,7 +127,7 @@ class Binding:
 
 
 def _of_equal_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function with a check that rejects arrays of different sizes.
+    """Wraps a function in a check that rejects arrays of different sizes.
 
     Dynamic dimensions may differ in size at run time, and NumPy would broadcast the arrays.
     """
@@ -156,7 +157,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "target": target_of,
     "shardings": _shardings,
 }
-"""The facts that follow from the instruction and the options alone."""
+"""Functions that compute the facts that depend only on the instruction and the options."""
 
 
 def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:

@@ -48,10 +48,10 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 
 
 def total_order_keys(array: Array) -> Array:
-    """Returns integers that compare as floats do in total order.
+    """Returns integers that compare like the elements of the array in total order.
 
     The order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Values of other types are their own
-    keys. Types without a negative zero have one NaN, whose sign bit is set; it is below all
+    keys. Types without a negative zero have one NaN, whose sign bit is set; this NaN is below all
     numbers.
     """
     number = number_type(array)

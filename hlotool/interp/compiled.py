@@ -52,7 +52,7 @@ class CompiledModule:
 
 
 def compile(module: Module, *, options: RunOptions = _DEFAULTS) -> CompiledModule:  # noqa: A001
-    """Compiles a module to a function that can be called many times without compiling again.
+    """Compiles a module to a function that can be called many times without recompilation.
 
     Options, arguments, results and errors are the same as for `hlotool.evaluate`. Raises
     EvaluationError if something prevents every run, such as a constant without values.

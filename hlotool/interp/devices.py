@@ -28,7 +28,7 @@ class Wait(Record):
 
 
 class Meeting:
-    """One execution of a collective by a group, with the values of members that have arrived."""
+    """One execution of a collective by a group, with the values of the members present so far."""
 
     __slots__ = ("members", "values")
 

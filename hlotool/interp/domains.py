@@ -25,7 +25,7 @@ Leaf = tuple[int, ...]
 
 
 class _Use:
-    """A use of a value that is derived from a leaf x of a parameter as `factor * x + offset`."""
+    """A use of a value that equals `factor * x + offset` for a leaf `x` of a parameter."""
 
     __slots__ = ("factor", "leaf", "offset", "operand", "user")
 
@@ -327,4 +327,4 @@ _RULES: dict[str, Rule] = {
     "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "gather": _gather, "scatter": _scatter,
     "clamp": _clamp, "compare": _compared, "convolution": _contracted, "dot": _contracted,
 }  # fmt: skip
-"""Rules by the opcode of the user."""
+"""The rules, by the opcode of the user."""

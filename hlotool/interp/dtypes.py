@@ -1,6 +1,6 @@
 """Element types as NumPy types: the type that stores values, and the type used for arithmetic.
 
-Conversions as HLO defines them are in `kernels.conversion`.
+The conversions that HLO defines are in `kernels.conversion`.
 """
 
 from __future__ import annotations

@@ -44,18 +44,18 @@ def evaluate(
 ) -> Value:
     """Returns the value of the module's entry computation for these arguments.
 
-    Pass one argument per parameter, or one argument per leaf of all parameters. An argument is
-    anything that NumPy converts to an array, or a nested tuple of such values. Floats are converted
-    to the parameter's float type, and integers to its integer type. Arrays in the result have the
-    exact element type (an ml_dtypes type for bf16 and similar types) and belong to the caller.
-    Tuples are returned as Python tuples. Raises EvaluationError, and no other exception, for any
-    module and any arguments.
+    Pass one argument per parameter or, if some parameters are tuples, one argument per leaf. An
+    argument is anything that NumPy converts to an array, or a nested tuple of such values. Floats
+    are converted to the parameter's float type, and integers to its integer type. Arrays in the
+    result have the exact element type (an ml_dtypes type for bf16 and similar types) and belong to
+    the caller. Tuples are returned as Python tuples. Raises EvaluationError, and no other
+    exception, for any module and any arguments.
 
     `executor` is "reference", which calls one kernel per instruction; "plan", which compiles the
-    module to Python code first; or "auto", which compiles if that is worthwhile. The results are
-    the same. The reference executor calls `observers` for every instruction, and runs the module
-    unless all observers are optional (see `Observer`). Several threads may evaluate the same module
-    at the same time.
+    module to Python code first; or "auto", which compiles if that is worthwhile. All executors give
+    the same results. The reference executor calls `observers` for every instruction; if any of them
+    is not optional (see `Observer`), this executor always runs the module. Several threads may
+    evaluate the same module at the same time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
@@ -74,7 +74,7 @@ def evaluate_replicas(
     options: RunOptions = _DEFAULTS,
     observers: Sequence[Observer] = (),
 ) -> list[Value]:
-    """Returns the value that each device computes when all of them run the module together.
+    """Returns the value that each device computes when all devices run the module together.
 
     `arguments` has an entry for each device. There are `len(arguments) / num_partitions` replicas
     of `num_partitions` devices each, listed replica by replica. One process runs all devices, one
@@ -131,7 +131,7 @@ def _evaluate(
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # The module from a tolerant parse may differ from the meaning of a source with errors.
+        # After a tolerant parse of a source with errors, the module may not be the intended one.
         raise EvaluationError(errors)
     known = known_module(module, options)
     if not (known.is_checked and count == 1):

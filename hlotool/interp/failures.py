@@ -66,7 +66,7 @@ def broken_rule(x: Instruction) -> Violation | None:
 def is_as_inferred(x: Instruction) -> bool:
     """Returns whether an instruction follows the rules of its op.
 
-    Its element types and dimensions must also be those that the rules infer.
+    Its element types and dimensions must also equal the inferred ones.
 
     >>> import hlotool
     >>> text = "ENTRY e { x = f32[2] parameter(0) y = f32[3] slice(x), slice={[0:2]} ROOT r = f32[2] negate(x) }"

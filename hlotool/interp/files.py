@@ -91,7 +91,7 @@ def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
 
 
 class Arguments:
-    """The arguments of a module, collected one by one; missing ones are drawn at random.
+    """The arguments of a module, collected one by one; missing arguments are drawn at random.
 
     A parameter is identified by its name or number, and an element of a tuple by its index after a
     dot: `state.0`, `2.1.0`. The names in the JAX program work as well if they are unambiguous: `x`
@@ -147,7 +147,7 @@ class Arguments:
     def give(self, name: str, text: str) -> None:
         """Sets an argument, like `name=text` on a command line.
 
-        `text` is the name of a .npy file, `zeros`, `ones`, `iota`, `random`, or a literal. Raises
+        `text` is `zeros`, `ones`, `iota`, `random`, a literal, or the name of an .npy file. Raises
         HlotoolError if `name` or `text` is not valid.
         """
         number, numbers = place = self._place(name)

@@ -1,8 +1,9 @@
-"""Functions that NumPy lacks or defines differently from HLO: real, complex and integer.
+"""Arithmetic functions that NumPy lacks or defines differently from HLO.
 
-They work on arrays of any shape, in the type used for arithmetic. Docstrings say how NumPy differs;
-the reference is XLA:CPU. If a function has an `out` parameter, the result is written to that array,
-as in NumPy, but the array must not share memory with the operands.
+They work on real, complex or integer arrays of any shape, in the type used for arithmetic. The
+docstrings say how NumPy differs; the reference is XLA:CPU. If a function has an `out` parameter,
+the result is written to that array, as in NumPy, but the array must not share memory with the
+operands.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def sign_floats(x: Array) -> Array:
 
 
 def round_half_away(x: Array) -> Array:
-    """Rounds to the nearest integral value, and halves away from zero.
+    """Rounds to the nearest integral value; halves are rounded away from zero.
 
     floor(x + 0.5) is wrong for some numbers near 0.5 and for large odd values.
     """
@@ -238,8 +239,8 @@ def power_floats(base: Array, exponent: Array) -> Array:
     """Computes powers of floats.
 
     If all exponents are one number in memory, as after a broadcast, NumPy computes squares, roots
-    and reciprocals in a different way, with different rounding. But the power of two numbers must
-    not depend on how they are stored.
+    and reciprocals in a different way, with different rounding. But a power must not depend on how
+    its base and exponent are stored.
 
     >>> power_floats(np.float32([3.0, 4.0]), np.broadcast_to(np.float32(2), 2)).tolist()
     [9.0, 16.0]

@@ -1,4 +1,4 @@
-"""Random arguments, which suit the uses of a module's parameters."""
+"""Random arguments that suit the uses of a module's parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["random_argument", "random_arguments"]
 def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[int, int], Domain]) -> Value:
     """Returns a random value for parameter `number`.
 
-    Each leaf of a tuple has its own random stream. `known` contains the domains of leaves.
+    Each leaf of a tuple has its own random stream. `known` contains the domains of the leaves, by
+    parameter and leaf number.
     """
     leaves = enumerate(shape.leaves())
     return with_leaves(

@@ -21,7 +21,7 @@ __all__ = ["filled", "literal_array", "literal_value"]
 def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Value:
     """Returns the value of a constant; tuple literals become tuples.
 
-    Arrays are read-only, except if they are elided in the literal. Elided arrays are filled as the
+    Arrays are read-only unless they are elided in the literal. Elided arrays are filled as the
     options say; different values of `stream` give different random numbers. If the literal is
     elided, the caller must have checked that the options name a fill.
 
@@ -57,7 +57,7 @@ def _array(literal: Literal, options: RunOptions, stream: int) -> Array:
 
 
 def filled(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:
-    """Returns an array of zeros, ones, the numbers 0, 1, 2, ..., or random numbers.
+    """Returns an array of zeros, ones, random numbers, or 0, 1, 2, ... in row-major order.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> filled(array_shape("f32", (2, 2)), "iota").tolist()

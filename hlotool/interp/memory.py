@@ -1,7 +1,7 @@
 """Estimates from shapes how much memory a run will need, and determines how much is available.
 
-The temporary memory of kernels is estimated only roughly. Copies are not counted if a view was
-expected.
+The temporary memory of kernels is estimated only roughly. Copies are not counted if a view is
+expected instead.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Estimate:
 
 
 def default_limit() -> int | None:
-    """Returns the default memory limit of a run in bytes, or None if the memory is unknown.
+    """Returns a run's default memory limit in bytes, or None if the available memory is unknown.
 
     The limit is 80 % of the available memory, so that the machine stays responsive. In a container,
     the available memory is the container's if that is less than the machine's.
@@ -113,8 +113,8 @@ def estimate(module: Module) -> Estimate:
 def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
     """Returns a list with a diagnostic if running a module takes more than `limit` bytes.
 
-    The memory of all devices counts, and in addition `held` bytes in use by another module. The
-    list is empty if the memory suffices or if `limit` is None.
+    The total includes the memory of all devices, and `held` bytes that another module uses. The
+    list is empty if the limit is not exceeded, or if `limit` is None.
     """
     if limit is None:
         return []

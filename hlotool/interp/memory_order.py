@@ -115,7 +115,7 @@ def _order_of(shape: Shape) -> Order:
 
 @cache
 def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
-    """Returns a function that puts operands into these orders, without gaps, and returns a list.
+    """Returns a function that lists its operands in these memory orders, without gaps.
 
     The first two operands in the list do not share memory.
 
@@ -125,7 +125,7 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
     """
 
     def in_layout(*operands: Any) -> list[Any]:
-        # The fast path pays off: most operands are dense, and loops call this in each iteration.
+        # The fast path matters: most operands are dense, and loops call this in each iteration.
         made = [
             x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order)
             for x, order in zip(operands, orders, strict=True)

@@ -44,7 +44,7 @@ class Monoid(Record):
         return self.winning_zero is not None
 
     def may_repeat(self, init: Array) -> bool:
-        """Returns whether `init` may enter a reduction more than once with the same result."""
+        """Returns whether a reduction has the same result if `init` enters it more than once."""
         number, op = number_type(init), OPS[self.opcode]
         if number.kind == "pred" or IDEMPOTENT in op.traits:
             return True
@@ -95,9 +95,9 @@ class Monoid(Record):
         return bool((result == 0).any()) and any(_has_negative_zero(x) for x in arguments)
 
     def with_signs(self, result: Array, keys: Array) -> Array:
-        """Returns `result`, but with the signs of `keys` for zeros.
+        """Returns `result` with each zero given the sign of its key.
 
-        `keys` contains the results of the same reduction of `sign_keys`. If a result is zero, all
+        `keys` is the result of the same reduction, applied to `sign_keys`. If a result is zero, all
         nonzero elements are on one side of zero, so that the key has the sign of the correct zero.
         """
         zeros = np.where(keys < 0, result.dtype.type(-0.0), result.dtype.type(0.0))
@@ -106,7 +106,7 @@ class Monoid(Record):
     def works_in_place(self, target: Array) -> bool:
         """Returns whether `combine_at` gives the same result as applying the reducer repeatedly.
 
-        There must be no rounding between the steps, and zeros must have the right sign.
+        This requires that nothing is rounded between the steps, and that zeros have the right sign.
         """
         number = number_type(target)
         return number.computed == number.held and (self.winning_zero is None or number.kind != "float")

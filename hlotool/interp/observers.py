@@ -15,7 +15,7 @@ __all__ = ["Frame", "Observer", "Observers", "Whereabouts"]
 
 
 class Frame:
-    """An instruction that is being computed, with the number of its calls of each computation."""
+    """An instruction that is being computed, and the number of times it called each computation."""
 
     __slots__ = ("calls", "current", "instruction")
 
@@ -106,7 +106,7 @@ class Observer:
 
 
 class Observers:
-    """The observers of a device's run, called one after another, and the position `where`.
+    """The observers of a device's run, called one after another, and their shared `where`.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")

@@ -29,8 +29,8 @@ class RunOptions(Record):
     `queues` contains the queues between the host and the device; for several devices, it is a
     sequence with an entry for each device.
 
-    Plans compute blocks of large arrays in as many threads as `threads` says; the results are the
-    same for any number. NumPy's library for matrix products has its own threads.
+    `threads` is the number of threads in which plans compute blocks of large arrays; it does not
+    affect the results. NumPy's library for matrix products has its own threads.
 
     >>> RunOptions(elided_fill="zeros").seed
     0

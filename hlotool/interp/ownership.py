@@ -27,6 +27,6 @@ def can_alias(operands: list[Value]) -> bool:
     >>> can_alias(operands)
     False
     """
-    # The two references are the list's and that of getrefcount's argument. A view of the operand
-    # would be a third.
+    # The list holds one reference, and the argument of getrefcount is another. A view of the
+    # operand would hold a third.
     return sys.getrefcount(operands[0]) <= 2 and owns_memory(operands[0])

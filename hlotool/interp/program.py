@@ -72,7 +72,7 @@ class Program:
         self._mark_last_uses()
 
     def _mark_last_uses(self) -> None:
-        """Sets `dead` and `is_used` of all steps.
+        """Sets `dead` and `is_used` for all steps.
 
         Constants belong to the program and stay in their slots.
         """
@@ -198,8 +198,8 @@ class ProgramCache:
 def in_order(computation: Computation) -> list[Instruction]:
     """Returns the instructions, with operands and control predecessors before their users.
 
-    The order is textual unless an instruction refers to a later one. Raises ValueError for a cycle,
-    which only modules with errors can have.
+    This is the textual order unless an instruction refers to a later one. Raises ValueError for a
+    cycle, which only modules with errors can have.
     """
     seen: set[Instruction] = set()
     for x in computation.instructions:
@@ -277,7 +277,7 @@ def _doubtful_rule(x: Instruction) -> Violation | None:
 def _is_doubtful(value: object, x: Instruction) -> bool:
     """Returns whether an attribute contains a negative number, or a slice beyond the array.
 
-    NumPy counts negative numbers from the end of a dimension, and truncates the slice.
+    NumPy counts negative numbers from the end of a dimension, and truncates such slices.
     """
     if not isinstance(value, tuple):
         return isinstance(value, int) and value < 0

@@ -92,7 +92,7 @@ class ReferenceExecutor:
         return value
 
     def _start(self, request: Invoke) -> Run:
-        # The deadline is checked here and after each instruction. A loop may have no instructions.
+        # The deadline is checked here, not only after each instruction: a loop may have none.
         if self._is_late():
             raise failure(self.module, request.computation.root, "R005", self._too_late())
         if request.batch is not None and not self.programs.can_batch(request.computation):

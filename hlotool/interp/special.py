@@ -68,7 +68,7 @@ _RANGES = ((-1.0, 0.46875, _near), (0.46875, 4.0, _middle), (4.0, _SATURATED, _f
 
 
 def erf(x: Array) -> Array:
-    """Computes the Gauss error function of real numbers, and returns it in their type.
+    """Computes the Gauss error function of real numbers; the result has the same type.
 
     >>> float(erf(np.array(0.5)))
     0.5204998778130465

@@ -156,8 +156,8 @@ class NonfiniteWatch(Observer):
 def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, index: tuple[int, ...]) -> Iterator[str]:
     """Yields descriptions of the operands.
 
-    If an array has the result's dimensions, its description is the element at `index`, and
-    otherwise its statistics. A scalar's description is its value.
+    An array is described by its element at `index` if it has the result's dimensions, and otherwise
+    by its statistics. A scalar is described by its value.
     """
     for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MOST_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"

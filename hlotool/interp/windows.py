@@ -41,8 +41,8 @@ def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[
 def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
     """Returns the taps at which any of `size` results reads one of `base` elements.
 
-    Each tap comes with its `positions`. Most taps may read nothing, because a window can be much
-    larger than the array.
+    Each tap comes with its `positions`. Most taps of a window may read nothing, because a window
+    can be much larger than the array.
 
     >>> [tap for tap, _, _ in taps(WindowDimension(10**9), 3, 2)]
     [0, 1]

@@ -26,7 +26,7 @@ _MASKS = {"NO_MASK": (False, False), "CAUSAL": (True, False), "PADDING": (False,
 """Two flags for each type of mask.
 
 The first flag is true if a position attends only to itself and to earlier positions. The second is
-true if the last operands contain the lengths of sequences, and later positions are padding.
+true if the last operands contain the lengths of sequences; positions beyond them are padding.
 """
 
 
@@ -79,7 +79,7 @@ def _in_shape(x: Array, shape: Shape) -> Array:
 def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: bool) -> Array:
     """Returns an operand of a product as [batch..., position, feature] in f32.
 
-    The contracted dimension is the position if `contracts_places` is set, and else the feature.
+    The contracted dimension is the position if `contracts_places` is set, or else the feature.
     """
     batch, (contracted,) = dims[f"{side}_batch_dims"], dims[f"{side}_contracting_dims"]
     (other,) = (k for k in range(x.ndim) if k not in (*batch, contracted))

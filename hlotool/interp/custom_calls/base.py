@@ -106,7 +106,7 @@ def _in_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:
 def dot_dims(settings: Mapping[str, Any], name: str, call: CustomCall) -> dict[str, tuple[int, ...]]:
     """Returns the dimension numbers of a matrix product, in the form that the `dot` kernel takes.
 
-    Numbers may be strings, since JSON stores 64-bit integers as strings.
+    The numbers may be strings, since XLA's JSON stores 64-bit integers as strings.
     """
     numbers = settings.get(name)
     computable(isinstance(numbers, Mapping), call, f"needs '{name}' in its backend_config")

@@ -1,7 +1,7 @@
 """Matrix products and triangular solvers of NVIDIA's cuBLAS, as XLA calls them for GPUs.
 
-Cholesky factors (cuSOLVER) and products of block-scaled matrices are included. A product
-and all operations that follow it are computed in at least f32, and the result is rounded once.
+Cholesky factors (cuSOLVER) and products of block-scaled matrices are included. A product and all
+operations that follow it are computed in at least f32, and the result is rounded once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Convolutions and normalizations of NVIDIA's cuDNN, as XLA calls them for GPUs.
 
-There are three kinds of convolutions: forward, and the gradients of both operands. The attributes
-of all three describe the forward convolution, `y = x * w`: the input labels apply to `x` and the
-output labels to `y`, regardless of which array is computed.
+There are three kinds of convolution calls: the forward convolution, `y = x * w`, and the gradients
+of both operands. The attributes of all three describe the forward convolution: the input labels
+apply to `x` and the output labels to `y`, regardless of which array is computed.
 """
 
 from __future__ import annotations

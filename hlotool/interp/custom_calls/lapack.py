@@ -135,7 +135,7 @@ def _complex_vectors(imaginary: Array, vectors: Array) -> Array:
 
 
 def _trsm(p: Problem, a: Array, b: Array) -> Results:
-    """Solves op(a) x = b, or x op(a) = b, which is solved as the transposed problem."""
+    """Solves op(a) x = b or x op(a) = b, the latter as the transposed problem."""
     trans = "NTC".index(chr(p.settings.get("trans_x", _NONE)))
     lower, unit = int(p.settings.get("uplo") == _LOWER), int(p.settings.get("diag") == _UNIT)
     if p.settings.get("side", _LEFT) == _LEFT:

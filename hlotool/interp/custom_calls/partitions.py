@@ -35,8 +35,8 @@ _FULL_TO_SHARD, _SHARD_TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
 class Placement(Record):
     """A division of an array into parts, one for each partition.
 
-    `counts` is the number of parts along each dimension. `parts` contains, for each partition, the
-    number of its part along each dimension.
+    `counts` lists the number of parts along each dimension. `parts` contains, for each partition,
+    the indices of its part along these dimensions.
     """
 
     counts: tuple[int, ...]

@@ -101,7 +101,7 @@ def _joined(*operands: Array, call: CustomCall) -> Value:
 
 
 def _threefry_bits(*operands: Array, call: CustomCall) -> Value:
-    """Computes random bits for each key and counter; keys and counters are passed in two halves."""
+    """Computes random bits for each key and counter, each of which is passed as two halves."""
     key, counter = (_from_halves(*operands[k : k + 2]) for k in (0, 2))
     return threefry(key, counter)
 

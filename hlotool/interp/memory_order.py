@@ -115,7 +115,7 @@ def _order_of(shape: Shape) -> Order:
 
 @cache
 def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
-    """Returns a function that lists its operands in these memory orders, without gaps.
+    """Returns a function that returns its operands as a list, in these orders and without gaps.
 
     The first two operands in the list do not share memory.
 

@@ -1,4 +1,4 @@
-"""The public API as text, recorded in `tests/public_api.txt` so that changes of it are noticed."""
+"""The public API as text, recorded in `tests/public_api.txt` so that changes to it are noticed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHANGELOG = _ROOT / "CHANGELOG.md"
 def surface() -> list[str]:
     """Returns a line for each public name, and for each public member of a public class.
 
-    Functions have their parameters and defaults, without annotations.
+    The line for a function includes its parameters and their defaults, but not its annotations.
 
     >>> [line for line in surface() if line.startswith("hlotool.parse(")]
     ["hlotool.parse(text, filename='<string>', *, strict=True, legacy=False)"]
@@ -31,7 +31,7 @@ def surface() -> list[str]:
 
 
 def write() -> Path:
-    """Records the surface. Raises HlotoolError if it has changed and the changelog has not."""
+    """Records the public API. Raises HlotoolError if it has changed but the changelog has not."""
     recorded = _RECORD.read_text(encoding="utf-8").splitlines() if _RECORD.exists() else [""]
     lines, stamp = surface(), f"# changelog {sha256(_CHANGELOG.read_bytes()).hexdigest()[:16]}"
     if lines != recorded[1:] and stamp == recorded[0]:
@@ -66,9 +66,9 @@ def _member(name: str, value: Any) -> Iterator[str]:
 
 
 def _parameters(function: Any) -> str:
-    """Returns the parameters of a function, which do not depend on the version of Python.
+    """Returns the parameters of a function as text that does not depend on the Python version.
 
-    Annotations are left out, and defaults that are not plain values are written `...`.
+    Annotations are left out, and defaults that are not plain values are written as `...`.
     """
     signature = inspect.signature(function)
     empty = inspect.Parameter.empty

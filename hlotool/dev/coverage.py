@@ -1,4 +1,4 @@
-"""Finds opcodes and attributes in texts that the op table does not know."""
+"""Searches HLO files for opcodes and attributes that the op table lacks."""
 
 from __future__ import annotations
 

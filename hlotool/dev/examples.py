@@ -73,7 +73,7 @@ ELEMENTWISE: dict[str, tuple[str, str]] = {
 }
 """The arguments and results of elementwise methods.
 
-Results of functions that are not exact are rounded to four digits.
+The results of inexact functions are rounded to four decimal places.
 """
 
 EXAMPLES: dict[str, str] = {

@@ -13,7 +13,7 @@ Tally = tuple[int, int]
 
 
 def read_tallies(report: str) -> dict[str, Tally]:
-    """Returns the numbers of passing and of all cases for each kind of check in a report.
+    """Returns the numbers of passing cases and of all cases, for each kind of check in a report.
 
     >>> read_tallies("accept      5370 of 5375    99.91 %")
     {'accept': (5370, 5375)}
@@ -41,9 +41,9 @@ def compare(tallies: dict[str, Tally], floors: dict[str, Tally]) -> list[str]:
 
 
 def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
-    """Prints the checks that have fallen below the floors of a file. Returns 1 if there are any.
+    """Prints the checks that have fallen below the floors in a file; returns 1 if there are any.
 
-    Otherwise, it returns 0, and with `raise_them`, writes the numbers of the report as the new
+    Otherwise, returns 0, and if `raise_them` is set, writes the numbers of the report as the new
     floors.
     """
     floors = {kind: (least, of) for kind, (least, of) in json.loads(path.read_text(encoding="utf-8")).items()}
@@ -52,7 +52,7 @@ def check_floors(path: Path, report: str, *, raise_them: bool) -> int:
     for line in fallen:
         print(line)
     if raise_them and not fallen:
-        # The file decides which kinds count, so no others are added.
+        # The file determines which kinds count, so no other kinds are added.
         rows = ",\n".join(f"  {json.dumps(kind)}: {json.dumps(list(tallies[kind]))}" for kind in sorted(floors))
         path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
     print(f"{len(floors) - len(fallen)} of {len(floors)} kinds are at or above their floor")

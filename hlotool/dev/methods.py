@@ -1,8 +1,8 @@
 """Generates `hlotool/builder/generated` from the op table.
 
-These are the methods of builders that only pass on their arguments. Run it with `python -m
-hlotool.dev methods`. Unlike functions that bind their arguments by a table, generated code is fast,
-and editors and type checkers can read it.
+The generated files contain all builder methods that only pass on their arguments. Run `python -m
+hlotool.dev methods` to generate them. Unlike functions that bind their arguments with a table,
+generated code is fast, and editors and type checkers can read it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["files", "stale", "write"]
 _FOLDER = Path(__file__).parents[1] / "builder" / "generated"
 _KIND_NAMES = {"pred": "pred", "signed": "signed", "unsigned": "unsigned", "float": "floating-point", "complex": "complex"}
 
-# By the kind of the attribute: the annotation of an argument, and the expression that converts it.
+# The annotation of an argument, and the expression that converts it, by the kind of attribute.
 _KINDS: dict[str, tuple[str, str]] = {
     "Bool": ("bool", "bool({})"),
     "Computation": ("Called", 'self._closed({}, "{}")'),
@@ -40,7 +40,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "OutputAliases": ("Sequence[AliasPair] | str", 'self._instances(self._text("{}", {}), AliasPair, "{}")'),
     "Pairs": ("Sequence[Sequence[int]]", 'tuple([self._integers(pair, "{}") for pair in self._list({}, "{}")])'),
     "ReplicaGroups": ("Groups", "self._groups({})"),
-    # None leaves the attribute out: an empty list would make a collective-permute that works in
+    # None leaves the attribute out; an empty list would mean a collective-permute that works in
     # place.
     "SliceSizeLists": ("Sequence[Sequence[int]]", 'tuple([self._integers(sizes, "{}") for sizes in self._list({}, "{}")]) or None'),
     "Text": ("str", 'self._instance({}, str, "{}")'),
@@ -82,7 +82,7 @@ def files() -> dict[str, str]:
 def stale() -> list[str]:
     """Returns the files that are out of date.
 
-    Syntax trees are compared, since a formatter breaks the lines.
+    Syntax trees are compared, since the files are formatted after they are generated.
     """
     return [name for name, text in files().items() if not (_FOLDER / name).exists() or _code((_FOLDER / name).read_text("utf-8")) != _code(text)]
 
@@ -207,7 +207,7 @@ def _comparisons(direction: str) -> tuple[str, str]:
 
 
 def _direct(op: OpDef, signature: str) -> str:
-    """Returns a method whose arguments are operands and attributes, in the order of `signature`."""
+    """Returns the code of a method with operands and attributes in the order of `signature`."""
     renamed = dict(word.partition("=")[::2] for word in signature.split())
     called = {source or name: name for name, source in renamed.items()}
     parameters: list[str] = []

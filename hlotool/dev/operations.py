@@ -1,7 +1,7 @@
 """Generates `docs/operations.md` from the docstrings of builder methods.
 
-The page shows the operations of XLA's documentation, with examples. Run it with `python -m
-hlotool.dev docs`.
+The page shows the operations of XLA's documentation, with examples. Run `python -m hlotool.dev
+docs` to generate it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ __all__ = ["family", "method_of", "operations_page"]
 
 
 class Family(Record):
-    """Operations that the page shows together.
+    """Operations that are shown in one section of the page.
 
-    `names` are their names in XLA's documentation, by the years of the versions that have them.
+    `names` contains the names of operations in XLA's documentation, by the years of the versions
+    that describe them.
     """
 
     title: str
@@ -86,7 +87,7 @@ _FAMILIES = (
     Family("Normalization", "", {_ALL: "BatchNormGrad BatchNormInference BatchNormTraining"}),
     Family(
         "Computations applied to arrays",
-        "Initial values should be identities of the computation: other compilers may use them more than once, hlotool's interpreter uses them once.",
+        "Initial values should be identities of the computation: other compilers may use them more than once. hlotool's interpreter uses them once.",
         {_ALL: "Map Reduce ReduceWindow SelectAndScatter", _NEWEST: "ReduceAll Scan"},
     ),
     Family("Gather, scatter and sort", "", {_ALL: "Sort", _LATER: "Gather Scatter", _NEWEST: "TopK"}),
@@ -103,7 +104,7 @@ _FAMILIES = (
     ),
     Family(
         "Hosts and channels",
-        "A run takes the data that the host sends from `HostQueues`, and adds the data that the host receives.",
+        "Data from the host is taken from the `HostQueues` of the run, and data for the host is added to them.",
         {
             _ALL: "Infeed",
             _LATER: "Recv RecvDone Send SendDone",
@@ -114,7 +115,7 @@ _FAMILIES = (
 
 _INTERNAL = Family(
     "Instructions of compilers",
-    "The documentation of 2025 mentions these, but says that they are written by compilers, not by users. hlotool reads, verifies and runs them.",
+    "The documentation of 2025 mentions these instructions, but says that compilers write them, not users. hlotool reads, verifies and runs them.",
     {
         "2025, not for users": "AddDependency AllGatherDone AllGatherStart AllReduceDone AllReduceStart AsyncDone AsyncStart AsyncUpdate Bitcast "
         "CollectivePermuteDone CollectivePermuteStart Copy CopyDone CopyStart Domain Fusion PartitionID RngGetAndUpdateState",
@@ -157,17 +158,17 @@ _OPCODES = {
 _HEAD = """# Operations
 
 This page lists the operations of XLA's [operation
-semantics](https://openxla.org/xla/operation_semantics) under their names there. For each operation,
-it shows the method of `hlotool.Builder` that creates it, the opcodes in the text, and an example
-with its result. [building.md](building.md) explains builders, and
+semantics](https://openxla.org/xla/operation_semantics) under the same names. For each operation, it
+shows the method of `hlotool.Builder` that creates it, the opcodes in the text, and an example with
+its result. [building.md](building.md) explains builders, and
 [samples/documents](../samples/documents) contains the examples of XLA's documentation as text. The
-descriptions are those of the methods, which `help(hlotool.Builder.dot_general)` also shows. The
-examples run as tests. All of them need these imports:
+descriptions are the docstrings of the methods, which `help(hlotool.Builder.dot_general)` also
+shows. The examples run as tests. All of them need these imports:
 """
 _NOTES = """Operands are operations of the builder, or numbers and nested lists, which become
 constants. If an operation takes several operands, each element of a list is one operand, so a
-single array must be written as `b.constant([1.0, 2.0])` there. In the calls below, `[]` are the
-arguments of the module, which has no parameters.
+single array must be written as `b.constant([1.0, 2.0])` there. In the calls below, `[]` is the
+empty list of arguments, because the modules have no parameters.
 """
 _TABLE = """## From XLA's documentation to hlotool
 
@@ -179,7 +180,7 @@ end with an underscore, since their names are Python keywords.
 _OLDER = """
 ## Older forms
 
-These operations have the same name as today, but a different form in the documentation of 2017 or 2019:
+These operations have the same name as today, but had a different form in the documentation of 2017 or 2019:
 
 | form | version | today |
 |---|---|---|
@@ -190,11 +191,11 @@ These operations have the same name as today, but a different form in the docume
 | `DynamicSlice`, `DynamicUpdateSlice`: `start_indices` is one vector | 2017, 2019 | a scalar for each dimension; the methods accept both |
 | `DynamicUpdateSlice`: indices wrap around | 2017 | they are clamped |
 | `Iota(type, size)` | 2019 | `Iota(shape, iota_dimension)`; the method accepts both |
-| `Map(operands..., computation)` | 2017 | `dimensions` are last; the method accepts both |
+| `Map(operands..., computation)` | 2017 | `dimensions` is last; the method accepts both |
 | `Recv`, `Send`: the context is (buffer, u32) | 2019 | (buffer, u32, token) |
-| `ReducePrecision(operand, mantissa_bits, exponent_bits)` | 2017, 2019 | `exponent_bits` come first; the method accepts only this order |
+| `ReducePrecision(operand, mantissa_bits, exponent_bits)` | 2017, 2019 | `exponent_bits` comes first; the method accepts only this order |
 | `Reshape(operand, dimensions, new_sizes)` | 2017, 2019 | a transpose and a reshape, which the method creates |
-| `Slice(operand, start_indices, limit_indices)` | 2017, 2019 | `strides` are last, 1 by default |
+| `Slice(operand, start_indices, limit_indices)` | 2017, 2019 | `strides` is last, 1 by default |
 | `Sort(operand)`, `Sort(keys, values)` | 2017, 2019 | a comparator and a dimension; the method accepts both |
 | `While` cannot be nested | 2017 | it can be nested |
 
@@ -224,7 +225,7 @@ If versions of the documentation are wrong or contradict each other, hlotool doe
 
 
 def family(op: OpDef) -> str:
-    """Returns the name of the page in `docs/ops` for an opcode: the module that defines it.
+    """Returns the page in `docs/ops` for an opcode, named after the module that defines the opcode.
 
     >>> family(OPS["dot"])
     'contraction'
@@ -233,9 +234,9 @@ def family(op: OpDef) -> str:
 
 
 def method_of(name: str) -> str:
-    """Returns the method for a name in XLA's documentation.
+    """Returns the name of the method for a name in XLA's documentation.
 
-    It consists of the words of the name in lower case, with `_` after a keyword of Python.
+    The method's name consists of the words in lowercase, followed by `_` if it is a Python keyword.
 
     >>> method_of("DotGeneral"), method_of("While")
     ('dot_general', 'while_')
@@ -274,9 +275,9 @@ def _linked(name: str) -> str:
 
 
 def _section(title: str, method: str, imports: dict[str, set[str]]) -> str:
-    """Returns the section of an operation, with signatures, documentation and an example.
+    """Returns the section for an operation, with signatures, documentation and an example.
 
-    The names that the example imports are added to `imports`, by module.
+    Adds the names that the example imports to `imports`, by module.
     """
     text, _, example = (inspect.getdoc(getattr(Builder, method)) or "").partition(">>> ")
     code = []

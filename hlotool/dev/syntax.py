@@ -1,6 +1,6 @@
 """Generates the editors' syntax files in `editors/` from the grammar.
 
-Run it with `python -m hlotool.dev syntax`.
+Run `python -m hlotool.dev syntax` to generate them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m hlotool.dev", description=(__doc__ or "").splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("tables", help="generate the parse tables of the grammar")
-    command = commands.add_parser("coverage", help="list opcodes and attributes in FILEs that the op table lacks")
+    command = commands.add_parser("coverage", help="search FILEs for opcodes and attributes that the op table lacks")
     command.add_argument("files", nargs="+", metavar="FILE")
     command = commands.add_parser("floors", help="compare a conformance report on standard input with the floors in FILE")
     command.add_argument("file", type=Path, metavar="FILE")
@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
     command = commands.add_parser("syntax", help="generate the editors' syntax files in editors/ from the grammar")
     command.add_argument("--check", action="store_true", help="write nothing; list the files that are out of date")
-    commands.add_parser("api", help="record the public API in tests/public_api.txt, after a change of the changelog")
+    commands.add_parser("api", help="record the public API in tests/public_api.txt; changes must be in the changelog first")
     options = parser.parse_args(arguments)
     try:
         if options.command == "tables":

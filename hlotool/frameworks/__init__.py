@@ -1,4 +1,4 @@
 """Conversion of framework programs to modules.
 
-A framework is imported only when its function is called.
+A framework is imported only when its conversion function is called.
 """

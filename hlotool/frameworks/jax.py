@@ -1,4 +1,4 @@
-"""Makes modules from functions that JAX can trace."""
+"""Creates modules from functions that JAX can trace."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["from_jax"]
 def from_jax(function: Callable[..., Any], /, *arguments: Any, optimized: bool = False, **keywords: Any) -> Module:
     """Returns the module to which JAX lowers a function.
 
-    Arguments may be arrays or `jax.ShapeDtypeStruct`s. With `optimized`, XLA's passes for the
-    default backend have run. The function may already be a result of `jax.jit`, with its own static
-    arguments or shardings. Raises HlotoolError if JAX is needed and not installed, and any error
-    that tracing the function raises.
+    Arguments may be arrays or `jax.ShapeDtypeStruct`s. If `optimized` is set, returns the module
+    after XLA's passes for the default backend. The function may already be a result of `jax.jit`,
+    with its own static arguments or shardings. Raises HlotoolError if JAX is needed but cannot be
+    imported, and also raises any error that occurs while JAX traces the function.
     """
     staged = function if hasattr(function, "lower") else _jax().jit(function)
     lowered = staged.lower(*arguments, **keywords)
@@ -31,9 +31,9 @@ def from_jax(function: Callable[..., Any], /, *arguments: Any, optimized: bool =
 
 
 def _optimized_text(compiled: Any) -> str:
-    """Returns the text of a compiled function with all constants.
+    """Returns the HLO text of a compiled function, with the values of all constants.
 
-    JAX's own text elides constants with more than ten elements.
+    The text that JAX prints elides constants with more than ten elements.
     """
     text: str = compiled.as_text()
     if ELIDED not in text:

@@ -1,7 +1,8 @@
-"""The memory of the process: reuse of freed memory, and a limit.
+"""Memory of the process: reuse of freed blocks, and a limit on allocation.
 
 Large arrays come straight from the operating system, which clears each page on first use. A run
-allocates and frees thousands of them, and would spend more time on this than on arithmetic.
+allocates and frees thousands of arrays. Without reuse, it would spend more time on clearing pages
+than on arithmetic.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ import numpy as np
 
 __all__ = ["keep_freed_memory", "memory_limit", "reuse_large_blocks"]
 
-# For Python itself: a run near its limit must still be able to report that.
+# Extra memory for Python itself, which must still be able to report that a run reached its limit.
 _SLACK = 32 << 20
-# The index of the field of /proc/self/statm that counts the pages of data and stack.
+# The index of the field in /proc/self/statm that counts data and stack pages.
 _DATA = 5
 
 # Parameters of mallopt, from malloc.h.
@@ -27,17 +28,17 @@ _TRIM_THRESHOLD, _MMAP_MAX = -1, -4
 _NEVER = -1
 
 _LARGEST_REUSED = (32 << 20) - (64 << 10)
-"""A size below DEFAULT_MMAP_THRESHOLD_MAX, the largest block that glibc takes from its own heap.
+"""A size just below DEFAULT_MMAP_THRESHOLD_MAX, the maximum size of blocks in glibc's own heap.
 
-The difference leaves space for headers and for rounding up to pages.
+The difference leaves space for headers and for rounding up to whole pages.
 """
 
 
 def keep_freed_memory() -> bool:
     """Makes the C library keep freed memory for later allocations.
 
-    Returns whether it can, as glibc does. The setting affects the whole process, so a command may
-    call this function, but a library may not.
+    Returns whether the C library supports this; glibc does. The setting affects the whole process,
+    so a command may call this function, but a library may not.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -49,28 +50,29 @@ def keep_freed_memory() -> bool:
 def reuse_large_blocks() -> None:
     """Makes glibc take blocks of up to 32 MB from its heap, and keep 64 MB of free memory there.
 
-    glibc does the same once a program has freed a block of this size. So unlike
-    `keep_freed_memory`, this has no effect that other code would notice: any program that has freed
-    such an array works this way.
+    glibc applies these settings as soon as a program frees a block of this size, so this function
+    allocates such a block and frees it. Unlike `keep_freed_memory`, it has no effect that other
+    code would notice: any program that has freed such a block works this way.
     """
-    # A memory limit may not leave this much.
+    # Under a memory limit, the allocation may fail.
     with suppress(MemoryError):
         np.empty(_LARGEST_REUSED, np.uint8)
 
 
 @contextmanager
 def memory_limit(size: int | None) -> Iterator[None]:
-    """Limits the process to `size` more bytes within a context; exceeding it raises MemoryError.
+    """Limits the process to `size` more bytes within a context, then restores the previous limit.
 
-    None means no limit. All memory counts, including memory that estimates do not foresee. Works on
-    Linux; other systems cannot count it.
+    Exceeding the limit raises MemoryError. None means no limit. All memory counts, including memory
+    that estimates do not include. The limit applies only on Linux; on other systems, the memory in
+    use is unknown.
     """
     used = _data_size()
     if size is None or used is None:
         yield
         return
-    # The library for matrix products allocates its own memory on first use, and ends the process if
-    # it cannot.
+    # NumPy's library for matrix products allocates its own memory on first use, and terminates the
+    # process if that fails. So it is used once before the limit takes effect.
     np.dot(np.ones((64, 64)), np.ones((64, 64)))
     resource = import_module("resource")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -83,7 +85,7 @@ def memory_limit(size: int | None) -> Iterator[None]:
 
 
 def _data_size() -> int | None:
-    """Returns the number of bytes that the process has allocated, or None if unknown."""
+    """Returns the number of bytes that the process has allocated, or None if it is unknown."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[_DATA]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError, AttributeError):

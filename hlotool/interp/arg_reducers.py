@@ -1,8 +1,8 @@
-"""Recognizes reducers of pairs that find the largest or smallest value and its index, as in argmax.
+"""Recognizes reducers that find the largest or smallest value and its index, as in argmax.
 
-A reducer that only compares and selects its parameters is characterized by its selection in each of
-the few possible outcomes of the comparisons. These selections are computed from its graph, so that
-the spelling does not matter.
+Such a reducer combines pairs of a value and an index, and only compares and selects its parameters.
+It is characterized by its selection for each of the few possible outcomes of the comparisons. These
+selections are computed from its graph, so it does not matter how the reducer is written.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from hlotool.record import Record
 
 __all__ = ["ArgReducer", "arg_reducer_of"]
 
-# The ways in which two parameters can compare: less, equal, greater, or one or both of them NaN.
+# The possible relations of two parameters: less, equal, greater, or one or both of them NaN.
 _ORDERS = "<=>"
 _VALUE_CASES = (*_ORDERS, "first NaN", "second NaN", "both NaN")
 _CASES = tuple(product(_VALUE_CASES, _ORDERS))
-"""All combinations of the ways in which the values and the indices of two pairs can compare."""
+"""All combinations of a relation between two values and a relation between their indices."""
 
 Outcome = tuple[Any, ...]
-"""The results of an instruction in each case: a bool, or the number of a parameter."""
+"""The result of an instruction in each case: a bool or a parameter number."""
 
 _HOLDS = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _LOGIC = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor, "not": np.logical_not}
@@ -40,10 +40,10 @@ _EXTREMES = {"maximum": "GE", "minimum": "LE"}
 class ArgReducer(Record):
     """A reducer of pairs that keeps the pair with the largest or smallest value.
 
-    `value` is the position of the values in the pair. Of equal values, the reducer keeps the first
-    one, or if `smallest_index` is set, the one with the smallest index. `first_zero` says whether
-    it keeps the first of two zeros. If `keeps_nans` is set, the first NaN takes precedence over all
-    other values.
+    `value` is the position of the value in a pair, 0 or 1. Among equal values, the reducer keeps
+    the first, or, if `smallest_index` is set, the one with the smallest index. `first_zero` says
+    whether the reducer always keeps the first of two zeros. If `keeps_nans` is set, the first NaN
+    takes precedence over all other values.
     """
 
     value: int
@@ -53,9 +53,9 @@ class ArgReducer(Record):
     keeps_nans: bool
 
     def winners(self, pair: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> tuple[Array, ...] | None:
-        """Returns the winning pairs along the axes, or None if positions do not determine them.
+        """Returns the winning pairs along the axes, or None if argmax and argmin cannot find them.
 
-        The reducer still has to compare the pairs with `inits`.
+        The reducer still has to compare these pairs with `inits`.
 
         >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
         >>> pair, inits = (np.array([1, 3, 3], np.float32), np.arange(3)), (np.float32(-np.inf), np.array(0))
@@ -76,9 +76,9 @@ class ArgReducer(Record):
         return winners if self.value == 0 else winners[::-1]
 
     def wins_over(self, inits: Sequence[Array], winners: Sequence[Array]) -> bool:
-        """Returns whether each pair of `winners` beats `inits`, whatever the indices are.
+        """Returns whether each pair in `winners` beats `inits`, regardless of the indices.
 
-        This is the case if no value equals the initial one.
+        This is the case if every value is strictly better than the initial value.
 
         >>> reducer = ArgReducer(value=0, is_maximum=True, smallest_index=True, first_zero=False, keeps_nans=True)
         >>> inits = np.float32(-np.inf), np.array(0)
@@ -89,16 +89,17 @@ class ArgReducer(Record):
         return bool(better(winners[self.value], inits[self.value]).all())
 
     def _is_settled(self, rows: Array, values: Array) -> bool:
-        """Returns whether the first of equal values is the one to keep, and NaN does not matter."""
+        """Returns whether the first of equal values wins, and no NaN affects the result."""
         if not self.keeps_nans and np.isnan(values).any():
             return False
         return self.first_zero or not (values == 0).any() or bool(sign_keys(rows).min() != sign_keys(-np.zeros((), rows.dtype)))
 
 
 def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
-    """Returns the array with all axes merged into its middle dimension.
+    """Reshapes an array to three dimensions, with all axes merged into the middle dimension.
 
-    The kept dimensions before and after the axes are merged as well.
+    The dimensions before the axes are merged into the first, the dimensions after them into the
+    last.
     """
     if axes != tuple(range(axes[0], axes[0] + len(axes))):
         x = np.moveaxis(x, axes, range(len(axes)))
@@ -107,14 +108,14 @@ def _with_one_axis(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def _at(stack: Array, places: Array) -> Array:
-    """Returns the elements at these positions along the middle dimension."""
+    """Returns the elements of `stack` at the given positions along the middle dimension."""
     if all(stride == 0 for stride in (stack.strides[0], stack.strides[2])):
         return np.asarray(stack[0, :, 0][places])
     return np.take_along_axis(stack, np.expand_dims(places, 1), 1).squeeze(1)
 
 
 def _ascends(indices: Array) -> bool:
-    """Returns whether indices increase along the middle dimension.
+    """Returns whether the indices strictly increase along the middle dimension.
 
     Indices that repeat along another dimension are compared only once.
     """
@@ -126,8 +127,8 @@ def _ascends(indices: Array) -> bool:
 def _places(search: Any, stack: Array) -> Array:
     """Returns the result of argmax or argmin along the middle dimension.
 
-    Blocks are converted and transposed one at a time, since NumPy would copy the whole array for
-    both.
+    The array is converted and transposed one block at a time, because NumPy would copy the whole
+    array in both steps.
     """
     count, rows, columns = stack.shape
     computed = number_type(stack).computed
@@ -150,7 +151,7 @@ def _places(search: Any, stack: Array) -> Array:
 
 
 def arg_reducer_of(computation: Computation) -> ArgReducer | None:
-    """Returns the ArgReducer that a reducer of pairs is equal to, or None.
+    """Returns the ArgReducer equivalent to a computation, or None if there is none.
 
     >>> import hlotool
     >>> text = '''
@@ -175,7 +176,7 @@ def arg_reducer_of(computation: Computation) -> ArgReducer | None:
 
 
 class _Step(NamedTuple):
-    """The parts of an instruction that matter for recognition; operands are numbers of steps."""
+    """The parts of an instruction that matter for recognition; operands are step numbers."""
 
     opcode: str
     element_type: str
@@ -210,7 +211,7 @@ def _recognized(steps: tuple[_Step, ...], root: int) -> ArgReducer | None:
 
 
 def _outcomes(steps: Sequence[_Step], root: int, value: int, is_float: bool) -> tuple[Outcome, Outcome] | None:
-    """Returns the parameters that are the value and the index of the result in each case.
+    """Returns the parameters selected as the value and as the index of the result in each case.
 
     Returns None if the reducer does more than compare and select.
     """
@@ -245,9 +246,9 @@ def _outcome(step: _Step, operands: list[Outcome], value: int, is_float: bool) -
 
 
 def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) -> bool | None:
-    """Returns whether a comparison of parameters a and b holds in a case.
+    """Returns whether a comparison of parameters `a` and `b` is true in a case.
 
-    Returns None for a value and an index, since no case covers their comparison.
+    Returns None if one is a value and the other an index, since no case covers that comparison.
     """
     if a % 2 != b % 2:
         return None
@@ -266,7 +267,7 @@ def _holds(case: tuple[str, str], direction: str, a: int, b: int, value: int) ->
 
 
 def _classified(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -> ArgReducer | None:
-    """Returns the reducer that selects these values and indices in each case."""
+    """Returns the reducer that selects these values and indices, or None if there is none."""
     kept_first = {case: (values < 2, indices < 2) for case, values, indices in zip(_CASES, *outcomes, strict=True)}
     if any(values % 2 != value or indices % 2 == value for values, indices in zip(*outcomes, strict=True)):
         return None
@@ -280,7 +281,7 @@ def _classified(outcomes: tuple[Outcome, Outcome], value: int, is_float: bool) -
     indices = [kept_first["=", order][1] for order in "<>"]
     zeros = {kept_first["=", order][0] for order in _ORDERS}
     if not indices[0]:
-        # This reducer keeps the last of equal values, or the one with the largest index.
+        # Such a reducer keeps the last of equal values, or the one with the largest index.
         return None
     keeps_nans = not is_float or (always("first NaN", True) and always("second NaN", False) and always("both NaN", True))
     return ArgReducer(value, is_maximum, not indices[1], zeros == {True}, keeps_nans)

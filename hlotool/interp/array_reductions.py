@@ -1,8 +1,8 @@
-"""Reduces whole dimensions with a ufunc, in blocks that stay in the cache.
+"""Reduces whole dimensions with a ufunc, in blocks that fit in the cache.
 
-NumPy calls its inner loop once for each short row, adds rows of a matrix one after the other, and
-converts whole arrays. Here, short rows are combined column by column, sums along any dimension
-consist of partial sums, and blocks are converted one at a time.
+NumPy calls its inner loop once for each short row, adds the rows of a matrix one after the other,
+and converts whole arrays. This module combines short rows column by column, computes sums along any
+dimension from partial sums, and converts one block at a time.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from hlotool.interp.dtypes import Array
 __all__ = ["BLOCK", "SHORT_ROW", "SHORT_ROW_TO_TRANSPOSE", "long_rows_reduced", "reduced_along"]
 
 BLOCK = 1 << 16
-"""The number of elements of a block: at four bytes, a quarter of a common second-level cache."""
+"""The number of elements in a block: with four-byte elements, a quarter of a common L2 cache."""
 _SMALL = 1 << 13
-"""Up to this number of elements, a single NumPy call is faster than choosing better ones."""
+"""Up to this number of elements, a single NumPy call is faster than the methods of this module."""
 SHORT_ROW = 16
 """Up to this length, rows are combined column by column."""
 SHORT_ROW_TO_TRANSPOSE = 128
-"""Up to this length, maxima of rows are faster after a transposition.
+"""Up to this length, row maxima are faster to compute after a transposition.
 
-Sums do not need it, since NumPy adds rows of 16 or more elements fast.
+Sums do not need the transposition, since NumPy is fast at adding rows of 16 or more elements.
 """
 _PARTIAL = 64
-"""The number of rows that are added one after the other to a partial sum."""
+"""The number of rows that are added one after the other to form a partial sum."""
 _LONGEST_SUM = 1024
-"""The number of elements that one call of `einsum` adds.
+"""The maximum length of a sum that is left to `einsum`.
 
-It uses at least 4 partial sums, so that errors stay below those of 256 additions.
+`einsum` uses at least 4 partial sums, so that errors stay below those of 256 additions.
 """
 _WIDE_ROW = 2048
 """The approximate row length to which narrow matrices are reshaped, for long inner loops."""
@@ -41,11 +41,11 @@ _WIDE_ROW = 2048
 def reduced_along(ufunc: Any, x: Array, axes: tuple[int, ...], dtype: np.dtype[Any], size: int | None = None) -> Array:
     """Combines all elements along the axes in the type `dtype`.
 
-    There must be at least one element for each result. The order of combination depends on the
-    order in memory, and on `size`: the number of elements of the array that `x` is a block of, by
-    default its own. Large sums are sums of partial sums, so that errors grow with the logarithm of
-    their length. Only arrays with gaps between elements, or with elements that share memory, are
-    left to NumPy.
+    There must be at least one element for each result. If `x` is a block of a larger array, `size`
+    is the number of elements of that array. The order of combination depends on the order in memory
+    and on `size`. Large sums are computed from partial sums, so that errors grow with the logarithm
+    of the length. Large arrays are left to NumPy only if there are gaps between their elements, or
+    if elements share memory.
 
     >>> reduced_along(np.add, np.ones((3, 5), np.float32), (0,), np.dtype(np.float32))
     array([3., 3., 3., 3., 3.], dtype=float32)
@@ -101,7 +101,7 @@ def _rows_reduced(ufunc: Any, rows: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
-    """Reduces the last dimension row by row, so that the result of a row is independent of others.
+    """Reduces the last dimension row by row, so that each result is independent of other rows.
 
     For sums of f32 and f64, `einsum` takes half the time of NumPy's own sums.
     """
@@ -116,7 +116,7 @@ def long_rows_reduced(ufunc: Any, rows: Array) -> Array:
 
 
 def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
-    """Combines all parts, neighbors first."""
+    """Combines adjacent parts in pairs until one part is left."""
     while len(parts) > 1:
         pairs = [ufunc(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
         parts = [*pairs, *parts[2 * len(pairs) :]]
@@ -124,7 +124,7 @@ def _combined_in_pairs(ufunc: Any, parts: list[Array]) -> Array:
 
 
 def _columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
-    """Reduces the columns of matrices."""
+    """Reduces the columns of each matrix in a stack."""
     if stack.dtype != dtype:
         return _converted_columns_reduced(ufunc, stack, dtype)
     count, rows, columns = stack.shape
@@ -166,9 +166,9 @@ def _folded_columns(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _converted_columns_reduced(ufunc: Any, stack: Array, dtype: np.dtype[Any]) -> Array:
-    """Applies `_columns_reduced` to blocks that are converted first.
+    """Converts blocks one at a time, and applies `_columns_reduced` to each.
 
-    A block consists of several matrices, or of a part of one large matrix.
+    A block consists of several matrices or of a part of one large matrix.
     """
     count, rows, columns = stack.shape
     result = np.empty((count, columns), dtype)

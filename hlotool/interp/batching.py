@@ -40,7 +40,7 @@ def _is_scalar(shape: Shape) -> bool:
 def run_all_at_once(module: Module, request: Invoke, batch: tuple[int, ...], run: Run) -> Run:
     """Returns the result of a run that uses arrays in place of scalars.
 
-    Values that do not depend on the arguments are still scalars, and are broadcast here.
+    Results that do not depend on the arguments are still scalars, and are broadcast here.
     """
     value = yield from run
     return with_leaves(request.root.shape, [_broadcast(module, request.computation, leaf, batch) for leaf in leaves(value)])
@@ -65,9 +65,9 @@ def run_one_by_one(module: Module, request: Invoke, batch: tuple[int, ...]) -> R
 
 
 def _broadcast(module: Module, computation: Computation, leaf: Value, batch: tuple[int, ...]) -> Value:
-    """Returns the array with one element per instance.
+    """Broadcasts an array to one element per instance.
 
-    Reports an error if the sizes do not fit, which only happens in a module that is not valid.
+    Raises EvaluationError if the sizes do not match, which happens only in invalid modules.
     """
     try:
         return np.broadcast_to(leaf, batch)

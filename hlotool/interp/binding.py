@@ -1,8 +1,8 @@
 """An instruction bound to its kernel: the function, its keywords, and the expected result.
 
-All facts about an instruction are looked up once, here. Only the operands, and the facts that
-differ from call to call, remain at run time. Executors and plan compilers call kernels through
-bindings. The convention is that of `interp.kernels.base`.
+A binding looks up all facts about an instruction once. Only the operands, and the facts that differ
+from call to call, are added at run time. Executors and plan compilers call kernels through
+bindings, with the calling convention of `interp.kernels.base`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ _FLOATS = frozenset(NUMPY_TYPES[name] for name in NUMPY_TYPES if kind_of(name) =
 class Binding:
     """The kernel of one instruction with its keywords.
 
-    `function(*operands, **keywords)` returns the value, or if the binding `suspends`, a generator
-    (a `Run`). `per_call` names the facts that are missing from `keywords` because they may differ
-    from call to call; `all_keywords` adds them. Results must have the NumPy type `dtype` and the
-    given `dimensions`; these are None if not known in advance, as for tuples, dynamic shapes and
-    batches. With `batch`, the function is the one for batches of scalars.
+    `function(*operands, **keywords)` returns the value, or, if `suspends` is set, a generator (a
+    `Run`). `per_call` names the facts that are missing from `keywords` because they may differ from
+    call to call; `all_keywords` adds them. Results must have the NumPy type `dtype` and the given
+    `dimensions`. Each of the two is None if it is not known in advance, as for tuples; `dimensions`
+    is also None for dynamic shapes and batches. If `batch` is set, `function` is the kernel's
+    function for batches of scalars.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) ROOT r = f32[2] slice(x), slice={[0:4:2]} }")
@@ -68,8 +69,8 @@ class Binding:
         self.keywords = {name: _keyword(instruction, name, options) for name in facts if name not in PER_CALL_FACTS}
         shape = instruction.shape
         self.dtype: np.dtype[Any] | None = NUMPY_TYPES.get(shape.element_type)
-        # After optimization, operands may be floats of a different type than the result, which is
-        # rounded then.
+        # In optimized modules, the float type of an operand may differ from the result's type. The
+        # result is then rounded.
         self.rounds = self.dtype in _FLOATS and any(
             operand.shape.element_type != shape.element_type and NUMPY_TYPES.get(operand.shape.element_type) in _FLOATS
             for operand in instruction.operands
@@ -79,7 +80,7 @@ class Binding:
     def all_keywords(self, operands: list[Value], device: Device, batch: tuple[int, ...] | None) -> dict[str, Any]:
         """Returns the keywords with the facts of this call.
 
-        `operands` must be the list that holds the values of the operands.
+        `can_alias` counts references, so `operands` must be the list that the executor itself uses.
         """
         keywords = dict(self.keywords)
         if "batch" in self.per_call:
@@ -93,7 +94,8 @@ class Binding:
     def checked(self, value: Value) -> Value:
         """Returns the value as an array of the declared shape.
 
-        Raises Violation if it has a different shape, since written shapes may be wrong.
+        Raises Violation if the value does not have this shape, since shapes in a module may be
+        wrong.
         """
         value = np.asarray(value)
         if self.rounds:
@@ -107,7 +109,7 @@ class Binding:
         return value
 
     def error(self, error: Exception, module: Module, device: Device) -> EvaluationError:
-        """Returns the exception for an error of the kernel, located at the instruction."""
+        """Returns the exception for an error in the kernel, located at the instruction."""
         x = self.instruction
         place = f"on device {device.number}" if device.grid.count > 1 else ""
         if isinstance(error, Violation):
@@ -125,9 +127,9 @@ class Binding:
 
 
 def _of_equal_sizes(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function that rejects arrays of different sizes.
+    """Wraps a function in a check that rejects arrays of different sizes.
 
-    Dynamic dimensions may have them, and NumPy would broadcast the arrays.
+    Dynamic dimensions may differ in size at run time, and NumPy would broadcast the arrays.
     """
 
     def checked(*operands: Value, **keywords: Any) -> Any:
@@ -155,7 +157,7 @@ _FACTS: dict[str, Callable[[Instruction, RunOptions], Any]] = {
     "target": target_of,
     "shardings": _shardings,
 }
-"""The facts that an instruction itself provides."""
+"""Functions that compute the facts that depend only on the instruction and the options."""
 
 
 def _keyword(x: Instruction, name: str, options: RunOptions) -> Any:

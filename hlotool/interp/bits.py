@@ -1,4 +1,4 @@
-"""Converts arrays to and from bit patterns in the width of their element type."""
+"""Converts arrays to and from bit patterns as wide as their element type."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _low_bits(bits: Array, number: NumberType) -> Array:
 
 
 def from_patterns(bits: Array, number: NumberType) -> Array:
-    """Returns the array of an element type with these bits; the inverse of `patterns`.
+    """Returns an array of the given element type with these bits; the inverse of `patterns`.
 
     Bits above the type's width are ignored.
 
@@ -48,10 +48,10 @@ def from_patterns(bits: Array, number: NumberType) -> Array:
 
 
 def total_order_keys(array: Array) -> Array:
-    """Returns integers that compare as floats do in total order.
+    """Returns integers that compare like the elements of the array in total order.
 
     The order is -NaN < -inf < ... < -0 < +0 < ... < inf < NaN. Values of other types are their own
-    keys. Types without a negative zero have one NaN, whose sign bit is set; it is below all
+    keys. Types without a negative zero have one NaN, whose sign bit is set; this NaN is below all
     numbers.
     """
     number = number_type(array)
@@ -69,15 +69,17 @@ def total_order_keys(array: Array) -> Array:
     keys = np.asarray(signed ^ ((signed >> signed.dtype.type(8 * signed.itemsize - 1)) & magnitude))
     if number.element.float_format.nonfinite != "fnuz":
         return keys
-    # The NaN has the bits of -0 in other types. No integer of this width is below all others.
+    # The NaN has the bits that mean -0 in other types. Its key must be less than all others, and
+    # no integer of this width is.
     return np.where(bits == bits.dtype.type(1 << (number.bits - 1)), np.int16(-(1 << number.bits)), keys)
 
 
 def with_element_bits(array: Array, number: NumberType) -> Array:
-    """Returns the bits of the array, read as elements of a different type.
+    """Reinterprets the bits of the array as elements of a different type.
 
-    A wider element consists of all elements along the last dimension, which is removed. Narrower
-    elements are placed along a new last dimension. The lowest bits come first.
+    If the new elements are wider, each combines all elements along the last dimension, which is
+    removed. If they are narrower, they are placed along a new last dimension. The lowest bits come
+    first.
 
     >>> from hlotool.interp.dtypes import NUMBERS
     >>> with_element_bits(np.array(0x01020304, np.int32), NUMBERS["s8"]).tolist()

@@ -1,4 +1,4 @@
-"""Compares results with expected ones, and judges whether rounding explains the differences."""
+"""Compares results with expected values, and judges whether rounding explains the differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hlotool.shapes.shape import Shape
 __all__ = ["Comparison", "Tolerance", "compare", "compare_values", "expected_leaves", "tolerance_of"]
 
 WORST = 5
-"""The number of elements that are listed for each array that differs."""
+"""The maximum number of elements listed for each array that differs."""
 
 
 class Tolerance(Record):
@@ -32,7 +32,7 @@ class Tolerance(Record):
 class Difference(Record):
     """One element that differs.
 
-    `ulps` is the distance in units in the last place, or None for types that have none.
+    `ulps` is the distance in units in the last place, or None for types without such a unit.
     """
 
     index: tuple[int, ...]
@@ -50,10 +50,11 @@ class Difference(Record):
 class Comparison(Record):
     """The result of comparing one array.
 
-    `reason` says why the elements could not be compared, and is empty if they could. `nans` counts
-    the elements that are NaN on one side only, and `infinities` those whose infinities differ; both
-    count as mismatches. `common_nans` counts elements that are NaN on both sides, which agree. The
-    greatest differences are those of finite elements.
+    `reason` says why the elements could not be compared, and is empty if they were compared. `nans`
+    counts the elements that are NaN on one side only. `infinities` counts the elements that are
+    infinite on one side only, or on both sides with different signs. All of these are also counted
+    in `mismatches`. `common_nans` counts elements that are NaN on both sides, which agree. The
+    `greatest_*` fields consider only elements that are finite on both sides.
     """
 
     name: str
@@ -81,16 +82,16 @@ class Comparison(Record):
         return {**record, **limits, "agrees": self.agrees, "worst": [d.as_dict() for d in self.worst]}
 
 
-# XLA:CPU and NumPy differ by this much in sums of thousands of terms, and by a few steps of narrow
+# XLA:CPU and NumPy differ by this much in sums of thousands of terms, and by a few steps for narrow
 # floats.
 _TOLERANCES = {"f64": Tolerance(1e-9, 1e-12), "c128": Tolerance(1e-9, 1e-12), "f32": Tolerance(1e-4, 1e-5), "c64": Tolerance(1e-4, 1e-5)}
 _STEPS_OF_16_BITS, _STEPS_OF_8_BITS = 4, 2
 
 
 def tolerance_of(element_type: str, relative: float | None = None, absolute: float | None = None) -> Tolerance:
-    """Returns the tolerance for an element type: the arguments, or else the default of the type.
+    """Returns the tolerance for an element type: the arguments, or else the default for the type.
 
-    The default is a few steps for narrow floats, and 0 for integers and pred.
+    The default for narrow floats is a few steps. For integers and pred, the tolerance is always 0.
 
     >>> tolerance_of("bf16"), tolerance_of("s32", relative=0.1)
     (Tolerance(relative=0.03125, absolute=0.0078125), Tolerance(relative=0.0, absolute=0.0))
@@ -106,7 +107,7 @@ def tolerance_of(element_type: str, relative: float | None = None, absolute: flo
 
 
 def compare(name: str, shape: Shape, ours: Array, theirs: Any, tolerance: Tolerance) -> Comparison:
-    """Compares an array element by element; NaN equals NaN.
+    """Compares two arrays element by element; NaN equals NaN.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> shape, one = array_shape("f32", (2,)), np.ones(2, np.float32)
@@ -157,7 +158,7 @@ def _floats(name: str, text: str, ours: Array, theirs: Array, number: NumberType
     beyond = distance > tolerance.absolute + tolerance.relative * scale
     bad = beyond | one_is_nan | infinities_differ
     ulps = _ulps(ours, theirs, finite, number)
-    # The excess of elements beyond the tolerance; those without a distance come first.
+    # The ratio of each distance to the tolerance. Mismatched NaNs and infinities come first.
     excess = np.where(one_is_nan | infinities_differ, np.inf, distance / (tolerance.absolute + tolerance.relative * scale + 1e-300))
     flat = np.where(bad, excess, -1.0).reshape(-1)
     count = int(bad.sum())
@@ -188,7 +189,7 @@ def _index(k: int, array: Array) -> tuple[int, ...]:
 
 
 def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Array | None:
-    """Returns the distances in steps of the element type, where -0 equals 0.
+    """Returns the distances in steps of the element type; -0 equals 0.
 
     Returns None for complex numbers.
     """
@@ -197,7 +198,7 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
     a, b = (total_order_keys(np.array(x.astype(number.held))).astype(np.int64) for x in (ours, theirs))
     # In total order, -0 comes right before 0.
     a, b = (x + (x < 0) for x in (a, b))
-    # The distance of two 64-bit keys may not fit in 64 signed bits.
+    # The distance between two 64-bit keys may not fit in a signed 64-bit integer.
     distance = np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64))
     return np.where(finite, distance, np.uint64(0))
 
@@ -206,10 +207,11 @@ def _ulps(ours: Array, theirs: Array, finite: Array, number: NumberType) -> Arra
 
 
 def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devices: int = 1) -> list[tuple[str, Any]]:
-    """Returns the expected array of each leaf of a result, by the names of `output_names`.
+    """Returns the name of each array in a result, as in `output_names`, and its expected value.
 
-    Missing arrays are None. In an archive of unnamed arrays, which NumPy calls `arr_0`, `arr_1`,
-    they are in order. Raises HlotoolError if no array has the name of a result.
+    A missing array is None. If an archive contains unnamed arrays, which NumPy calls `arr_0`,
+    `arr_1` and so on, they are assigned in order. Raises HlotoolError if no array has the name of
+    an array in the result.
     """
     names = [name for name, leaf in output_names(shape, devices) if leaf.is_array]
     unnamed = [f"arr_{k}" for k in range(len(names))]
@@ -224,7 +226,7 @@ def expected_leaves(shape: Shape, arrays: Mapping[str, Array], source: str, devi
 def compare_values(
     shape: Shape, ours: Value, theirs: list[tuple[str, Any]], relative: float | None, absolute: float | None, devices: int = 1
 ) -> list[Comparison]:
-    """Compares the arrays of a result with the expected ones; None is reported as missing."""
+    """Compares the arrays of a result with the expected arrays; None is reported as missing."""
     comparisons = []
     expected = dict(theirs)
     for (name, leaf_shape), leaf in zip(output_names(shape, devices), leaves(ours), strict=True):

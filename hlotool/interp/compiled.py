@@ -1,4 +1,4 @@
-"""Modules that are compiled once to be run many times."""
+"""Modules that are compiled once and run many times."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _DEFAULTS = RunOptions()
 class CompiledModule:
     """A module with its plan, callable with the arguments of the entry computation.
 
-    A call returns the same as `hlotool.evaluate`. After edits of the module, the plan is made
-    again. `source` is the generated code, with the names of instructions as comments. It is None if
-    no code can be generated; then the reference executor runs the module, and `reason` says why.
+    A call returns the same result as `hlotool.evaluate`. After the module is edited, the plan is
+    built again. `source` is the generated code, with the names of instructions as comments. If no
+    code can be generated, `source` is None, `reason` says why, and the reference executor runs the
+    module.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:
@@ -51,10 +52,10 @@ class CompiledModule:
 
 
 def compile(module: Module, *, options: RunOptions = _DEFAULTS) -> CompiledModule:  # noqa: A001
-    """Compiles a module, for many runs, to a function that keeps its generated code.
+    """Compiles a module to a function that can be called many times without recompilation.
 
-    Options, arguments, results and errors are those of `hlotool.evaluate`. Raises EvaluationError
-    if something prevents every run, such as a constant without values.
+    Options, arguments, results and errors are the same as for `hlotool.evaluate`. Raises
+    EvaluationError if something prevents every run, such as a constant without values.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) y = f32[2] parameter(1) ROOT r = f32[2] add(x, y) }")

@@ -1,4 +1,4 @@
-"""The devices of a run: their numbers, the values they exchange, and the state of each.
+"""The devices of a run: their numbers, their states, and the values that they exchange.
 
 `interp.lockstep` decides the order in which devices run.
 """
@@ -17,10 +17,10 @@ __all__ = ["Device", "DeviceGrid", "Memory", "Wait", "exchange"]
 
 
 class Wait(Record):
-    """A request of a kernel to wait until other devices have made progress.
+    """A kernel's request to wait until other devices have made progress.
 
     `ready` returns whether the kernel can continue. `missing` returns the numbers of the devices
-    that it waits for, or none if any device may be the one.
+    that the kernel waits for, or an empty list if any device could end the wait.
     """
 
     ready: Callable[[], bool]
@@ -28,7 +28,7 @@ class Wait(Record):
 
 
 class Meeting:
-    """One execution of a collective by a group, with the values of devices that have arrived."""
+    """One execution of a collective by a group, with the values of the members present so far."""
 
     __slots__ = ("members", "values")
 
@@ -46,7 +46,7 @@ class Meeting:
 class Memory:
     """The state of one instruction on one device between executions.
 
-    It is a `counter`, and a `number` that is unique on the device.
+    The state consists of a `counter` and a `number`, which is unique on the device.
     """
 
     __slots__ = ("counter", "number")
@@ -57,9 +57,9 @@ class Memory:
 
 
 class DeviceGrid:
-    """All devices of a run: `replicas` times `partitions` of them, numbered replica by replica.
+    """All devices of a run, `replicas * partitions` in total, numbered replica by replica.
 
-    `meshes` are grids of partitions by name, for calls that split arrays
+    `meshes` maps names to grids of partitions, for calls that split arrays
     (`custom_calls.partitions`).
 
     >>> grid = DeviceGrid(2, 3)
@@ -111,10 +111,11 @@ class Device:
 
 
 def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Value) -> Generator[Wait, Any, list[Value]]:
-    """Exchanges values within a group; returns those of all members, in the order of `members`.
+    """Exchanges values within a group, and returns the values of all members in order.
 
-    `value` is the value of this device. The device is suspended until all members have arrived at
-    the same `site` with the same members. `members` includes the device itself.
+    `members` lists the numbers of the devices in the group, including this one, and `value` is the
+    value of this device. The device is suspended until all members have arrived at the same `site`
+    with the same `members`.
 
     >>> device = DeviceGrid().devices[0]
     >>> run = exchange(device, "here", (0,), 7)
@@ -128,7 +129,7 @@ def exchange(device: Device, site: Hashable, members: tuple[int, ...], value: Va
     meeting = meetings.setdefault((site, members), Meeting(members))
     meeting.values[device.number] = value
     if meeting.is_complete():
-        # The next execution at this site begins a new meeting.
+        # The next execution at this site starts a new meeting.
         del meetings[site, members]
     else:
         yield Wait(meeting.is_complete, meeting.missing)

@@ -1,6 +1,6 @@
-"""Finds suitable argument values: limits and other properties implied by the uses of parameters.
+"""Finds the domains of parameters: limits and other properties that their uses imply.
 
-Unrecognized uses imply nothing. `interp.drawing` draws the values.
+Unrecognized uses imply nothing. `interp.drawing` draws random values from the domains.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from hlotool.shapes.shape import indexed_leaves
 __all__ = ["domains"]
 
 Leaf = tuple[int, ...]
-"""The index of an element in a tuple; () for an array."""
+"""The indices that lead to a leaf of a tuple, from the outermost tuple inward; () for an array."""
 
 
 class _Use:
-    """A use of a value that is derived from a leaf x of a parameter as `factor * x + offset`."""
+    """A use of a value that equals `factor * x + offset` for a leaf `x` of a parameter."""
 
     __slots__ = ("factor", "leaf", "offset", "operand", "user")
 
@@ -38,13 +38,13 @@ class _Use:
 
 
 _MOST_USES = 1_000
-"""The number of uses of one parameter that are examined, the nearest ones first."""
+"""The maximum number of uses examined per leaf of a parameter, starting with the nearest uses."""
 _SAME_NUMBERS = (MOVES, CONVERTS, RETURNS, STRUCTURAL)
-"""Traits of opcodes whose results contain the numbers of operands."""
+"""Traits of opcodes whose results contain the same numbers as their operands."""
 
 
 def domains(module: Module) -> dict[tuple[int, int], Domain]:
-    """Returns the domains of the entry parameters, by the numbers of parameter and leaf.
+    """Returns the domain of each leaf of the entry parameters, by parameter and leaf number.
 
     >>> import hlotool
     >>> module = hlotool.parse('''ENTRY e { x = f32[9] parameter(0) i = s32[] parameter(1) r = f32[9] log(x)
@@ -64,18 +64,18 @@ def _apply(rule: Rule, domain: Domain, use: _Use) -> None:
     try:
         rule(domain, use)
     except (LookupError, TypeError, ValueError):
-        # The module may not be verified. An instruction that breaks a rule of its op implies
-        # nothing about its operands.
+        # The module may be unverified. An instruction that breaks a rule of its op implies nothing
+        # about its operands.
         if broken_rule(use.user) is None:
             raise
 
 
 class _Walk:
-    """A walk from parameters through instructions that only move numbers, and through calls."""
+    """A walk from parameters through calls, and through instructions that move or scale numbers."""
 
     def __init__(self, module: Module) -> None:
         self.users: dict[Instruction, list[tuple[int, Instruction, int]]] = {}
-        # The users that take one element, by its index; each leaf of a large tuple has few of them.
+        # The get-tuple-element users of each element. An element of a large tuple has only a few.
         self.takers: dict[tuple[Instruction, int], list[tuple[int, Instruction, int]]] = {}
         self.parameters: dict[Computation, list[Instruction]] = {}
         self.callers: dict[Computation, list[Instruction]] = {}
@@ -120,12 +120,12 @@ class _Walk:
         return domain
 
     def _users(self, value: Instruction, leaf: Leaf) -> Iterator[tuple[Instruction, int]]:
-        """Returns the users of a leaf in textual order, and the operand that it is part of."""
+        """Returns the users of a leaf in textual order, each with its operand number."""
         takers = self.takers.get((value, leaf[0]), ()) if leaf else ()
         return ((x, k) for _, x, k in merge(self.users.get(value, ()), takers))
 
     def _parameters_for(self, x: Instruction, operand: int) -> Iterator[Instruction]:
-        """Yields the parameters of called computations that an operand is passed to."""
+        """Yields the parameters of called computations that receive an operand."""
         if x.opcode == "conditional":
             branches = [called for name in ("true_computation", "false_computation") if (called := x.attributes.get(name)) is not None]
             branches = branches or list(x.attributes.get("branch_computations", ()))
@@ -140,7 +140,7 @@ class _Walk:
                 yield parameters[operand]
 
     def _next(self, use: _Use) -> Iterator[tuple[Instruction, Leaf, float, float]]:
-        """Yields the values that contain the numbers after this use."""
+        """Yields the leaves that contain the numbers after this use, with factors and offsets."""
         x, leaf, factor, offset = use.user, use.leaf, use.factor, use.offset
         changed = _affine(use)
         if changed is not None:
@@ -167,13 +167,16 @@ def _is_data(x: Instruction, operand: int) -> bool:
 
 
 def _constant(x: Instruction) -> float | None:
-    """Returns the number that all elements of a constant are equal to."""
+    """Returns the value of all elements of a constant, or None if it is unknown or not uniform."""
     value = constant_value(x)
     return None if value is None else float(value)
 
 
 def _affine(use: _Use) -> tuple[float, float] | None:
-    """Returns factor and offset after a sum or product with a constant, or after a negation."""
+    """Returns the factor and offset after a sum or product with a constant, or after a negation.
+
+    Returns None for other uses.
+    """
     x, factor, offset = use.user, use.factor, use.offset
     if x.opcode == "negate":
         return -factor, -offset
@@ -197,7 +200,7 @@ _CLAMP_ROOM = 6
 
 
 def _limit(domain: Domain, use: _Use, least: float | None, greatest: float | None, reason: str) -> None:
-    """Converts limits of the used value to limits of the parameter."""
+    """Converts the limits of the used value to limits of the parameter."""
     low, high = (None if bound is None else (bound - use.offset) / use.factor for bound in (least, greatest))
     domain.narrow(*((low, high) if use.factor > 0 else (high, low)), reason)
 
@@ -215,9 +218,9 @@ def _within(least: float | None, greatest: float | None, operand: int = 0) -> Ru
 
 
 def _clamp(domain: Domain, use: _Use) -> None:
-    """Separates the limits of a clamp.
+    """Keeps the lower limit of a clamp below the upper limit.
 
-    If they cross, all results are the upper limit, whatever the operand is.
+    If the limits cross, every result is the upper limit, regardless of the operand.
     """
     if use.operand == 1:
         return
@@ -273,14 +276,14 @@ def _scatter(domain: Domain, use: _Use) -> None:
     attributes = x.attributes
     hidden = (*attributes.get("inserted_window_dims", ()), *attributes.get("input_batching_dims", ()))
     window = [k for k in range(operand.rank) if k not in hidden]
-    # Without verification, the numbers of dimensions may differ.
+    # In an unverified module, the two lists may have different lengths.
     lengths = dict(zip(window, (update.dimensions[k] for k in attributes.get("update_window_dims", ())), strict=False))
     limits = [operand.dimensions[k] - lengths.get(k, 1) for k in attributes["scatter_dims_to_operand_dims"]]
     _indices(domain, use, limits)
 
 
 def _indices(domain: Domain, use: _Use, limits: list[int]) -> None:
-    """Limits indices for dimensions with these limits; the smallest one applies to all of them."""
+    """Limits the indices of all indexed dimensions to the smallest of the dimensions' limits."""
     if not limits:
         return
     _limit(domain, use, 0, max(0, min(limits)), _says(use, "index of"))
@@ -324,4 +327,4 @@ _RULES: dict[str, Rule] = {
     "dynamic-slice": _dynamic_slice, "dynamic-update-slice": _dynamic_slice, "gather": _gather, "scatter": _scatter,
     "clamp": _clamp, "compare": _compared, "convolution": _contracted, "dot": _contracted,
 }  # fmt: skip
-"""Rules by the opcode of the user."""
+"""The rules, by the opcode of the user."""

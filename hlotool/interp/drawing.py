@@ -1,4 +1,4 @@
-"""Random arrays, the same for a seed on every machine, and properties of their numbers."""
+"""Random arrays, which are the same on every machine, and the domains of their numbers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Domain", "random_array"]
 
 
 class Domain:
-    """The suitable numbers for an array of a parameter.
+    """The numbers that are suitable for an array of a parameter.
 
-    They range from `least` to `greatest` (None means no limit); `reasons` say why. `scale`
-    multiplies normally distributed floats. `is_sorted` and `is_unique` apply to elements, or to
-    rows along the last dimension; `nonzero` excludes 0.
+    They range from `least` to `greatest` (None means no limit). `scale` multiplies normally
+    distributed floats. `is_sorted` and `is_unique` apply to elements or to rows along the last
+    dimension; `nonzero` excludes 0. `reasons` lists the reasons for all of these.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Domain:
         self.reasons: list[str] = []
 
     def narrow(self, least: float | None, greatest: float | None, reason: str) -> None:
-        """Adds limits unless they contradict the existing ones, so nearer uses take precedence.
+        """Adds limits unless they contradict existing ones, so that nearer uses take precedence.
 
         For example, the limits of `log(x)` and `sqrt(-x)` contradict each other.
         """
@@ -48,7 +48,7 @@ class Domain:
             self._because(reason)
 
     def mark(self, name: str, reason: str) -> None:
-        """Sets one of the flags."""
+        """Sets the flag `name`."""
         if not getattr(self, name):
             setattr(self, name, True)
             self._because(reason)
@@ -70,7 +70,7 @@ class Domain:
 
     @property
     def text(self) -> str:
-        """The properties and their reasons: `0 to 49: index of 'gather' rows`."""
+        """The properties and their reasons, as in `0 to 49: index of 'gather' rows`."""
         parts = []
         if self.least is not None and self.greatest is not None:
             parts.append(f"{self.least:.6g} to {self.greatest:.6g}")
@@ -118,7 +118,7 @@ _BY_KIND: dict[str, Callable[[np.random.Generator, tuple[int, ...], ElementType]
 
 
 def random_array(shape: Shape, seed: int, *stream: int, domain: Domain | None = None) -> Array:
-    """Returns random numbers of the shape's type.
+    """Returns an array of random numbers with the given shape.
 
     Unless a domain says otherwise, floats are normally distributed and integers are small.
     Different `stream` numbers give different arrays for the same seed.
@@ -145,7 +145,7 @@ def _floats_within(generator: np.random.Generator, sizes: tuple[int, ...], domai
     if least is not None and greatest is not None:
         drawn = generator.uniform(least, greatest, sizes)
     elif least is not None or greatest is not None:
-        # Keeps a distance from the limit, near which functions are steep.
+        # Values keep a distance from the limit, because functions are steep near it.
         distance = generator.uniform(_NEAREST, _FARTHEST, sizes)
         drawn = max(least, 0.0) + distance if least is not None else (greatest or 0.0) - distance
     else:
@@ -162,7 +162,7 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
     low = -_INTEGER_SPAN if domain.least is None else math.ceil(domain.least)
     high = max(low, _INTEGER_SPAN) if domain.greatest is None else math.floor(domain.greatest)
     low = -(2**63) if domain.least is None and domain.greatest is not None and high < low else low
-    # A limit is a float, which may exceed the largest integer that it was made from.
+    # A limit is a float, and may exceed the largest integer because it was rounded.
     low = min(max(low, number.element.minimum), number.element.maximum)
     high = max(low, min(high, number.element.maximum))
     if domain.is_unique:
@@ -174,15 +174,15 @@ def _integers_within(generator: np.random.Generator, sizes: tuple[int, ...], num
 
 
 def _integers_between(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int) -> Array:
-    # Only unsigned 64-bit numbers may not fit into int64.
+    # Only unsigned 64-bit numbers can exceed the range of int64.
     return generator.integers(low, high, sizes, endpoint=True, dtype=np.int64 if high < 2**63 else np.uint64)
 
 
 def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low: int, high: int, *, in_order: bool) -> Array:
-    """Returns distinct numbers, if the range has enough of them.
+    """Returns distinct numbers if the range contains enough of them.
 
-    Otherwise, rows along the last dimension are distinct; if there are too few of them as well, any
-    numbers are returned.
+    Otherwise, the rows along the last dimension are distinct. If there are not enough different
+    rows either, numbers and rows may repeat.
     """
     count, width = math.prod(sizes), high - low + 1
     length = 1 if count <= width or not sizes else sizes[-1]
@@ -192,6 +192,6 @@ def _unique_integers(generator: np.random.Generator, sizes: tuple[int, ...], low
         return np.sort(drawn, axis=None).reshape(sizes) if in_order else drawn
     chosen = generator.choice(choices, rows, replace=False, shuffle=True)
     chosen = np.sort(chosen) if in_order else chosen
-    # The numbers in a row are the digits of the row's number.
+    # The numbers in a row are the digits of the number chosen for the row.
     digits = [chosen // width**k % width for k in range(length - 1, -1, -1)]
     return np.stack(digits, axis=-1).reshape(sizes) + low

@@ -1,6 +1,6 @@
 """Element types as NumPy types: the type that stores values, and the type used for arithmetic.
 
-Conversions as HLO defines them are in `kernels.conversion`.
+The conversions that HLO defines are in `kernels.conversion`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Array = np.ndarray[Any, Any]
 class NumberType(Record):
     """An element type with its NumPy types.
 
-    `held` is the type of its arrays, and `computed` the type for arithmetic. Narrow floats are
-    computed in f32 and rounded once after every operation, as on XLA:CPU. Numbers of less than
-    eight bits are stored in the low bits of a byte. Its other bits are 0 in every value, so that
-    equal numbers have equal bytes.
+    `held` is the type of its arrays, and `computed` is the type for arithmetic. Narrow floats are
+    computed in f32 and rounded once after every operation, as on XLA:CPU. Numbers of fewer than
+    eight bits are stored in the low bits of a byte. The other bits of the byte are always 0, so
+    that equal numbers have equal bytes.
     """
 
     element: ElementType
@@ -87,7 +87,7 @@ def _number_types() -> dict[str, NumberType]:
 
 
 NUMBERS: dict[str, NumberType] = _number_types()
-"""All element types of arrays, by name in text."""
+"""All element types of arrays, by their names in HLO."""
 
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {name: row.held for name, row in NUMBERS.items()}
 
@@ -95,7 +95,7 @@ _BY_NUMPY_TYPE = {row.held: row for row in NUMBERS.values()}
 
 
 def number_type(array: Array) -> NumberType:
-    """Returns the element type of an array that the interpreter holds.
+    """Returns the element type of one of the interpreter's arrays.
 
     >>> number_type(np.zeros(2, ml_dtypes.bfloat16)).element.name
     'bf16'

@@ -1,6 +1,6 @@
 """Runs modules and instructions: `evaluate`, `evaluate_replicas` and `compute`.
 
-They check the arguments and start an executor.
+These functions check the arguments and start an executor.
 """
 
 from __future__ import annotations
@@ -44,17 +44,18 @@ def evaluate(
 ) -> Value:
     """Returns the value of the module's entry computation for these arguments.
 
-    There is one argument for each parameter, or one for each leaf of tuple parameters. Arguments
-    are anything that NumPy converts to arrays, and nested tuples of such values; floats are
-    converted to the parameter's float type and integers to its integer type. Arrays in the result
-    have the exact element type (bf16 and similar types as ml_dtypes types) and belong to the
-    caller; tuples are tuples. Raises EvaluationError, and no other exception, for any module and
-    any arguments.
+    Pass one argument per parameter or, if some parameters are tuples, one argument per leaf. An
+    argument is anything that NumPy converts to an array, or a nested tuple of such values. Floats
+    are converted to the parameter's float type, and integers to its integer type. Arrays in the
+    result have the exact element type (an ml_dtypes type for bf16 and similar types) and belong to
+    the caller. Tuples are returned as Python tuples. Raises EvaluationError, and no other
+    exception, for any module and any arguments.
 
     `executor` is "reference", which calls one kernel per instruction; "plan", which compiles the
-    module to Python code first; or "auto", which compiles if that is worthwhile. Both give the same
-    results. `observers` are called for every instruction, by the reference executor only. Threads
-    may evaluate the same module at the same time.
+    module to Python code first; or "auto", which compiles if that is worthwhile. All executors give
+    the same results. The reference executor calls `observers` for every instruction; if any of them
+    is not optional (see `Observer`), this executor always runs the module. Several threads may
+    evaluate the same module at the same time.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] negate(x) }")
@@ -73,12 +74,12 @@ def evaluate_replicas(
     options: RunOptions = _DEFAULTS,
     observers: Sequence[Observer] = (),
 ) -> list[Value]:
-    """Returns the value that each device computes when all of them run the module together.
+    """Returns the value that each device computes when all devices run the module together.
 
     `arguments` has an entry for each device. There are `len(arguments) / num_partitions` replicas
     of `num_partitions` devices each, listed replica by replica. One process runs all devices, one
-    at a time. Arguments, results and errors are those of `evaluate`; an EvaluationError also
-    reports devices that wait for each other forever.
+    at a time. Arguments, results and errors are the same as for `evaluate`. In addition, an
+    EvaluationError reports devices that would wait for each other forever.
 
     >>> import hlotool
     >>> text = "add { a = f32[] parameter(0) b = f32[] parameter(1) ROOT c = f32[] add(a, b) }"
@@ -94,11 +95,12 @@ def compute(
 ) -> Value:
     """Returns the value of one instruction, given the values of its operands.
 
-    Use it in tools that fold constants or have their own executor. Values are the same as arguments
-    of `evaluate`. Computations that the instruction calls are run; a group of devices has one
-    member. The result may share memory with the values. Raises EvaluationError, at the
-    instruction's location in the source of `module` if that is passed. `observers` are called for
-    the instruction, and for those that it calls.
+    Use it in tools that fold constants or have their own executor. `values` may contain anything
+    that `evaluate` accepts as an argument. Computations that the instruction calls are run, and
+    every group of devices has one member. The result may share memory with `values`. Raises
+    EvaluationError, located at the instruction in the source of `module` if `module` is passed.
+    `observers` are called for the instruction, and for all instructions in the computations that it
+    calls.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] constant({1, 2}) y = f32[2] constant({3, 5}) ROOT z = f32[2] add(x, y) }")
@@ -129,7 +131,7 @@ def _evaluate(
     if not count or num_partitions < 1 or count % num_partitions:
         raise failure(module, None, "R002", f"the number of argument lists, {count}, is not a positive multiple of num_partitions={num_partitions}")
     if errors := [d for d in module.diagnostics if d.severity == "error"]:
-        # The module from a tolerant parse may not be what a text with errors means.
+        # After a tolerant parse of a source with errors, the module may not be the intended one.
         raise EvaluationError(errors)
     known = known_module(module, options)
     if not (known.is_checked and count == 1):
@@ -143,7 +145,7 @@ def _evaluate(
     grid = DeviceGrid(count // num_partitions, num_partitions, (queues,) if isinstance(queues, HostQueues) else queues, meshes)
     values = [_checked_arguments(module, of_device) for of_device in arguments]
     plan = known.plan(module, executor, is_watched=bool(observers)) if all(observer.is_optional for observer in observers) else None
-    # Entered once, since entering it for each operation would triple the cost of small ones.
+    # Entering this context for each operation would triple the cost of small operations.
     with np.errstate(all="ignore"):
         results = _results(module, grid, options, observers, values, plan)
         try:
@@ -157,7 +159,7 @@ def _evaluate(
 def _results(
     module: Module, grid: DeviceGrid, options: RunOptions, observers: Sequence[Observer], values: Sequence[tuple[Value, ...]], plan: Plan | None
 ) -> list[Value]:
-    """Returns the result of each device for its arguments."""
+    """Returns the result that each device computes from its arguments."""
     reference = ReferenceExecutor(module, options, grid.devices[0], () if plan is not None else observers)
     pairs = [(reference.on(device), of_device) for device, of_device in zip(grid.devices, values, strict=True)]
     if plan is not None:
@@ -195,7 +197,7 @@ def _checked_arguments(module: Module, arguments: Sequence[Any]) -> tuple[Value,
 def _checked(module: Module, pairs: Iterable[tuple[Instruction, Any]], blamed: Instruction | None = None) -> tuple[Value, ...]:
     """Returns the arguments as values of the instructions' shapes.
 
-    Errors are reported at `blamed`, or else at the instruction of the argument.
+    Errors are reported at `blamed`, or, if it is None, at the instruction paired with the argument.
     """
     values = []
     for x, argument in pairs:

@@ -16,7 +16,7 @@ __all__ = ["broken_rule", "diagnostic_at", "failure", "is_as_inferred", "may_fai
 
 _BEFORE_NAME = re.compile(rf"{TRIVIA}(?:ROOT\b{TRIVIA})?+")
 _NAME = re.compile(r"[^\s=]++")
-# Modules with mixed precision can be run.
+# The interpreter runs modules with mixed precision.
 _MODES = VerifyModes(allow_mixed_precision=True)
 
 
@@ -25,7 +25,7 @@ def diagnostic_at(
 ) -> Diagnostic:
     """Returns a diagnostic at an instruction's name.
 
-    Without an instruction at fault, it is at the beginning of the module.
+    If the instruction or its location is unknown, the diagnostic is at the start of the module.
     """
     source = module.source or Source("")
     name = None if instruction is None else instruction.name
@@ -42,14 +42,14 @@ def diagnostic_at(
 def failure(
     module: Module, instruction: Instruction | None, code: str, message: str, hint: str | None = None, notes: tuple[str, ...] = ()
 ) -> EvaluationError:
-    """Returns an exception with one such diagnostic."""
+    """Returns an exception with one diagnostic, located as in `diagnostic_at`."""
     return EvaluationError([diagnostic_at(module, instruction, code, message, hint, notes)])
 
 
 def broken_rule(x: Instruction) -> Violation | None:
-    """Returns the first rule of its op that an instruction breaks, or None.
+    """Returns the violation of the first op rule that an instruction breaks, or None.
 
-    Modules need not be verified before they are run.
+    An instruction may break rules because modules can be run without being verified.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[2] parameter(0) ROOT r = f32[2] reverse(x), dimensions={1} }")
@@ -66,7 +66,7 @@ def broken_rule(x: Instruction) -> Violation | None:
 def is_as_inferred(x: Instruction) -> bool:
     """Returns whether an instruction follows the rules of its op.
 
-    It must also have the type and dimensions that these infer.
+    Its element types and dimensions must also equal the inferred ones.
 
     >>> import hlotool
     >>> text = "ENTRY e { x = f32[2] parameter(0) y = f32[3] slice(x), slice={[0:2]} ROOT r = f32[2] negate(x) }"
@@ -83,7 +83,7 @@ def is_as_inferred(x: Instruction) -> bool:
 def may_fail(x: Instruction) -> bool:
     """Returns whether an instruction that follows the rules of its op may still fail at run time.
 
-    Its kernel may reject it, or sizes that are only known then may not fit.
+    Its kernel may reject it, or sizes that are known only at run time may not match.
 
     >>> import hlotool
     >>> text = "ENTRY e { x = f32[2] parameter(0) n = s32[] parameter(1) ROOT r = f32[<=2] set-dimension-size(x, n), dimensions={0} }"

@@ -1,8 +1,8 @@
 """Reads arguments from files and command lines, and writes results to files.
 
-Arrays are stored in NumPy's .npy and .npz files, never as pickles. Types that NumPy lacks (bf16,
-f8*, s4, ...) are stored as raw bytes, which NumPy shows as |V1 and |V2; they regain their type from
-the parameter that they are passed to, or by `.view(ml_dtypes.bfloat16)`.
+Arrays are stored in NumPy's .npy and .npz files, never as pickles. Arrays of types that NumPy lacks
+(bf16, f8*, s4, ...) are stored as raw bytes, which NumPy shows as |V1 and |V2. They regain their
+type from the parameter that they are passed to, or with `.view(ml_dtypes.bfloat16)`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _UNNAMED = re.compile(r"arr_(\d+)")
 
 
 class ArgumentError(HlotoolError):
-    """Arguments that do not fit the module."""
+    """An error for arguments that do not match the module."""
 
     exit_code = 2
 
@@ -68,7 +68,7 @@ def output_names(shape: Shape, devices: int = 1) -> Iterator[tuple[str, Shape]]:
 
 
 def on_device(name: str, device: int | None) -> str:
-    """Returns the name of something on a device, with a prefix if there are several devices.
+    """Returns the name with the device as a prefix, or unchanged if `device` is None.
 
     >>> on_device("x", 3), on_device("x", None)
     ('device3.x', 'x')
@@ -77,35 +77,36 @@ def on_device(name: str, device: int | None) -> str:
 
 
 def is_array_file(text: str) -> bool:
-    """Returns whether a command-line argument is the name of a file, not a literal or a word."""
+    """Returns whether a command-line value is a file name rather than a literal or a word."""
     return text.endswith(".npy")
 
 
 def leaf_names(name: str, shape: Shape) -> Iterator[tuple[str, Shape]]:
-    """Yields the name and the shape of each leaf of `name`.
+    """Yields the name and the shape of each leaf of a value called `name`.
 
-    The name of a tuple's leaf is followed by its indices, as in `state.0`.
+    If the value is a tuple, its name is followed by the leaf's indices, as in `state.0`.
     """
     for path, leaf in indexed_leaves(shape):
         yield ".".join([name, *map(str, path)]), leaf
 
 
 class Arguments:
-    """The arguments of a module, collected one by one; missing ones are drawn at random.
+    """The arguments of a module, collected one by one; missing arguments are drawn at random.
 
     A parameter is identified by its name or number, and an element of a tuple by its index after a
-    dot: `state.0`, `2.1.0`. JAX's names work as well if only one parameter has them: `x` for `x.1`,
-    and the name in the metadata.
+    dot: `state.0`, `2.1.0`. The names in the JAX program work as well if they are unambiguous: `x`
+    for `x.1`, and the name in the metadata.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self.parameters = module.entry.parameters
-        # The shape of each leaf. Names map to a parameter's number and the numbers of its leaves.
+        # `shapes` lists the leaf shapes of each parameter. `places` maps each name to the number of
+        # a parameter and the numbers of its leaves.
         self.shapes = [list(p.shape.leaves()) for p in self.parameters]
         self.places: dict[str, tuple[int, range]] = {}
         self.values: dict[tuple[int, int], Any] = {}
-        # The arguments that `give` has set.
+        # The arguments that `give` has already set.
         self._given: set[tuple[int, range]] = set()
         self._drawn: dict[tuple[int, int, int], Any] = {}
         self._known_domains: dict[tuple[int, int], Domain] | None = None
@@ -120,10 +121,10 @@ class Arguments:
             self.places.setdefault(name, (number, range(len(self.shapes[number]))))
 
     def _nicknames(self) -> dict[str, int]:
-        """Returns other names of parameters, if they are unambiguous.
+        """Returns the unambiguous alternative names of parameters, with the parameter numbers.
 
-        These are a name without the number at its end, `x` for `x.1`, and the name in JAX's
-        metadata.
+        An alternative name is the parameter's name without the number at its end, such as `x` for
+        `x.1`, or the name in JAX's metadata.
         """
         numbers: dict[str, list[int]] = {}
         for k, p in enumerate(self.parameters):
@@ -133,9 +134,9 @@ class Arguments:
         return {name: of_name[0] for name, of_name in numbers.items() if len(of_name) == 1}
 
     def _name(self, name: str, number: int, shape: Shape, *, whole: bool) -> None:
-        """Registers a name of a whole parameter, or else the names of its elements.
+        """Registers a name of a parameter if `whole` is set, or else the names of its elements.
 
-        Parameter names may contain dots, too, so they take precedence over names of elements.
+        Names of parameters may also contain dots. They take precedence over names of elements.
         """
         if whole:
             self.places[name] = (number, range(len(self.shapes[number])))
@@ -144,10 +145,10 @@ class Arguments:
             self.places[path] = (number, range(leaf, leaf + 1))
 
     def give(self, name: str, text: str) -> None:
-        """Sets an argument as `name=text` on a command line does.
+        """Sets an argument, like `name=text` on a command line.
 
-        The text is a .npy file, zeros, ones, iota, random, or a literal. Raises HlotoolError if
-        name or text are not valid.
+        `text` is `zeros`, `ones`, `iota`, `random`, a literal, or the name of an .npy file. Raises
+        HlotoolError if `name` or `text` is not valid.
         """
         number, numbers = place = self._place(name)
         if place in self._given:
@@ -170,7 +171,8 @@ class Arguments:
         """Sets arguments to the entries of an .npz file.
 
         Entries with the names of outputs are ignored. Unnamed arrays, which NumPy calls `arr_0`,
-        `arr_1`, are the parameters in order, or their elements if there are as many of them.
+        `arr_1` and so on, are assigned to the parameters in order. If there are more arrays than
+        parameters, they are assigned to the leaves of the parameters instead.
         """
         for name, array in self._named(arrays, source).items():
             if name not in self.places and _RESULT.fullmatch(name):
@@ -219,11 +221,11 @@ class Arguments:
             raise ArgumentError(f"parameter {number} {violation.message}" + (f"; {hint}" if hint else "")) from None
 
     def missing(self) -> list[str]:
-        """Returns the names of parameters without a value for some of their leaves."""
+        """Returns the names of the parameters that have a leaf without a value."""
         return [p.name for k, p in enumerate(self.parameters) if any((k, leaf) not in self.values for leaf in range(len(self.shapes[k])))]
 
     def assumed(self) -> list[tuple[str, Domain]]:
-        """Returns the names and domains of the missing arrays whose use implies a domain."""
+        """Returns the names and domains of those missing arrays whose uses imply a domain."""
         assumed_domains = []
         for (k, leaf), domain in self._domains().items():
             if (k, leaf) not in self.values and not domain.is_free:
@@ -250,8 +252,8 @@ class Arguments:
     def values_or_random(self, seed: int, device: int = 0, partitions: int = 1) -> tuple[Value, ...]:
         """Returns the arguments of a device, with random values for the missing ones.
 
-        Each device has the seed `seed + device`. If several devices hold the same value according
-        to its sharding, the first one determines it.
+        The seed of each device is `seed + device`. If several devices hold the same value according
+        to its sharding, the seed of the first of these devices applies.
         """
         return tuple(
             with_leaves(p.shape, [self._value(k, leaf, seed, device, partitions) for leaf in range(len(self.shapes[k]))])
@@ -271,7 +273,7 @@ class Arguments:
 
 
 def _is_raw(array: Array, element: NumberType) -> bool:
-    """Returns whether an array holds the bytes of a type that NumPy does not know."""
+    """Returns whether an array contains the raw bytes of a type that NumPy does not know."""
     return array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == element.held.itemsize
 
 
@@ -284,8 +286,7 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
     if not shape.is_array:
         raise ArgumentError(f"'{name}' is {shape.text_without_layout}, which has no literals")
     try:
-        # A number without braces applies to every element; XLA would fill up such a literal with
-        # zeros.
+        # A number without braces applies to every element. XLA would pad such a literal with zeros.
         is_scalar = bool(shape.dimensions) and not text.lstrip().startswith("{")
         literal = parse_literal(shape.with_dimensions(()) if is_scalar else shape, text)
     except Violation as violation:
@@ -301,9 +302,9 @@ def _read_literal(name: str, shape: Shape, text: str) -> Array:
 # ---- files -------------------------------------------------------------------------------------
 
 
-# Both functions open files themselves, since NumPy does not close files that it cannot read. Its
-# readers raise undocumented exceptions for damaged files: errors of zip archives, of zlib, of
-# struct, and of Python's tokenizer, since headers are Python expressions.
+# The two functions below open files themselves, since NumPy does not close files that it cannot
+# read. For damaged files, NumPy raises undocumented exceptions: errors from zipfile, zlib, struct,
+# and Python's tokenizer, because headers are Python expressions.
 
 
 def _read_npy(path: str) -> Array:
@@ -318,7 +319,7 @@ def _read_npy(path: str) -> Array:
 
 
 def read_npz(path: str) -> dict[str, Array]:
-    """Returns the arrays of an .npz file by name. Raises HlotoolError if it cannot be read."""
+    """Returns the arrays of an .npz file by name. Raises HlotoolError if the file is unreadable."""
     try:
         with Path(path).open("rb") as file:
             archive = np.load(file, allow_pickle=False)
@@ -336,7 +337,7 @@ def read_npz(path: str) -> dict[str, Array]:
 def _check_size(archive: ZipFile, path: str) -> None:
     """Raises InputError if the arrays of an archive do not fit into memory.
 
-    An archive may be compressed by a factor of a thousand.
+    This is checked before reading, because an archive may be compressed by a factor of a thousand.
     """
     size, limit = sum(member.file_size for member in archive.infolist()), default_limit()
     if limit is not None and size > limit:
@@ -352,7 +353,7 @@ def _reason(error: Exception) -> str:
 
 
 def npz_bytes(value: Value, shape: Shape, devices: int = 1) -> bytes:
-    """Returns an .npz file with the arrays of a result, named as in `output_names`.
+    """Returns the bytes of an .npz file with the arrays of a result, named as in `output_names`.
 
     Tokens are left out.
     """
@@ -361,7 +362,7 @@ def npz_bytes(value: Value, shape: Shape, devices: int = 1) -> bytes:
 
 
 def npz_of(arrays: dict[str, Array]) -> bytes:
-    """Returns an .npz file with these arrays."""
+    """Returns the bytes of an .npz file with these arrays."""
     buffer = BytesIO()
     np.savez(buffer, allow_pickle=False, **{name: _storable(array) for name, array in arrays.items()})
     return buffer.getvalue()
@@ -370,6 +371,6 @@ def npz_of(arrays: dict[str, Array]) -> bytes:
 def _storable(array: Array) -> Array:
     """Returns the array, or its raw bytes if the type is not one of NumPy's own.
 
-    NumPy writes f8e5m2 under a name that it cannot read.
+    For example, NumPy writes f8e5m2 under a type name that it cannot read back.
     """
     return array if array.dtype.isbuiltin == 1 else array.view(f"V{array.dtype.itemsize}")

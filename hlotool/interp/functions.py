@@ -1,8 +1,9 @@
-"""Functions of real, complex and integer arrays that NumPy lacks or defines differently than HLO.
+"""Arithmetic functions that NumPy lacks or defines differently from HLO.
 
-They work on arrays of any shape, in the type used for arithmetic. Each docstring says how NumPy
-differs; the reference is XLA:CPU. If a function has a parameter `out`, it is the array for the
-result, as in NumPy, but it must not share memory with the operands.
+They work on real, complex or integer arrays of any shape, in the type used for arithmetic. The
+docstrings say how NumPy differs; the reference is XLA:CPU. If a function has an `out` parameter,
+the result is written to that array, as in NumPy, but the array must not share memory with the
+operands.
 """
 
 from __future__ import annotations
@@ -64,10 +65,11 @@ def cast(x: Array, out: Array | None = None, *, dtype: np.dtype[Any]) -> Array:
 
 
 def select_by_mask(mask: Array, on_true: Any, on_false: Any, out: Array) -> None:
-    """Writes to `out` elements of `on_true` where `mask` is -1, and of `on_false` where it is 0.
+    """Fills `out` from `on_true` where `mask` is -1, and from `on_false` where it is 0.
 
-    All arrays have elements of the same size; those of `mask` are integers. NumPy's `where` has a
-    branch for each element, which takes six times as long if the branch cannot be predicted.
+    The elements of all arrays have the same size, and the elements of `mask` are integers. NumPy's
+    `where` branches for each element, and takes six times as long if the branch cannot be
+    predicted.
     """
     bits = mask.dtype
     selected, one, other = out.view(bits), on_true.view(bits), on_false.view(bits)
@@ -83,23 +85,26 @@ def select_by_mask(mask: Array, on_true: Any, on_false: Any, out: Array) -> None
 
 
 def maximum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """Returns the larger number: NaN if either is NaN, +0 above -0. NumPy takes either zero."""
+    """Returns the larger number: NaN if either is NaN, and +0 for zeros of different signs.
+
+    NumPy may return either zero.
+    """
     if any(_is_positive_zero(_one_if_uniform(x)) for x in (lhs, rhs)):
         larger = np.asarray(np.maximum(lhs, rhs, out=out))
-        # No zero of the result may be negative; adding +0 ensures that in one pass.
+        # No zero in the result may be negative. Adding +0 ensures that in one pass.
         return np.asarray(np.add(larger, larger.dtype.type(0), out=larger))
     return _with_zeros(np.maximum, lhs, rhs, np.bitwise_and, out)
 
 
 def minimum_floats(lhs: Array, rhs: Array, out: Array | None = None) -> Array:
-    """Returns the smaller number: NaN if either is NaN, -0 below +0."""
+    """Returns the smaller number: NaN if either is NaN, and -0 for zeros of different signs."""
     return _with_zeros(np.minimum, lhs, rhs, np.bitwise_or, out)
 
 
 def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, out: Array | None) -> Array:
-    """Returns NumPy's choice with correct zeros.
+    """Returns NumPy's choice between two numbers, but with the correct sign if both are zeros.
 
-    For two zeros, `of_signs` computes the sign of the result from their signs.
+    `of_signs` computes that sign from the signs of the two zeros.
     """
     first, second = _one_if_uniform(lhs), _one_if_uniform(rhs)
     if any(not x.ndim and x != 0 for x in (first, second)):
@@ -107,7 +112,7 @@ def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, ou
     result = np.asarray(choose(lhs, rhs, out=out))
     both = np.asarray(result == 0)
     if both.any():
-        # Only for two zeros, not for a zero and the number that it was preferred to.
+        # The sign is corrected only for two zeros, not if a zero was chosen over another number.
         for x in (first, second):
             both &= x == 0
         bits = f"i{result.itemsize}"
@@ -118,7 +123,7 @@ def _with_zeros(choose: np.ufunc, lhs: Array, rhs: Array, of_signs: np.ufunc, ou
 def _one_if_uniform(x: Array) -> Any:
     """Returns one element if the array was broadcast from a scalar, else the array.
 
-    A single element saves passes over memory.
+    Working on a single element saves passes over memory.
     """
     return x if any(x.strides) or not x.size else x.flat[0]
 
@@ -128,18 +133,18 @@ def _is_positive_zero(x: Any) -> bool:
 
 
 def sign_floats(x: Array) -> Array:
-    """Returns -1 or 1, or x itself if it is a zero of either sign or NaN. NumPy gives +0 for -0."""
+    """Returns -1 or 1, or `x` itself if it is NaN or a zero. NumPy returns +0 for -0."""
     sign = np.asarray(np.sign(x))
     return np.asarray(np.copysign(sign, x, out=sign))
 
 
 def round_half_away(x: Array) -> Array:
-    """Rounds to the nearest integral value, halves away from zero.
+    """Rounds to the nearest integral value; halves are rounded away from zero.
 
-    floor(x + 0.5) fails for numbers near 0.5 and for large odd values.
+    floor(x + 0.5) is wrong for some numbers near 0.5 and for large odd values.
     """
-    # The largest number below a half. Its sum with a half is rounded up to 1, and no smaller sum
-    # is.
+    # The largest number below 0.5. Adding it to 0.5 gives 1 after rounding, but adding it to a
+    # smaller number does not.
     below_half = np.nextafter(x.dtype.type(0.5), x.dtype.type(0))
     moved = np.asarray(np.copysign(below_half, x))
     np.add(moved, x, out=moved)
@@ -155,9 +160,9 @@ def logistic(x: Array, out: Array | None = None) -> Array:
 
 
 def logistic_of_halves(x: Array) -> Array:
-    """Computes the logistic of f16 numbers, rounded after every step.
+    """Computes the logistic function of f16 numbers, rounding after every step.
 
-    exp(-x) overflows below -11.09, where the value becomes 0.
+    If `x` is below -11.09, exp(-x) overflows and the result is 0.
     """
     half = np.float16
     denominator = (x.dtype.type(1) + np.exp(-x).astype(half).astype(x.dtype)).astype(half)
@@ -165,9 +170,9 @@ def logistic_of_halves(x: Array) -> Array:
 
 
 def exponential_minus_one_of_halves(x: Array) -> Array:
-    """Computes exp(x) - 1 of f16 numbers, rounded after every step.
+    """Computes exp(x) - 1 for f16 numbers, rounding after every step.
 
-    Near 0, where the difference would lose digits, this is tanh(x / 2) * (exp(x) + 1).
+    Near 0, where the difference would lose digits, it computes tanh(x / 2) * (exp(x) + 1) instead.
     """
 
     def half(values: Array) -> Array:
@@ -186,7 +191,7 @@ def reciprocal_root(x: Array, out: Array | None = None) -> Array:
 
 
 def imaginary_zero(x: Array) -> Array:
-    """Returns the imaginary part of real numbers: 0, also for NaN."""
+    """Returns the imaginary part of real numbers, which is 0 even for NaN."""
     return np.zeros_like(x)
 
 
@@ -194,12 +199,12 @@ def imaginary_zero(x: Array) -> Array:
 
 
 def complex_abs(z: Array) -> Array:
-    """Computes the magnitude: NaN if either part is NaN, even if the other one is infinite."""
+    """Computes the magnitude: NaN if either part is NaN, even if the other part is infinite."""
     return np.where(np.isnan(z), z.real.dtype.type(np.nan), np.abs(z))
 
 
 def complex_sign(z: Array) -> Array:
-    """Computes z / |z| part by part; 0 at 0."""
+    """Computes z / |z|, dividing each part separately; the result at 0 is 0."""
     size = np.abs(z)
     divisor = np.where(size == 0, size.dtype.type(1), size)
     return complex_pair(z.real / divisor, z.imag / divisor)
@@ -208,22 +213,23 @@ def complex_sign(z: Array) -> Array:
 def complex_root(z: Array) -> Array:
     """Computes the square root in the right half-plane.
 
-    For negative real numbers, it is the upper root, regardless of the sign of their imaginary zero.
+    For a negative real number, this is the root with a positive imaginary part, regardless of the
+    sign of the number's imaginary zero.
     """
     return np.asarray(np.sqrt(z + z.dtype.type(0)))
 
 
 def complex_reciprocal_root(z: Array) -> Array:
-    """Computes 1 / sqrt(z): 0 if either part of z is infinite, even if the other one is NaN."""
+    """Computes 1 / sqrt(z): 0 if either part of z is infinite, even if the other part is NaN."""
     zero = z.real.dtype.type(0)
     vanishing = complex_pair(np.copysign(zero, np.where(np.isinf(z.real), z.real, 1)), -np.copysign(zero, z.imag))
     return np.where(np.isinf(z), vanishing, reciprocal_root(z))
 
 
 def complex_exponential_minus_one(z: Array) -> Array:
-    """Computes exp(z) - 1, which is real if z is.
+    """Computes exp(z) - 1, which is real if z is real.
 
-    NumPy multiplies the imaginary 0 by a number that may be infinite.
+    NumPy multiplies the imaginary 0 by a number that may be infinite, which gives NaN.
     """
     result = np.expm1(z)
     return complex_pair(np.where(z.imag == 0, np.expm1(z.real), result.real), np.where(z.imag == 0, z.real.dtype.type(0), result.imag))
@@ -232,9 +238,9 @@ def complex_exponential_minus_one(z: Array) -> Array:
 def power_floats(base: Array, exponent: Array) -> Array:
     """Computes powers of floats.
 
-    If all exponents are the same number in memory, NumPy computes squares, roots and reciprocals
-    differently, and with different rounding. The result for two numbers must not depend on how they
-    are stored.
+    If all exponents are one number in memory, as after a broadcast, NumPy computes squares, roots
+    and reciprocals in a different way, with different rounding. But a power must not depend on how
+    its base and exponent are stored.
 
     >>> power_floats(np.float32([3.0, 4.0]), np.broadcast_to(np.float32(2), 2)).tolist()
     [9.0, 16.0]
@@ -247,9 +253,9 @@ def power_floats(base: Array, exponent: Array) -> Array:
 
 
 def complex_power(base: Array, exponent: Array) -> Array:
-    """Computes powers in polar coordinates as XLA:CPU does.
+    """Computes powers in polar coordinates, as XLA:CPU does.
 
-    NumPy's results differ whenever anything is infinite, and for most exponents of 0.
+    NumPy's results may differ if any number is infinite, and for complex powers of 0.
     """
     size, angle = np.hypot(base.real, base.imag), np.arctan2(base.imag, base.real)
     growth = power_floats(size, exponent.real)
@@ -269,10 +275,10 @@ def complex_logistic(z: Array) -> Array:
 
 
 def complex_log_plus_one(z: Array) -> Array:
-    """Computes log(1 + z). NumPy rounds the sum first, so that small numbers lose all digits."""
+    """Computes log(1 + z). NumPy rounds the sum first, and small numbers lose all their digits."""
     x, y = z.real.astype(np.float64), z.imag.astype(np.float64)
-    # |1 + z|^2 = 1 + x (2 + x) + y^2. The squares of large numbers overflow, but these lose nothing
-    # in the sum.
+    # |1 + z|^2 = 1 + x (2 + x) + y^2. The squares of large numbers overflow, but large numbers lose
+    # nothing in the sum 1 + z.
     is_small = np.maximum(np.abs(x), np.abs(y)) < 1e10
     of_small = np.log1p(x * (2 + x) + y * y) / 2
     real = np.where(is_small, of_small, np.log(z + z.dtype.type(1)).real)
@@ -298,7 +304,7 @@ def complex_atan2(y: Array, x: Array) -> Array:
 def complex_divide(lhs: Array, rhs: Array) -> Array:
     """Computes the quotient as defined in annex G of the C standard.
 
-    It keeps infinities for which NumPy gives NaN.
+    The quotient is infinite in some cases for which NumPy returns NaN.
     """
     quotient = np.asarray(lhs / rhs)
     lost = np.isnan(quotient.real) & np.isnan(quotient.imag)
@@ -337,7 +343,7 @@ def _saved_quotient(lhs: Array, rhs: Array) -> Array:
 def divide_integers(lhs: Array, rhs: Array) -> Array:
     """Computes the quotient rounded toward zero; NumPy rounds down.
 
-    All bits are one if rhs is 0, and the quotient wraps if it does not fit.
+    If `rhs` is 0, all bits of the result are one. A quotient that does not fit wraps around.
     """
     is_zero = np.asarray(rhs == 0)
     if lhs.itemsize < 8:
@@ -353,7 +359,7 @@ def divide_integers(lhs: Array, rhs: Array) -> Array:
 
 
 def remainder_integers(lhs: Array, rhs: Array) -> Array:
-    """Computes the remainder with the sign of lhs; lhs if rhs is 0, for which NumPy gives 0."""
+    """Computes the remainder with the sign of `lhs`, or `lhs` if `rhs` is 0 (NumPy returns 0)."""
     is_zero = rhs == 0
     divisor = np.where(is_zero, lhs.dtype.type(1), rhs)
     if lhs.dtype.kind == "i":
@@ -365,8 +371,9 @@ def remainder_integers(lhs: Array, rhs: Array) -> Array:
 def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
     """Computes the quotient of integers of at most 32 bits, rounded toward zero.
 
-    It wraps if it does not fit, and is arbitrary if rhs is 0. Doubles hold these integers, and
-    their quotients differ from the nearest integers by more than the rounding error.
+    The result wraps around if it does not fit, and is arbitrary if `rhs` is 0. Doubles represent
+    these integers exactly, and a quotient that is not an integer differs from the nearest integer
+    by more than the rounding error.
     """
     divisor = np.where(is_zero, rhs.dtype.type(1), rhs) if is_zero.any() else rhs
     quotient: Array = np.asarray(np.divide(lhs, divisor, dtype=np.float64)).astype(np.int64)
@@ -376,9 +383,10 @@ def _quotient_by_doubles(lhs: Array, rhs: Array, is_zero: Array) -> Array:
 def power_integers(base: Array, exponent: Array) -> Array:
     """Computes powers modulo 2^n as XLA:CPU does.
 
-    Only the lowest six bits of an exponent count, although XLA's constant folding uses all of them.
-    Exponents are read as signed numbers, even those of unsigned types. With a negative exponent,
-    the power of 1 is 1, that of -1 is 1 or -1, and that of any other number, including 0, is 0.
+    Only the lowest six bits of an exponent count, although XLA's constant folding uses all bits.
+    Exponents are read as signed numbers, even if their type is unsigned. If the exponent is
+    negative, powers of 1 are 1, powers of -1 are 1 or -1, and powers of all other numbers,
+    including 0, are 0.
     """
     one = base.dtype.type(1)
     base, exponent = np.broadcast_arrays(base, exponent)
@@ -397,42 +405,42 @@ def power_integers(base: Array, exponent: Array) -> Array:
 
 
 def _unsigned(x: Array, bits: int) -> Array:
-    """Returns the bits of x as an unsigned number; those above the element type's width are 0."""
+    """Returns the bits of `x` as an unsigned number; bits above the element type's width are 0."""
     plain = x.view(f"u{x.dtype.itemsize}")
     return plain if bits >= 8 else plain & plain.dtype.type((1 << bits) - 1)
 
 
 def _sign_extended(x: Array, bits: int) -> Array:
-    """Returns the bits of x as a signed number, with the highest bit of its width as the sign."""
+    """Returns the low `bits` bits of `x` as a signed number; the highest of them is the sign."""
     if bits >= 8:
         return x.view(f"i{x.dtype.itemsize}")
     top = np.uint8(1 << (bits - 1))
     return np.asarray((_unsigned(x, bits) ^ top) - top).view(np.int8)
 
 
-# NumPy's shifts are defined for all amounts: a negative amount, or one not less than the width,
-# leaves nothing but the sign.
+# NumPy's shifts are defined for all amounts: if the amount is negative, or not less than the width,
+# all result bits are 0, or copies of the sign in arithmetic shifts to the right.
 
 
 def shift_left(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
-    """Shifts x to the left and inserts zeros at the right."""
+    """Shifts `x` to the left and inserts zeros on the right."""
     return np.asarray(np.left_shift(x, amount, out=out))
 
 
 def shift_right_logical(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
-    """Shifts x to the right and inserts zeros at the left."""
+    """Shifts `x` to the right and inserts zeros on the left."""
     plain = f"u{x.itemsize}"
     return np.asarray(np.right_shift(_unsigned(x, bits), amount.view(plain), out=None if out is None else out.view(plain))).view(x.dtype)
 
 
 def shift_right_arithmetic(x: Array, amount: Array, out: Array | None = None, *, bits: int) -> Array:
-    """Shifts x right and inserts copies of its highest bit at the left, for unsigned types too."""
+    """Shifts `x` to the right and inserts copies of its highest bit, even for unsigned types."""
     signed = f"i{x.itemsize}"
     return np.asarray(np.right_shift(_sign_extended(x, bits), amount.view(signed), out=None if out is None else out.view(signed))).view(x.dtype)
 
 
 def population_count(x: Array, *, bits: int) -> Array:
-    """Counts the one bits; NumPy counts those of the absolute value."""
+    """Counts the one bits; NumPy counts the one bits of the absolute value."""
     return np.bitwise_count(_unsigned(x, bits)).astype(x.dtype)
 
 
@@ -447,7 +455,7 @@ def count_leading_zeros(x: Array, *, bits: int) -> Array:
 
 
 def multiply_high(lhs: Array, rhs: Array, *, bits: int) -> Array:
-    """Computes the upper half of the product in twice the width."""
+    """Computes the upper half of the double-width product."""
     if bits < 64:
         wide = np.int64 if lhs.dtype.kind == "i" else np.uint64
         return ((lhs.astype(wide) * rhs.astype(wide)) >> wide(bits)).astype(lhs.dtype)

@@ -1,4 +1,4 @@
-"""Random arguments: values for the parameters of a module that fit their uses."""
+"""Random arguments that suit the uses of a module's parameters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["random_argument", "random_arguments"]
 def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[int, int], Domain]) -> Value:
     """Returns a random value for parameter `number`.
 
-    Each leaf of a tuple has its own stream, and its known domain.
+    Each leaf of a tuple has its own random stream. `known` contains the domains of the leaves, by
+    parameter and leaf number.
     """
     leaves = enumerate(shape.leaves())
     return with_leaves(
@@ -27,7 +28,7 @@ def random_argument(shape: Shape, seed: int, number: int, known: Mapping[tuple[i
 def random_arguments(module: Module, seed: int = 0) -> tuple[Value, ...]:
     """Returns random values for all parameters of the entry computation.
 
-    The values fit the uses of the parameters: for example, indices are in range.
+    The values suit the uses of the parameters: for example, indices are in range.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { ROOT p = pred[3] parameter(0) }")

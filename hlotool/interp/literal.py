@@ -21,9 +21,9 @@ __all__ = ["filled", "literal_array", "literal_value"]
 def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Value:
     """Returns the value of a constant; tuple literals become tuples.
 
-    Arrays are read-only, except for those of elided constants, which are filled as the options say.
-    `stream` gives random ones different values. If the literal is elided, the caller has checked
-    that the options name a fill.
+    Arrays are read-only unless they are elided in the literal. Elided arrays are filled as the
+    options say; different values of `stream` give different random numbers. If the literal is
+    elided, the caller must have checked that the options name a fill.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> literal_value(Literal(array_shape("s32", (2,)), "{1, 2}"), RunOptions())
@@ -34,7 +34,7 @@ def literal_value(literal: Literal, options: RunOptions, stream: int = 0) -> Val
 
 
 def literal_array(literal: Literal) -> Array:
-    """Returns the values of an array literal, which are decoded once and cached in it."""
+    """Returns the values of an array literal, which are decoded once and cached in the literal."""
     known = literal.array
     if isinstance(known, np.ndarray):
         return known
@@ -57,7 +57,7 @@ def _array(literal: Literal, options: RunOptions, stream: int) -> Array:
 
 
 def filled(shape: Shape, mode: str, seed: int = 0, stream: int = 0) -> Array:
-    """Returns an array of zeros, ones, 0 1 2 ... in row-major order, or random numbers.
+    """Returns an array of zeros, ones, random numbers, or 0, 1, 2, ... in row-major order.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> filled(array_shape("f32", (2, 2)), "iota").tolist()

@@ -1,6 +1,6 @@
 """Runs several devices in one process: each runs until it has to wait, then the next one runs.
 
-If no device can continue, that is an error.
+It is an error if no device can continue.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["in_lockstep"]
 def in_lockstep(runs: Sequence[Generator[Wait, None, Value]]) -> list[Value]:
     """Returns the value of each run.
 
-    If no run can continue, raises EvaluationError with each location at which a run waits.
+    If no run can continue, raises EvaluationError with every location where a run waits.
     """
     results: list[Value] = [None] * len(runs)
     waiting: dict[int, Wait | None] = dict.fromkeys(range(len(runs)))
@@ -53,7 +53,7 @@ def _places(runs: Sequence[Generator[Wait, None, Value]], waiting: dict[int, Wai
 def _reason(number: int, missing: list[int], waiting: Collection[int]) -> str:
     """Explains a deadlock.
 
-    The devices in `missing` never arrived; those in `waiting` are blocked elsewhere.
+    The devices in `missing` never arrived; if they are in `waiting`, they are blocked elsewhere.
     """
     if not missing:
         return f"device {number} waits here for a value that no one sends"

@@ -1,7 +1,7 @@
 """Estimates from shapes how much memory a run will need, and determines how much is available.
 
-The temporary memory of kernels is only counted roughly. Copies in place of expected views are not
-foreseen.
+The temporary memory of kernels is estimated only roughly. Copies are not counted if a view is
+expected instead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Estimate", "default_limit", "estimate", "too_much_memory"]
 _AVAILABLE = re.compile(r"^MemAvailable: *([0-9]+) kB", re.MULTILINE)
 _INACTIVE = re.compile(r"^inactive_file (\d+)$", re.MULTILINE)
 _VIEWS = frozenset({VIEW, STRIDED, IDENTITY, STRUCTURAL})
-"""Traits of opcodes whose values take no memory of their own, since they are views of operands."""
+"""Traits of opcodes whose values are views of operands, and take no memory of their own."""
 
 
 _MOST_LISTED = 5
@@ -38,8 +38,8 @@ _MOST_LISTED = 5
 class LiveValue(Record):
     """An array that is in use, and the instruction that computes it.
 
-    `needed_by` is the last instruction that needs it, or None if the caller does. `is_copy` is true
-    for the caller's copy of the instruction's value.
+    `needed_by` is the last instruction that needs the array, or None if the caller needs it.
+    `is_copy` is true if the array is the caller's copy of the instruction's value.
     """
 
     instruction: Instruction
@@ -49,14 +49,14 @@ class LiveValue(Record):
 
 
 _COPIES = {"erf": 4, "rng": 3, "rng-bit-generator": 3, "scatter": 2, "sort": 4}
-"""Opcodes whose kernels work on copies.
+"""Opcodes whose kernels work on copies, with the maximum number of copies at any time.
 
-The value is the maximum number of arrays of the result's size that exist at any time.
+Each copy is as large as the result.
 """
 
 
 class Estimate:
-    """The peak memory in bytes, the instruction at the peak, and the largest arrays in use then."""
+    """The peak memory in bytes, the instruction at the peak, and the largest arrays at the peak."""
 
     __slots__ = ("at", "bytes", "largest")
 
@@ -67,10 +67,10 @@ class Estimate:
 
 
 def default_limit() -> int | None:
-    """Returns the default limit for the memory of a run in bytes; None if unknown.
+    """Returns a run's default memory limit in bytes, or None if the available memory is unknown.
 
-    It is 80 % of the available memory, so that the machine stays responsive. The available memory
-    is that of the machine, or of the container if that is less.
+    The limit is 80 % of the available memory, so that the machine stays responsive. In a container,
+    the available memory is the container's if that is less than the machine's.
     """
     sizes = []
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
@@ -80,7 +80,7 @@ def default_limit() -> int | None:
         sizes.append(int(_AVAILABLE.search(Path("/proc/meminfo").read_text(encoding="ascii"))[1]) * 1024)  # type: ignore[index]
     with contextlib.suppress(OSError, ValueError):
         limit, used = (int(Path(f"/sys/fs/cgroup/memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
-        # The system drops cached files when a process needs the memory.
+        # The system drops cached files if a process needs the memory.
         cached = _INACTIVE.search(Path("/sys/fs/cgroup/memory.stat").read_text(encoding="ascii"))
         sizes.append(max(1, limit - used + (int(cached[1]) if cached is not None else 0)))
     available = min((size for size in sizes if size > 0), default=None)
@@ -88,7 +88,7 @@ def default_limit() -> int | None:
 
 
 def estimate(module: Module) -> Estimate:
-    """Returns the memory for arguments, constants and values at the peak of a run.
+    """Estimates the peak memory of a run: arguments, constants and values.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[1000] parameter(0) y = add(x, x) ROOT z = f32[1000] multiply(y, y) }")
@@ -111,10 +111,10 @@ def estimate(module: Module) -> Estimate:
 
 
 def too_much_memory(module: Module, limit: int | None, devices: int = 1, *, held: int = 0) -> list[Diagnostic]:
-    """Returns a diagnostic if a module needs more than `limit` bytes on all devices.
+    """Returns a list with a diagnostic if running a module takes more than `limit` bytes.
 
-    The list is empty if it does not, or if `limit` is None. `held` is the number of bytes in use by
-    another module.
+    The total includes the memory of all devices, and `held` bytes that another module uses. The
+    list is empty if the limit is not exceeded, or if `limit` is None.
     """
     if limit is None:
         return []
@@ -133,7 +133,7 @@ _HINT = "allow more with --max-memory, or RunOptions(max_memory=...)"
 
 
 def _described(value: LiveValue) -> str:
-    """Describes an array: 'x' f32[1024], an argument, takes 4 KiB, needed until 'y'."""
+    """Describes an array, as in `'x' f32[1024], an argument, takes 4 KiB, needed until 'y'`."""
     x, user = value.instruction, value.needed_by
     kind = "an argument" if x.parameter_number is not None else "a constant" if x.literal is not None else f"the result of '{x.opcode}'"
     need = "" if user is None or user is x else f", needed until '{user.name}'"
@@ -155,7 +155,7 @@ def _callees_first(entry: Computation) -> list[Computation]:
 
 
 def _size(shape: Shape) -> int:
-    """Returns the bytes of all arrays of a shape as the interpreter holds them."""
+    """Returns the number of bytes that the interpreter needs for all arrays in a shape."""
     total = 0
     for leaf in shape.leaves():
         number = NUMBERS.get(leaf.element_type)
@@ -170,9 +170,9 @@ def _size(shape: Shape) -> int:
 class _Peak:
     """A walk through one computation that tracks its live values.
 
-    Arrays are numbered, and every leaf of a value is one of them, or a view of one. `fresh` holds
-    the arrays that each instruction allocates. Number 0 stands for arrays that are counted
-    elsewhere.
+    Arrays are numbered. Every leaf of a value is a numbered array or a view of one. Number 0 stands
+    for all arrays that are counted elsewhere. `fresh` lists the arrays that each instruction
+    allocates.
     """
 
     def __init__(self, peaks: dict[Computation, Estimate]) -> None:
@@ -182,8 +182,8 @@ class _Peak:
         self.ends: dict[Shape, list[int]] = {}
         self.result: list[int] = []
         self.live = 0
-        # The instruction that allocates each array, its position, and the position of the last one
-        # that needs the array.
+        # `makers` maps each array to the instruction that allocates it and that instruction's
+        # position; `last` maps it to the position of the last instruction that needs it.
         self.makers: dict[int, tuple[Instruction, int]] = {}
         self.last: dict[int, int] = {}
 
@@ -194,8 +194,8 @@ class _Peak:
         for k, x in enumerate(order):
             inside = max((self.peaks[c] for c in x.called if c in self.peaks), key=lambda e: e.bytes, default=None)
             if inside is not None and inside.at is not None and self.live + inside.bytes > best:
-                # The result is part of the called computation; until it is computed, the operands
-                # are needed.
+                # The result is counted in the called computation. The operands are needed until the
+                # result is computed.
                 best, at, place, called = self.live + inside.bytes, inside.at, k, inside
             self.live += sum(self.sizes[array] for array in self.fresh[x])
             if self.live + (more := _temporary(x)) > best:
@@ -208,10 +208,10 @@ class _Peak:
         return Estimate(best, at, [*here, *(called.largest if called is not None else ())])
 
     def copy_result(self, peak: Estimate, root: Instruction, largest: int) -> Estimate:
-        """Returns the peak including copies of some results.
+        """Returns the peak including the copies of results.
 
-        Results are copied if they are inputs or views of fewer elements, or occur twice. `largest`
-        is the size of the largest input.
+        A result is copied if it is an input, if it is a view of an array with fewer elements, or if
+        the array has already occurred as a result. `largest` is the size of the largest input.
         """
         copied, seen = 0, set[int]()
         for array, leaf in zip(self.result, root.shape.leaves(), strict=False):
@@ -229,7 +229,7 @@ class _Peak:
         return LiveValue(self.makers[array][0], self.sizes[array], order[last] if last < len(order) else None)
 
     def _expiring(self, computation: Computation, order: list[Instruction]) -> dict[int, list[int]]:
-        """Returns the arrays that die after each instruction, by its index, and fills `fresh`."""
+        """Returns the arrays that die after each instruction, by position; also fills `fresh`."""
         holders: dict[Instruction, list[int]] = {}
         last_uses: dict[Instruction, int] = {}
         last: dict[int, int] = {}
@@ -240,7 +240,7 @@ class _Peak:
             last_uses[x] = k
             last_uses.update(dict.fromkeys(x.operands, k))
             self.makers.update(dict.fromkeys(self.fresh[x], (x, k)))
-        # Goes through values, not uses: a large tuple may have as many uses as elements.
+        # The loop visits values, not uses: a large tuple may have as many uses as elements.
         for x, k in last_uses.items():
             for array in holders[x]:
                 last[array] = max(last[array], k)
@@ -264,14 +264,14 @@ class _Peak:
             index = x.attributes["index"]
             if 0 <= index < len(ends):
                 return operands[0][ends[index - 1] if index else 0 : ends[index]]
-            # An invalid index, which the kernel will report.
+            # The index is invalid, which the kernel will report.
             return [self._new(leaf) for leaf in x.shape.leaves()]
         if not x.operands and STRUCTURAL in x.op.traits:
             return [0] * sum(1 for _ in x.shape.leaves())
         if x.opcode == "while":
             return self._state(x, operands[0])
         if x.op.gives is not None and 0 <= x.op.gives < len(ends := self._ends(x.operands[0].shape)):
-            # Tokens, which may follow, have no size.
+            # Any tokens that follow have no size.
             return operands[0][ends[x.op.gives - 1] if x.op.gives else 0 : ends[x.op.gives]]
         # A reshape has to copy elements that are not contiguous.
         is_view = not _VIEWS.isdisjoint(x.op.traits) or (x.opcode == "reshape" and STRIDED not in x.operands[0].op.traits)
@@ -287,7 +287,7 @@ class _Peak:
     def _ends(self, shape: Shape) -> list[int]:
         """Returns the index after the last leaf of each element of a tuple.
 
-        It is cached, since many instructions may take elements of one large tuple.
+        The list is cached, since many instructions may take elements of one large tuple.
         """
         known = self.ends.get(shape)
         if known is None:
@@ -312,7 +312,7 @@ class _Peak:
 
 
 def _temporary(x: Instruction) -> int:
-    """Returns the temporary memory of a kernel.
+    """Returns the size of a kernel's temporary memory in bytes.
 
     Narrow floats are computed in 32 bits, and some kernels work on copies.
     """

@@ -1,9 +1,10 @@
-"""Memory order: puts operands into the memory order that functions need.
+"""Puts operands into the memory order that functions need.
 
-The results of NumPy and its libraries depend on where elements are in memory: they may add in a
-different order, or call other functions. But equal operands must give equal results, whether they
-were computed, broadcast or transposed. So no value runs backwards in memory or is unaligned, and
-kernels that declare `in_layout` receive arrays as the operands' layouts say, without gaps.
+The results of NumPy and its libraries depend on the order of elements in memory: for a different
+order, NumPy may add in a different sequence or call other functions. But equal operands must give
+equal results, whether they were computed, broadcast or transposed. So no value runs backward in
+memory or is unaligned, and kernels that declare `in_layout` receive arrays without gaps, in the
+order of the operands' layouts.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ It is None for row-major arrays, and for values other than arrays.
 
 
 def forward(x: Array) -> Array:
-    """Returns the array, or a copy if it runs backwards in memory or is unaligned.
+    """Returns the array, or a copy if it runs backward in memory or is unaligned.
 
     >>> forward(np.arange(3)[::-1]).strides
     (8,)
@@ -49,7 +50,7 @@ def forward(x: Array) -> Array:
 
 
 def row_major(x: Array) -> Array:
-    """Returns the array if its elements are in row-major order without gaps, else such a copy.
+    """Returns the array if it is row-major without gaps, or else a row-major copy.
 
     >>> x = np.arange(6.0).reshape(2, 3)
     >>> row_major(x) is x, row_major(x.T).strides
@@ -59,28 +60,28 @@ def row_major(x: Array) -> Array:
 
 
 def _filled(copy: Array, x: Array) -> Array:
-    """Copies the elements to a row-major array and returns it."""
+    """Copies the elements of `x` to the row-major array `copy`, and returns `copy`."""
     if x.size < _LARGE or x.strides[-1] == x.itemsize:
         copy[...] = x
         return copy
-    # NumPy goes along rows, and would read a different part of memory for each element of a row.
+    # NumPy copies row by row, and would read a different part of memory for each element of a row.
     for start in range(0, x.shape[-1], _SLAB):
         copy[..., start : start + _SLAB] = x[..., start : start + _SLAB]
     return copy
 
 
 _LARGE, _SLAB = 1 << 14, 32
-"""The number of elements from which arrays are copied in slabs, and the row length of a slab.
+"""The minimum size of arrays that are copied in slabs, and the row length of a slab.
 
-Slabs take at most a third of the time.
+Copying in slabs takes at most a third of the time.
 """
 
 
 def apart(lhs: Array, rhs: Array) -> Array:
     """Returns `rhs`, or a copy if it shares memory with `lhs`.
 
-    NumPy computes the product of a matrix and its own transpose with a function for symmetric
-    matrices.
+    NumPy computes the product of a matrix and its own transpose with a different function, which is
+    meant for symmetric results.
     """
     is_from_one = (lhs if lhs.base is None else lhs.base) is (rhs if rhs.base is None else rhs.base)
     return rhs.copy(order="K") if is_from_one and np.may_share_memory(lhs, rhs) else rhs
@@ -114,7 +115,7 @@ def _order_of(shape: Shape) -> Order:
 
 @cache
 def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
-    """Returns a function that makes a list of operands in these orders, without gaps.
+    """Returns a function that returns its operands as a list, in these orders and without gaps.
 
     The first two operands in the list do not share memory.
 
@@ -124,7 +125,7 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
     """
 
     def in_layout(*operands: Any) -> list[Any]:
-        # A fast path: most operands are dense, and loops call this in each iteration.
+        # The fast path matters: most operands are dense, and loops call this in each iteration.
         made = [
             x if order is None and type(x) is np.ndarray and x.flags.c_contiguous else in_order(x, order)
             for x, order in zip(operands, orders, strict=True)
@@ -140,7 +141,7 @@ def operands_in_layout(orders: tuple[Order, ...]) -> Callable[..., list[Any]]:
 def function_in_layout(function: Callable[..., Any], orders: tuple[Order, ...]) -> Callable[..., Any]:
     """Returns a version of the function that accepts operands in any memory order.
 
-    It passes them on in these orders.
+    The function itself receives the operands in the given orders.
     """
     in_layout = operands_in_layout(orders)
 
@@ -151,7 +152,10 @@ def function_in_layout(function: Callable[..., Any], orders: tuple[Order, ...]) 
 
 
 def in_order(operand: Any, order: Order) -> Any:
-    """Returns the array, or a copy, in this order without gaps; in tuples, in row-major order."""
+    """Returns the array, or a copy, in this order without gaps.
+
+    Arrays in tuples are returned in row-major order.
+    """
     if not isinstance(operand, np.ndarray):
         return tuple([in_order(element, None) for element in operand]) if isinstance(operand, tuple) else operand
     if order is None or operand.ndim != len(order[0]):
@@ -159,7 +163,7 @@ def in_order(operand: Any, order: Order) -> Any:
     view = operand.transpose(order[0])
     if view.flags.c_contiguous:
         return operand
-    # An array that owns its memory, which loops may overwrite.
+    # The copy owns its memory, so that loops may overwrite it.
     copy = np.empty_like(np.empty(view.shape, view.dtype).transpose(order[1]))
     _filled(copy.transpose(order[0]), view)
     return copy

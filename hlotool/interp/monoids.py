@@ -1,6 +1,7 @@
 """Recognizes computations that only apply one associative operation to their two parameters.
 
-Other computations are run as written. Monoids are an optimization with the same results.
+Other computations are run as written. Recognizing a monoid only saves time; the results are the
+same.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ __all__ = ["Monoid", "independent_results", "monoid_of", "sign_keys"]
 
 
 class Monoid(Record):
-    """An operation for which NumPy has a reduction: one ufunc for numbers, one for pred.
+    """An operation for which NumPy has a reduction: one ufunc for numbers, and one for pred.
 
-    `opcode` names the operation; the op table knows its algebra. If the operation compares,
-    `winning_zero` is the sign bit of its result for two zeros of different signs, else None.
+    `opcode` names the operation; the op table describes its algebra. If the operation compares,
+    `winning_zero` is the sign bit of its result for two zeros of different signs. Otherwise, it is
+    None.
     """
 
     opcode: str
@@ -42,20 +44,20 @@ class Monoid(Record):
         return self.winning_zero is not None
 
     def may_repeat(self, init: Array) -> bool:
-        """Returns whether the number of times that init enters a reduction makes no difference."""
+        """Returns whether a reduction has the same result if `init` enters it more than once."""
         number, op = number_type(init), OPS[self.opcode]
         if number.kind == "pred" or IDEMPOTENT in op.traits:
             return True
-        # For a complex number, this is the identity of either part.
+        # The identity for complex numbers is the same as for f32.
         identity = identity_of(op, ELEMENT_TYPES["f32"] if number.kind == "complex" else number.element)
         return identity is not None and bool(init.astype(number.computed) == identity)
 
     def reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
-        """Combines init and all elements along the axes, in the type that stores both.
+        """Combines `init` and all elements along the axes; the result has the type of `x`.
 
         Narrow floats are combined in f32 and rounded once at the end. Sums consist of partial sums
-        (see `reduced_along`). A block of an array of `size` elements gives the same result as in
-        the whole array.
+        (see `reduced_along`). If `x` is a block of an array of `size` elements, the result is the
+        same as in a reduction of the whole array.
         """
         number = number_type(x)
         start = init.astype(number.computed, copy=False)
@@ -71,7 +73,7 @@ class Monoid(Record):
         return result.astype(number.held, copy=False)
 
     def rows_reduced(self, x: Array, init: Array, axes: tuple[int, ...], size: int | None = None) -> Array:
-        """Like `reduced`, for the last axis of a block of long rows, without choosing a method.
+        """Reduces the last axis of a block of long rows, like `reduced` but with a fixed method.
 
         The type of the rows must be one that is used for arithmetic.
         """
@@ -85,35 +87,37 @@ class Monoid(Record):
     def may_have_wrong_zeros(self, result: Array, *arguments: Array) -> bool:
         """Returns whether a result of NumPy's comparisons may be a zero of the wrong sign.
 
-        NumPy returns either of two zeros, so this requires a negative zero among the arguments.
+        Of two zeros, NumPy may return either, so a wrong sign requires a negative zero among the
+        arguments.
         """
         if self.winning_zero is None or number_type(arguments[0]).kind != "float":
             return False
         return bool((result == 0).any()) and any(_has_negative_zero(x) for x in arguments)
 
     def with_signs(self, result: Array, keys: Array) -> Array:
-        """Gives zeros the sign of the same reduction of `sign_keys`.
+        """Returns `result` with each zero given the sign of its key.
 
-        For a result of zero, all other elements that matter are on one side of zero.
+        `keys` is the result of the same reduction, applied to `sign_keys`. If a result is zero, all
+        nonzero elements are on one side of zero, so that the key has the sign of the correct zero.
         """
         zeros = np.where(keys < 0, result.dtype.type(-0.0), result.dtype.type(0.0))
         return np.where(result == 0, zeros, result)
 
     def works_in_place(self, target: Array) -> bool:
-        """Returns whether `combine_at` equals repeated application.
+        """Returns whether `combine_at` gives the same result as applying the reducer repeatedly.
 
-        There must be no rounding between the steps, and zeros must have the right sign.
+        This requires that nothing is rounded between the steps, and that zeros have the right sign.
         """
         number = number_type(target)
         return number.computed == number.held and (self.winning_zero is None or number.kind != "float")
 
     def combine_at(self, target: Array, places: Array, updates: Array) -> None:
-        """Combines updates, one after another, into a flat array at indices that may repeat."""
+        """Combines updates one by one into a flat array, at indices that may repeat."""
         self.ufunc(number_type(target)).at(target, places, updates)
 
 
 def sign_keys(x: Array) -> Array:
-    """Returns the bits of floats as integers: negative for negative numbers, smallest for -0.
+    """Returns the bits of floats as integers: negative for negative numbers, the smallest for -0.
 
     >>> sign_keys(np.array([0.0, -1.0, -0.0], np.float32)).tolist()
     [0, -1082130432, -2147483648]
@@ -150,9 +154,9 @@ def monoid_of(computation: Computation) -> Monoid | None:
 
 
 def independent_results(reducer: Computation) -> dict[int, Monoid | None]:
-    """Returns the monoids of the results that depend on no other result, by number.
+    """Returns the monoids of the results that do not depend on other results, by result number.
 
-    The monoid is None if the result does not have one.
+    The monoid is None if such a result does not have one.
 
     >>> import hlotool
     >>> text = "f { a = f32[] parameter(0) b = f32[] parameter(1) c = f32[] parameter(2) d = f32[] parameter(3) s = f32[] add(a, c) "
@@ -180,12 +184,12 @@ def _parameters_of(x: Instruction) -> set[int]:
 
 
 def _monoid(value: Instruction, numbers: set[int]) -> Monoid | None:
-    """Returns the monoid of a value that an operation computes from the two parameters of these numbers."""
+    """Returns the monoid that computes a value from the two parameters with these numbers."""
     root, operands, numbers = _without_steps(value, numbers)
     monoid = _MONOIDS.get(root.opcode)
     if monoid is None or {x.parameter_number for x in operands} != numbers:
         return None
-    # NumPy would convert operands of different types, and it orders complex numbers, unlike HLO.
+    # Unlike HLO, NumPy converts operands of different types, and orders complex numbers.
     types = {x.shape.element_type for x in (root, *operands)}
     compares_complex = monoid.winning_zero is not None and NUMBERS[root.shape.element_type].kind == "complex"
     return monoid if len(types) == 1 and not compares_complex else None
@@ -194,9 +198,9 @@ def _monoid(value: Instruction, numbers: set[int]) -> Monoid | None:
 def _without_steps(value: Instruction, numbers: set[int]) -> tuple[Instruction, list[Instruction], set[int]]:
     """Returns the instruction that computes a value, its operands, and their parameter numbers.
 
-    It may be in a computation that is called with both parameters. Steps that change nothing are
-    skipped, as in the optimizer, since sums are rounded in a different order than other
-    computations.
+    The instruction may be in a computation that is called with both parameters. Steps that do not
+    change the value are skipped, as in the optimizer. Otherwise, optimizing a reducer could change
+    the order of additions in a sum, and so its rounding.
     """
     seen = set[Computation]()
     while True:

@@ -15,7 +15,7 @@ __all__ = ["Frame", "Observer", "Observers", "Whereabouts"]
 
 
 class Frame:
-    """An instruction that is being computed, and its number of calls of each computation so far."""
+    """An instruction that is being computed, and the number of times it called each computation."""
 
     __slots__ = ("calls", "current", "instruction")
 
@@ -48,7 +48,7 @@ class Whereabouts:
 
     @property
     def computation(self) -> Computation:
-        """The computation of the innermost instruction, even while that calls another one."""
+        """The computation that contains the innermost instruction, even during a call."""
         for frame in reversed(self.frames[:-1]):
             if frame.current is not None:
                 return frame.current
@@ -60,9 +60,9 @@ class Whereabouts:
         return tuple([k for frame in self.frames[:-1] if (k := frame.iteration) is not None])
 
     def callers(self) -> list[str]:
-        """Returns the instructions around the innermost one, as in `'while.5', iteration 3`.
+        """Returns descriptions of the instructions around the innermost one, nearest first.
 
-        The nearest one comes first.
+        An example of a description is `'while.5', iteration 3`.
         """
         callers = []
         for frame in reversed(self.frames[:-1]):
@@ -75,7 +75,7 @@ class Observer:
     """Base class of observers; each method does nothing unless a subclass overrides it.
 
     `is_optional` is true if the observer only needs `reached`. Compiled code calls no other method,
-    so other observers make a run slower.
+    so with any other observer, the slower reference executor runs the module.
     """
 
     is_optional = False
@@ -83,30 +83,30 @@ class Observer:
     def reached(self, instruction: Instruction) -> None:
         """Called by compiled code before it computes an instruction of the entry computation.
 
-        Also called before each iteration of its loops.
+        For a loop in the entry computation, it is also called before each iteration.
         """
 
     def entered(self, where: Whereabouts, computation: Computation, arguments: Sequence[Value]) -> None:
         """Called when a computation is called with these arguments."""
 
     def begun(self, where: Whereabouts, instruction: Instruction) -> None:
-        """Called before an instruction is computed; it is the last of `where.frames`."""
+        """Called before an instruction is computed; the last of `where.frames` describes it."""
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         """Called after an instruction has been computed.
 
-        The value may have overwritten operand 0 if nothing else reads it.
+        Operand 0 may have been overwritten with the value if nothing else reads that operand.
         """
 
     def suspended(self, where: Whereabouts) -> None:
-        """Called when the device waits for others, which run meanwhile."""
+        """Called when the device starts to wait for other devices, which run in the meantime."""
 
     def resumed(self, where: Whereabouts) -> None:
         """Called when the device continues."""
 
 
 class Observers:
-    """The observers of a device's run, called one after another, and their common `where`.
+    """The observers of a device's run, called one after another, and their shared `where`.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) ROOT r = f32[] negate(x) }")
@@ -127,7 +127,7 @@ class Observers:
         return Observers(self.where.entry, self.members, device)
 
     def waiting(self, wanted: Wait) -> Generator[Wait, None, None]:
-        """Yields the request to wait; the observers are called when waiting begins and ends."""
+        """Yields the request to wait, and calls the observers when waiting begins and ends."""
         self.suspended()
         yield wanted
         self.resumed()

@@ -11,24 +11,26 @@ from hlotool.record import Record
 __all__ = ["ELIDED_FILLS", "RunOptions"]
 
 ELIDED_FILLS = ("zeros", "ones", "iota", "random")
-"""Ways to fill constants that a text elides."""
+"""Ways to fill constants whose values are elided."""
 
 
 class RunOptions(Record):
     """Assumptions and limits of a run.
 
-    `elided_fill`, one of ELIDED_FILLS, provides the values of constants written as `{...}`; with
-    None, they are errors. `seed` is the seed of everything random. `max_iterations` limits the
-    iterations of each while loop, `timeout_seconds` the whole run (checked between instructions),
-    and `max_memory` the estimated number of bytes that a run needs; None means no limit.
+    `elided_fill`, one of ELIDED_FILLS, determines the values of constants written as `{...}`; if it
+    is None, such constants are errors. `seed` is the seed of all random numbers. `max_iterations`
+    limits the iterations of each while loop, `timeout_seconds` limits the duration of the run
+    (checked between instructions), and `max_memory` limits the estimated number of bytes that the
+    run needs; None means no limit.
 
-    `custom_calls` maps targets of custom-calls to functions. Each takes the values of the operands
-    and returns the result, an array or a tuple. If it has a parameter named `call`, it also
-    receives a CustomCall. These functions take precedence over hlotool's own. `queues` are the
-    queues between the host and the device, or a sequence of them for several devices.
+    `custom_calls` maps targets of custom-calls to functions. Each function takes the values of the
+    operands and returns the result, which is an array or a tuple. If it has a parameter named
+    `call`, it also receives a CustomCall. These functions take precedence over hlotool's own.
+    `queues` contains the queues between the host and the device; for several devices, it is a
+    sequence with an entry for each device.
 
-    Plans compute blocks of large arrays in this number of `threads`, with the same results. NumPy's
-    library for matrix products has its own threads.
+    `threads` is the number of threads in which plans compute blocks of large arrays; it does not
+    affect the results. NumPy's library for matrix products has its own threads.
 
     >>> RunOptions(elided_fill="zeros").seed
     0

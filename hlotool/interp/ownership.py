@@ -2,7 +2,7 @@
 
 Python's reference counts show whether there are other references to an array. The executor drops
 its own reference to a value before it runs the last kernel that reads the value. So loops that
-update a large state, with dynamic-update-slice or scatter, need not copy it.
+update a large array with dynamic-update-slice or scatter do not have to copy it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["can_alias"]
 def can_alias(operands: list[Value]) -> bool:
     """Returns whether the result may be written into operand 0.
 
-    Only this list may refer to the operand, and nothing may refer to a view of it.
+    Only this list may refer to the operand, and there must be no view of the operand.
 
     >>> import numpy as np
     >>> operands = [np.zeros(2)]
@@ -27,6 +27,6 @@ def can_alias(operands: list[Value]) -> bool:
     >>> can_alias(operands)
     False
     """
-    # Two references: one from the list, one from the argument of getrefcount. A view holds its
-    # base.
+    # The list holds one reference, and the argument of getrefcount is another. A view of the
+    # operand would hold a third.
     return sys.getrefcount(operands[0]) <= 2 and owns_memory(operands[0])

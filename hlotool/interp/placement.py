@@ -1,4 +1,4 @@
-"""The relation between devices of a run: equal arguments, and whether results can differ at all."""
+"""Determines which devices of a run have equal arguments, and whether their results can differ."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ def _instructions(module: Module) -> Iterator[Instruction]:
 
 
 def part_hint(module: Module, parameter: Instruction) -> str | None:
-    """Returns a hint for an argument that does not fit a parameter for one device's part.
+    """Returns a hint for an argument that does not fit a parameter.
 
-    Returns None for other parameters.
+    The hint applies to parameters that take one device's part of an array. For all others, returns
+    None.
     """
     if module.num_partitions < 2 or is_whole(module) or not parameter.shape.is_array or "sharding" not in parameter.attributes:
         return None
@@ -33,7 +34,7 @@ def part_hint(module: Module, parameter: Instruction) -> str | None:
 def is_whole(module: Module) -> bool:
     """Returns whether a module for several partitions computes with whole arrays.
 
-    This is the case before a partitioner has divided them.
+    This is the case until a partitioner has divided the arrays.
 
     >>> import hlotool
     >>> text = "HloModule m, num_partitions=2 ENTRY e { x = f32[4] parameter(0), sharding={devices=[2]<=[2]} ROOT r = f32[4] negate(x) }"
@@ -53,7 +54,7 @@ def is_whole(module: Module) -> bool:
 def same_everywhere(module: Module) -> bool:
     """Returns whether devices with equal arguments compute the same results.
 
-    The module must not communicate or use device numbers.
+    The module must not communicate, use device numbers, have side effects, or be nondeterministic.
     """
     return not any(
         not _OF_A_DEVICE.isdisjoint(x.op.traits) or x.attributes.get("custom_call_target") in JOINS_OR_SPLITS for x in _instructions(module)
@@ -61,9 +62,10 @@ def same_everywhere(module: Module) -> bool:
 
 
 def first_holder(parameter: Instruction, leaf: int, device: int, partitions: int, *, whole: bool) -> int:
-    """Returns the first device of the same replica with the same value of a parameter's leaf.
+    """Returns the first device of the same replica that has the same value of a parameter's leaf.
 
-    The sharding determines these devices; if the module is whole, all devices have the same value.
+    The sharding determines the devices with the same value. If `whole` is set, all devices of the
+    replica have the same value.
     """
     replica, partition = divmod(device, partitions)
     sharding = parameter.attributes.get("sharding")

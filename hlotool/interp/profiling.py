@@ -34,7 +34,7 @@ class Cost:
         self.bytes = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the fields for JSON, without those that do not apply."""
+        """Returns the fields for JSON, except those that do not apply."""
         record = {name: getattr(self, name) for name in ("name", "opcode", "computation", "shape", "calls", "seconds", "bytes")}
         return {name: value for name, value in record.items() if value != ""}
 
@@ -42,7 +42,8 @@ class Cost:
 class Profile(Observer):
     """An observer that measures every instruction.
 
-    Instructions in called computations, and other devices, are charged for their own time.
+    The time of an instruction excludes the instructions in computations that it calls, and the time
+    in which other devices run.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[4] parameter(0) y = add(x, x) ROOT z = f32[4] add(y, x) }")
@@ -54,8 +55,8 @@ class Profile(Observer):
 
     def __init__(self) -> None:
         self.costs: dict[Instruction, Cost] = {}
-        # For each instruction that a device is computing: its start, and the time that inner
-        # instructions or other devices have taken since.
+        # For each instruction that a device is computing: its start time, and the time that inner
+        # instructions or other devices have taken since then.
         self._open: dict[Whereabouts, list[list[float]]] = {}
         self._suspended: dict[Whereabouts, float] = {}
 
@@ -87,7 +88,7 @@ class Profile(Observer):
 
     @property
     def seconds(self) -> float:
-        """Returns the time of all instructions."""
+        """The total time of all instructions."""
         return sum(cost.seconds for cost in self.costs.values())
 
     def by_instruction(self) -> list[Cost]:

@@ -1,6 +1,6 @@
 """Prepares computations for the reference executor.
 
-A program holds the kernels to run, the slots of their operands and results, and the values that can
+A program lists the kernels to run, the slots of their operands and results, and the slots that can
 be freed. `obstacles` finds everything that prevents a run.
 """
 
@@ -40,8 +40,8 @@ __all__ = [
 class Step(Binding):
     """A bound instruction in a program.
 
-    Its operands are in the slots `operands`, and its value goes to the slot `target`. The slots
-    `dead` are not read after this step. The value is not read either unless it `is_used`.
+    `operands` lists the slots of its operands, and `target` is the slot for its value. `dead` lists
+    the slots that are not read after this step. `is_used` is true if the value is read.
     """
 
     __slots__ = ("dead", "is_used", "operands", "target")
@@ -56,10 +56,10 @@ class Step(Binding):
 
 
 class Program:
-    """Steps over numbered slots.
+    """A sequence of steps that read and write numbered slots.
 
-    `initial` holds the constants in their slots and None in all other slots, `parameters` the slots
-    of the arguments, and `result` the slot of the result.
+    `initial` contains the constants in their slots, and None in all other slots. `parameters` lists
+    the slots of the arguments, and `result` is the slot of the result.
     """
 
     __slots__ = ("initial", "parameters", "result", "steps")
@@ -72,7 +72,7 @@ class Program:
         self._mark_last_uses()
 
     def _mark_last_uses(self) -> None:
-        """Sets `dead` and `is_used` of all steps.
+        """Sets `dead` and `is_used` for all steps.
 
         Constants belong to the program and stay in their slots.
         """
@@ -85,9 +85,10 @@ class Program:
 
 
 def computation_program(computation: Computation, root: Instruction, options: RunOptions, *, batch: bool = False) -> Program:
-    """Returns the program of a computation, up to `root` if that is not the computation's own root.
+    """Returns the program that computes `root`, an instruction of the computation.
 
-    With `batch`, the program is for a batch of scalars.
+    If `root` is not the computation's own root, the program contains only instructions that `root`
+    needs. If `batch` is set, the program is for a batch of scalars.
 
     >>> import hlotool
     >>> module = hlotool.parse("ENTRY e { x = f32[] parameter(0) c = f32[] constant(2) y = f32[] add(x, c) ROOT z = f32[] negate(y) }")
@@ -111,15 +112,16 @@ def computation_program(computation: Computation, root: Instruction, options: Ru
 
 
 def instruction_program(x: Instruction, options: RunOptions) -> Program:
-    """Returns the program that computes one instruction from its operands, as parameters."""
+    """Returns the program that computes one instruction, with its operands as parameters."""
     count = len(x.operands)
     return Program([None] * (count + 1), list(range(count)), [Step(x, count, tuple(range(count)), options, batch=False)], count)
 
 
 def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
-    """Returns the custom calls without effect or use that hlotool cannot compute.
+    """Returns the unneeded custom calls that hlotool cannot compute.
 
-    Instructions that are computed from them are included.
+    A call is unneeded if it has no effect, and if neither the result of the computation nor any
+    effect depends on it. Instructions that are computed from these calls are included.
 
     >>> import hlotool
     >>> module = hlotool.parse('ENTRY e { x = f32[] parameter(0) y = f32[] custom-call(x), custom_call_target="f" ROOT r = f32[] negate(x) }')
@@ -134,7 +136,7 @@ def left_out(computation: Computation, options: RunOptions) -> set[Instruction]:
         computation.root,
         *(x for x in computation.instructions if has_own_effect(x) or not (x.op.is_pure or x in unknown) or CONTROL_FLOW in x.op.traits),
     )
-    # Finds everything that depends on them in one pass, since operands come before their users.
+    # One pass finds everything that depends on unknown calls, since operands precede their users.
     dependent: set[Instruction] = set()
     for x in in_order(computation):
         if x not in needed and (x in unknown or not dependent.isdisjoint(x.operands)):
@@ -147,7 +149,7 @@ def _is_unknown(x: Instruction, options: RunOptions) -> bool:
 
 
 def _needed(*roots: Instruction) -> set[Instruction]:
-    """Returns these instructions and all that they are computed from."""
+    """Returns these instructions and all instructions that they are computed from."""
     needed, stack = set(roots), list(roots)
     while stack:
         fresh = [operand for operand in stack.pop().operands if operand not in needed]
@@ -159,8 +161,8 @@ def _needed(*roots: Instruction) -> set[Instruction]:
 class ProgramCache:
     """The programs of one run of a module, prepared when they are first needed.
 
-    Keys are the computation, the instruction to compute, and whether the program is for batches. So
-    the number of programs does not depend on how often they run.
+    A key consists of the computation, the instruction to compute, and whether the program is for
+    batches. So the number of programs does not depend on how often they run.
     """
 
     def __init__(self, module: Module, options: RunOptions) -> None:
@@ -172,7 +174,7 @@ class ProgramCache:
     def of(self, request: Invoke) -> Program:
         """Returns the program for a request.
 
-        Raises EvaluationError if its constants cannot be read.
+        Raises EvaluationError if the constants of the computation cannot be read.
         """
         computation, root, batch = request.computation, request.root, request.batch is not None
         program = self.programs.get((computation, root, batch))
@@ -196,8 +198,8 @@ class ProgramCache:
 def in_order(computation: Computation) -> list[Instruction]:
     """Returns the instructions, with operands and control predecessors before their users.
 
-    It is the order of the text unless that refers forward. Raises ValueError for a cycle, which
-    only modules with errors can have.
+    This is the textual order unless an instruction refers to a later one. Raises ValueError for a
+    cycle, which only modules with errors can have.
     """
     seen: set[Instruction] = set()
     for x in computation.instructions:
@@ -211,14 +213,14 @@ def in_order(computation: Computation) -> list[Instruction]:
 
 
 def runnable_instructions(options: RunOptions, *starts: Computation) -> Iterator[Instruction]:
-    """Yields the instructions of computations, and of all that they call, that a run computes."""
+    """Yields the instructions that a run computes, in these computations and all their callees."""
     for computation in reachable(*starts):
         unknown = left_out(computation, options)
         yield from (x for x in computation.instructions if x not in unknown)
 
 
 def reachable(*starts: Computation) -> Iterator[Computation]:
-    """Yields the computations and all that they call, each once."""
+    """Yields these computations and all their direct and indirect callees, each once."""
     seen, stack = set(starts), list(starts)
     while stack:
         computation = stack.pop()
@@ -238,9 +240,9 @@ _ELIDED_HINT = (
 
 
 def obstacles(module: Module, instructions: Iterable[Instruction], options: RunOptions) -> list[Diagnostic]:
-    """Returns everything that prevents instructions from being computed, in textual order.
+    """Returns a diagnostic for each instruction that cannot be computed, in textual order.
 
-    Examples are opcodes without a kernel, and elided constants.
+    Examples are elided constants and instructions without a kernel.
     """
     pairs = [(x, obstacle) for x in instructions if (obstacle := _obstacle(x, options)) is not None]
     return sorted([diagnostic_at(module, x, *obstacle) for x, obstacle in pairs], key=lambda d: (d.line, d.column))
@@ -265,17 +267,17 @@ def _obstacle(x: Instruction, options: RunOptions) -> tuple[str, str, str | None
 
 
 def _doubtful_rule(x: Instruction) -> Violation | None:
-    """Returns the rule that an instruction breaks if NumPy might accept it nonetheless.
+    """Returns the rule that an instruction breaks if NumPy might accept the instruction anyway.
 
-    Some numbers in attributes mean something to NumPy, but nothing in HLO.
+    Some numbers in attributes are valid in NumPy but not in HLO.
     """
     return broken_rule(x) if any(_is_doubtful(value, x) for value in x.attributes.values()) else None
 
 
 def _is_doubtful(value: object, x: Instruction) -> bool:
-    """Returns whether a number is negative, or a slice ends beyond the array.
+    """Returns whether an attribute contains a negative number, or a slice beyond the array.
 
-    NumPy counts negative numbers from the end, and cuts off the slice.
+    NumPy counts negative numbers from the end of a dimension, and truncates such slices.
     """
     if not isinstance(value, tuple):
         return isinstance(value, int) and value < 0

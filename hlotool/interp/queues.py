@@ -1,7 +1,7 @@
 """The queues between a host and one device.
 
-They serve infeed, outfeed, and send and recv with the host. The kernels of these opcodes are in
-`kernels.communication`.
+They serve infeed and outfeed, and send and recv if the other end is the host. The kernels of these
+opcodes are in `kernels.communication`.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ __all__ = ["HostQueues"]
 class HostQueues:
     """The queues between a host and one device.
 
-    `infeed` holds the values for `infeed`, oldest first, and `received` those for `recv` from the
-    host, by channel; items are anything that `evaluate` accepts as an argument. A run appends the
-    values of `outfeed` to `outfeed`, and those of `send` to the host to `sent[channel]`; these are
-    arrays of the exact type and tuples of arrays.
+    `infeed` contains the values for the opcode `infeed`, oldest first. `received` contains, for
+    each channel, the values for `recv` from the host. These values may be anything that `evaluate`
+    accepts as an argument. A run appends the values of the opcode `outfeed` to `outfeed`, and the
+    values of `send` to the host to `sent[channel]`. The appended values are arrays of the exact
+    type, or tuples of such arrays.
 
     >>> queues = HostQueues(infeed=[[1.0, 2.0]], received={3: [5]})
     >>> len(queues.infeed), len(queues.received[3]), queues.outfeed, queues.sent

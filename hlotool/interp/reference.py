@@ -1,7 +1,7 @@
 """The reference executor: one kernel call per instruction; values are freed after their last use.
 
-There are no special cases for opcodes. Computations that call others are generators on an explicit
-stack, so only memory limits the nesting.
+There are no special cases for opcodes. Running computations are generators on an explicit stack, so
+only memory limits the depth of calls.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class ReferenceExecutor:
         return self._drive(self._start(request))
 
     def compute(self, x: Instruction, values: Sequence[Value]) -> Generator[Wait, None, Value]:
-        """Like `run`, for the value of one instruction, given the values of its operands."""
+        """Like `run`, but computes one instruction from the values of its operands."""
         return self._drive(self._execute(instruction_program(x, self.options), [*values, None]))
 
     def _drive(self, run: Run) -> Generator[Wait, None, Value]:
-        """Keeps the runs that invoke each other on a stack."""
+        """Drives a run and all runs that it invokes, with a stack of suspended runs."""
         stack = [run]
         value: Value = None
         while stack:
@@ -87,12 +87,12 @@ class ReferenceExecutor:
                 else:
                     yield from self.observers.waiting(wanted)
             except Violation as violation:
-                # It will never be ready. The computation knows the instruction that waits.
+                # The wait will never end. The running computation knows the waiting instruction.
                 stack[-1].throw(violation)
         return value
 
     def _start(self, request: Invoke) -> Run:
-        # Checked here as well as after each instruction, since a loop may have none.
+        # The deadline is checked here, not only after each instruction: a loop may have none.
         if self._is_late():
             raise failure(self.module, request.computation.root, "R005", self._too_late())
         if request.batch is not None and not self.programs.can_batch(request.computation):
@@ -111,7 +111,7 @@ class ReferenceExecutor:
         observers, deadline = self.observers, self.deadline
         for step in program.steps:
             operands = [slots[k] for k in step.operands]
-            # From here on, only the list refers to values that are not read again.
+            # From here on, only `operands` refers to values that are not read again.
             for k in step.dead:
                 slots[k] = None
             try:
@@ -123,8 +123,8 @@ class ReferenceExecutor:
                     if observers is None:
                         operands.clear()
                     value = yield from value
-                # Most values are as declared, and calling `checked` would cost as much as a small
-                # operation.
+                # Most values have the declared shape, and calling `checked` would cost as much as a
+                # small operation.
                 if step.dtype is not None and (type(value) is not np.ndarray or value.dtype is not step.dtype or value.shape != step.dimensions):
                     value = step.checked(value)
                 if deadline is not None and self._is_late():
@@ -142,7 +142,7 @@ class ReferenceExecutor:
         return slots[program.result]
 
     def _initial_slots(self, program: Program, request: Invoke) -> list[Value]:
-        """Returns constants and arguments in their slots; the request gives up its arguments."""
+        """Returns the slots with constants and arguments; takes the arguments from the request."""
         computation, arguments = request.computation, request.take_arguments()
         if len(arguments) != len(program.parameters):
             message = f"wrong number of arguments for '{computation.name}': expected {len(program.parameters)}, got {len(arguments)}"

@@ -17,13 +17,13 @@ from hlotool.shapes.shape import Shape
 __all__ = ["as_json", "as_rows", "as_text"]
 
 _SHOWN_IN_FULL = 64
-"""Arrays with more elements are abbreviated as in NumPy, and shown with their statistics."""
+"""Arrays with more elements are abbreviated as in NumPy and shown with their statistics."""
 
 
 def as_text(value: Value, shape: Shape, width: int, devices: int = 1) -> Iterator[str]:
     """Yields lines for each array of a result: its name, its type and its values.
 
-    For large arrays, only the corners and the range are shown.
+    For large arrays, only the corners and the statistics are shown.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> print(*as_text(np.array([1, 2], np.int32), array_shape("s32", (2,)), 80), sep="\\n")
@@ -66,8 +66,8 @@ def _range(array: Array) -> str:
 def as_rows(value: Value, shape: Shape, devices: int = 1) -> list[dict[str, Any]]:
     """Returns the arrays of a result in a form that JSON can represent.
 
-    The fields are the name, the type, the dimensions, and the values as nested lists. Complex
-    numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
+    The fields of an array are its name, type and dimensions, and its values as nested lists.
+    Complex numbers are pairs. Numbers that JSON lacks are strings: "nan", "inf", "-inf".
 
     >>> from hlotool.shapes.shape import array_shape
     >>> as_rows(np.array([1, np.inf], np.float32), array_shape("f32", (2,)))

@@ -8,8 +8,8 @@ from hlotool.interp.dtypes import Array
 
 __all__ = ["erf"]
 
-# Rational approximations of W. J. Cody, "Rational Chebyshev approximations for the error function",
-# Math. Comp. 23 (1969).
+# Rational approximations from W. J. Cody, "Rational Chebyshev approximations for the error
+# function", Math. Comp. 23 (1969).
 _NEAR = (
     (1.85777706184603153e-1, 3.16112374387056560e0, 1.13864154151050156e2, 3.77485237685302021e2, 3.20937758913846947e3),
     (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),
@@ -34,7 +34,7 @@ _SATURATED = 6.0
 
 
 _BLOCK = 1 << 14
-"""The number of elements that are computed at a time, so that they stay in a core's cache."""
+"""The number of elements computed at a time; a block of this size fits in a core's cache."""
 
 
 def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
@@ -64,11 +64,11 @@ def _far(x: Array) -> Array:
 
 
 _RANGES = ((-1.0, 0.46875, _near), (0.46875, 4.0, _middle), (4.0, _SATURATED, _far))
-"""Ranges of magnitudes (excluding the first number, including the second), with their functions."""
+"""Ranges of magnitudes (the lower limit is exclusive, the upper inclusive) and their functions."""
 
 
 def erf(x: Array) -> Array:
-    """Computes the Gauss error function of real numbers, in their own precision.
+    """Computes the Gauss error function of real numbers; the result has the same type.
 
     >>> float(erf(np.array(0.5)))
     0.5204998778130465

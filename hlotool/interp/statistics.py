@@ -18,8 +18,9 @@ __all__ = ["Statistics", "has_nan", "has_nonfinite", "json_number", "nan_counts"
 class Statistics(Record):
     """Statistics of an array.
 
-    `least`, `greatest` and `mean` are those of the finite elements, or None if there are none or if
-    they have no order. `nans` and `infinities` count the other elements.
+    `least`, `greatest` and `mean` consider only finite elements. They are None if there are no
+    finite elements, or if the elements are complex. `nans` and `infinities` count the nonfinite
+    elements.
     """
 
     least: float | None
@@ -30,7 +31,7 @@ class Statistics(Record):
 
     @property
     def text(self) -> str:
-        """A text such as: min 0  max 99  mean 49.5  nan 1."""
+        """The statistics as text, such as `min 0  max 99  mean 49.5  nan 1`."""
         parts = []
         if self.least is not None:
             parts = [f"min {self.least:.6g}", f"max {self.greatest:.6g}", f"mean {self.mean:.6g}"]
@@ -40,12 +41,12 @@ class Statistics(Record):
 
 
 def plain(array: Array) -> Array:
-    """Returns the array in a type that NumPy computes with and prints well."""
+    """Returns the array in the type for arithmetic, which NumPy also prints well."""
     return array.astype(number_type(array).computed, copy=False)
 
 
 def has_nonfinite(array: Array) -> bool:
-    """Returns whether any element is NaN or infinite; fast if none is.
+    """Returns whether any element is NaN or infinite.
 
     >>> has_nonfinite(np.array([1.0, np.inf])), has_nonfinite(np.array([1, 2]))
     (True, False)
@@ -65,7 +66,7 @@ def has_nan(value: Value) -> bool:
 
 
 def nan_counts(named: Iterable[tuple[tuple[str, Shape], Any]]) -> list[tuple[str, int, int]]:
-    """Returns the name, the number of NaNs and the number of elements of each array with NaNs."""
+    """Returns the name, the number of NaNs, and the number of elements of each array with NaNs."""
     return [(name, int(np.isnan(plain(leaf)).sum()), leaf.size) for (name, _), leaf in named if has_nan(leaf)]
 
 
@@ -86,7 +87,9 @@ def statistics(array: Array) -> Statistics:
 
 
 def json_number(number: Any) -> Any:
-    """Returns a number for JSON: NaN and infinities as strings, NumPy's numbers as Python's.
+    """Returns a number for JSON: NaN and infinities as strings, NumPy scalars as Python numbers.
+
+    Complex numbers become pairs.
 
     >>> json_number(np.float32("nan")), json_number(np.int8(3))
     ('nan', 3)

@@ -1,4 +1,4 @@
-"""Observers of values: a tracer that shows chosen ones, and a watch for NaN and infinities."""
+"""Observers of values: a tracer that shows selected values, and a watch for NaN and infinities."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["NonfiniteWatch", "TraceRow", "Tracer", "origin_of"]
 class TraceRow(Record):
     """One array that an instruction has computed.
 
-    The row has its position, the iterations of the enclosing loops, and its statistics. `device` is
-    the number of the device, or None if there is only one.
+    The row contains the array's position, the iterations of the enclosing loops, and the array's
+    statistics. `device` is the number of the device, or None if there is only one.
     """
 
     name: str
@@ -41,7 +41,8 @@ class TraceRow(Record):
     def key(self) -> str:
         """The name, followed by the iterations of the enclosing loops.
 
-        It is `x[3]`, `x.0[3]` for an element of a tuple, and `device1.x[3]` with several devices.
+        Examples are `x[3]`, `x.0[3]` for an element of a tuple, and `device1.x[3]` if there are
+        several devices.
         """
         return on_device(self.key_on_device, self.device)
 
@@ -54,9 +55,9 @@ class TraceRow(Record):
 class Tracer(Observer):
     """An observer that calls `show` for each array that a matching instruction computes.
 
-    An instruction matches if the pattern matches its name, or the name of its computation. With
-    `keep`, `arrays` holds copies of the arrays by key; `~2`, `~3`, ... is appended to the keys of
-    further arrays in the same iterations.
+    An instruction matches if the pattern matches its name or the name of its computation. If `keep`
+    is set, `arrays` contains copies of the arrays by key. If a key occurs more than once, `~2`,
+    `~3` and so on are appended to it from the second time on.
     """
 
     def __init__(self, pattern: re.Pattern[str], show: Callable[[TraceRow], None], *, keep: bool = False) -> None:
@@ -106,8 +107,8 @@ _MOST_OPERANDS = 6
 class NonfiniteWatch(Observer):
     """An observer that stops a run at the first instruction that computes a NaN or an infinity.
 
-    For a NaN, its operands must be free of NaN; for an infinity, they must be finite. `nans` and
-    `infinities` select what it looks for.
+    The run stops at a NaN only if the instruction's operands contain no NaN, and at an infinity
+    only if they are finite. `nans` and `infinities` select the values to look for.
     """
 
     def __init__(self, module: Module, *, nans: bool = True, infinities: bool = True) -> None:
@@ -117,7 +118,7 @@ class NonfiniteWatch(Observer):
 
     def ended(self, where: Whereabouts, instruction: Instruction, operands: Sequence[Value], value: Value) -> None:
         if FORWARDS in instruction.op.traits:
-            # Its values were checked when they were computed.
+            # The forwarded values were checked when they were computed.
             return
         for leaf in leaves(value):
             if isinstance(leaf, np.ndarray) and has_nonfinite(leaf):
@@ -153,9 +154,10 @@ class NonfiniteWatch(Observer):
 
 
 def _shown_operands(x: Instruction, operands: Sequence[Value], result: Array, index: tuple[int, ...]) -> Iterator[str]:
-    """Yields the operands at the index of the number if they have the result's dimensions.
+    """Yields descriptions of the operands.
 
-    Otherwise, yields their statistics.
+    An array is described by its element at `index` if it has the result's dimensions, and otherwise
+    by its statistics. A scalar is described by its value.
     """
     for operand, value in list(dict(zip(x.operands, operands, strict=True)).items())[:_MOST_OPERANDS]:
         name = f"'{operand.name}' {operand.shape.text_without_layout[:60]}"
@@ -175,7 +177,7 @@ def _number(number: Any) -> str:
 
 
 def origin_of(x: Instruction, module: Module) -> Iterator[str]:
-    """Yields the source line of an instruction, from its metadata or the module's stack frames."""
+    """Yields a note on an instruction's origin, from its metadata or the module's stack frames."""
     metadata = x.metadata
     if metadata is None:
         return

@@ -1,4 +1,4 @@
-"""Values of a run (arrays, tuples of values, tokens), and the conversion of arguments to values."""
+"""Values of a run (arrays, tuples of values, and tokens), and conversion of arguments to values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Token:
 
 def leaves(value: Value) -> Iterator[Any]:
     """Yields the arrays and tokens of a value, in order."""
-    # Uses a stack, since tuples may nest deeper than Python's recursion limit.
+    # A stack is used because tuples may nest deeper than Python's recursion limit.
     stack = [value]
     while stack:
         item = stack.pop()
@@ -76,7 +76,7 @@ def with_leaves(shape: Shape, items: Iterable[Any]) -> Value:
 
 
 def zeros(shape: Shape) -> Value:
-    """Returns a value of a shape in which all numbers are 0."""
+    """Returns a value of the given shape that contains only zeros."""
     return with_leaves(shape, (np.zeros(leaf.dimensions, NUMPY_TYPES[leaf.element_type]) if leaf.is_array else Token() for leaf in shape.leaves()))
 
 
@@ -92,9 +92,9 @@ def owns_memory(value: Value) -> bool:
 
 
 def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
-    """Returns the value with every array in separate memory, so that the caller may write to it.
+    """Returns the value with each array in memory of its own, which the caller may write to.
 
-    Arrays that belong to the run are returned as they are. Arrays that belong to the arguments, or
+    Arrays that belong to the run are returned unchanged. Arrays that belong to the arguments, or
     that occur twice, are copied.
     """
     taken = {id(leaf) for argument in arguments for leaf in leaves(argument)}
@@ -117,17 +117,17 @@ def owned(value: Value, shape: Shape, arguments: Sequence[Value] = ()) -> Value:
 def checked_argument(argument: Any, shape: Shape, name: str) -> Value:
     """Returns the argument as a value of the shape.
 
-    Floats are converted to any float type, and integers to any integer or float type that holds
-    them exactly; nothing else is converted. Raises Violation, which names the parameter and its
-    shape, if the argument does not fit.
+    Floats are converted to any float type, and integers to any integer or float type that
+    represents them exactly; nothing else is converted. If the argument does not fit, raises
+    Violation with the name and the shape of the parameter.
 
     >>> from hlotool.shapes.shape import array_shape
     >>> checked_argument([1, 2], array_shape("s8", (2,)), "x")
     array([1, 2], dtype=int8)
     """
     checked: list[Any] = []
-    # A path is a pair of the tuple's path and the element's number: copies at each level would take
-    # quadratic time in deep tuples.
+    # A path is a pair of the enclosing tuple's path and the element's number. Copying the path at
+    # each level would take quadratic time for deep tuples.
     stack: list[tuple[Any, Shape, Any]] = [(argument, shape, None)]
     while stack:
         item, part, path = stack.pop()
@@ -171,7 +171,7 @@ def _checked_leaf(argument: Any, shape: Shape, place: str) -> Any:
 
 
 def _sizes_fit(sizes: Sequence[int], shape: Shape) -> bool:
-    """Returns whether the sizes are those of the shape, or smaller in dynamic dimensions."""
+    """Returns whether the sizes equal the shape's dimensions, or are smaller in dynamic ones."""
     if len(sizes) != shape.rank:
         return False
     dynamic = shape.dynamic or (False,) * shape.rank
@@ -190,7 +190,7 @@ _INTEGER_NAMES = {row.held.name for row in NUMBERS.values() if row.element.is_in
 
 
 def _kind(array: Array) -> str:
-    """Returns the kind of numbers in an array: pred, integer, float, complex, or an empty text."""
+    """Returns the kind of an array: pred, integer, float, complex, or an empty string."""
     name = array.dtype.name
     if name in _INTEGER_NAMES or array.dtype.kind in "iu":
         return "integer"
@@ -211,8 +211,8 @@ def _integers_as_floats(array: Array, number: NumberType, wanted: str, place: st
     converted = array.astype(number.held)
     wide = converted.astype(np.float64)
     limits = np.iinfo(array.dtype)
-    # Back to integers, since NumPy compares integers with doubles after rounding them; as a double,
-    # the upper limit is 2^63 or 2^64.
+    # The numbers are converted back to integers, since NumPy rounds integers before it compares
+    # them with doubles. As a double, the upper limit is 2^63 or 2^64.
     is_exact = (wide >= float(limits.min)) & (wide < float(limits.max)) & (wide.astype(array.dtype) == array)
     if not is_exact.all():
         odd = int(array.flat[np.flatnonzero(~is_exact)[0]])
@@ -227,7 +227,7 @@ def _converted(array: Array, number: NumberType, wanted: str, place: str) -> Arr
     kind, wanted_kind = _kind(array), _KINDS.get(number.kind, number.kind)
     if kind == "integer" and wanted_kind == "float":
         return _integers_as_floats(array, number, wanted, place)
-    # An empty list becomes an array of floats in NumPy, whatever type it was meant to have.
+    # An empty list becomes an array of floats in NumPy, regardless of the intended type.
     if kind != wanted_kind and array.size:
         raise Violation("R002", place, f"{place} takes {wanted}, got an array of {array.dtype}", f"convert it: .astype('{number.held.name}')")
     if wanted_kind == "integer" and array.size:

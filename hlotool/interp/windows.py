@@ -1,4 +1,4 @@
-"""Windows that slide over an array: the elements that results read through each tap.
+"""Windows that slide over an array: the elements that the results read through each tap.
 
 All functions work on one dimension.
 """
@@ -15,8 +15,8 @@ __all__ = ["phases", "positions", "taps", "transposed"]
 def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[slice, slice]:
     """Returns the results whose windows have an element at `tap`, and these elements.
 
-    Result o reads position o * stride + offset. Elements are at the multiples of base_dilation, so
-    a congruence determines the results o that hit an element.
+    Result `o` reads position `o * stride + offset`. Elements are at multiples of the base dilation,
+    so the results that read an element are the solutions of a congruence.
 
     >>> positions(WindowDimension(3, stride=2, padding_low=1), 0, 4, 8)
     (slice(1, 4, 1), slice(1, 6, 2))
@@ -41,7 +41,8 @@ def positions(window: WindowDimension, tap: int, size: int, base: int) -> tuple[
 def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice, slice]]:
     """Returns the taps at which any of `size` results reads one of `base` elements.
 
-    Each comes with its `positions`. A window may be much larger than the array.
+    Each tap comes with its `positions`. Most taps of a window may read nothing, because a window
+    can be much larger than the array.
 
     >>> [tap for tap, _, _ in taps(WindowDimension(10**9), 3, 2)]
     [0, 1]
@@ -59,9 +60,10 @@ def taps(window: WindowDimension, size: int, base: int) -> list[tuple[int, slice
 
 
 def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDimension]]:
-    """Groups positions that hit elements through the same taps.
+    """Groups positions that read elements through the same taps.
 
-    Returns these positions, the taps, and the window of the convolution between them.
+    Returns the positions and the taps of each group, and the window of a convolution with only
+    these taps that computes the positions.
 
     >>> [(places, taps) for places, taps, _ in phases(WindowDimension(3, base_dilation=2), 8)]
     [(slice(0, None, 2), slice(0, None, 2)), (slice(1, None, 2), slice(1, None, 2))]
@@ -82,7 +84,7 @@ def phases(w: WindowDimension, size: int) -> list[tuple[slice, slice, WindowDime
 
 
 def transposed(w: WindowDimension, size: int) -> WindowDimension:
-    """Returns the window dimension in which the `size` positions and the w.size taps change roles.
+    """Returns the window dimension that swaps the roles of the `size` positions and `w.size` taps.
 
     >>> transposed(WindowDimension(3, stride=2, window_dilation=5), 7).stride
     5

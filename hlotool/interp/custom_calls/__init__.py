@@ -1,1 +1,1 @@
-"""Custom calls: a file of functions for each library; `table` finds the function of a target."""
+"""Custom calls: one module of functions per library; `table` finds the function for a target."""

@@ -1,8 +1,8 @@
-"""Attention of NVIDIA's cuDNN, as XLA calls it for GPUs, and its gradient.
+"""Attention and its gradient in NVIDIA's cuDNN, as XLA calls them for GPUs.
 
 Attention is softmax(scale * Q K^T + bias) V. The dimension numbers in the configuration describe
-the arrangement of Q, K and V. Here, rows are [batch..., position, feature], and everything is
-computed in f32. Dropout is not computed, since its random bits are cuDNN's own.
+the arrangement of Q, K and V. This module rearranges them to [batch..., position, feature], and
+computes everything in f32. Dropout is not supported, since only cuDNN knows its random bits.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ __all__ = ["TARGETS"]
 _MASKS = {"NO_MASK": (False, False), "CAUSAL": (True, False), "PADDING": (False, True), "PADDING_CAUSAL": (True, True)}
 """Two flags for each type of mask.
 
-The first is true if positions attend only to earlier ones, the second if rows end at the lengths
-that the last operands give.
+The first flag is true if a position attends only to itself and to earlier positions. The second is
+true if the last operands contain the lengths of sequences; positions beyond them are padding.
 """
 
 
 class _Attention:
-    """The settings of a call.
+    """The settings of a call, and the computations that depend on them.
 
-    `rows` converts operands to a common form; `written` converts results to the form of the call.
+    `written` converts results to the form of the call; `_rows` converts operands to a common form.
     """
 
     def __init__(self, call: CustomCall) -> None:
@@ -50,9 +50,9 @@ class _Attention:
         return dot_dims(self.settings, f"{name}_dot_dimension_numbers", self.call)
 
     def weights(self, q: Array, k: Array, bias: Array | None, lengths: list[Array]) -> Array:
-        """Returns the products of all positions, scaled, biased and masked.
+        """Returns the products of all pairs of positions, scaled, biased and masked.
 
-        Their dimensions are [batch..., position in Q, position in K].
+        The dimensions of the result are [batch..., position in Q, position in K].
         """
         scores = np.matmul(q, np.swapaxes(k, -1, -2)) * np.float32(self.scale)
         if bias is not None:
@@ -79,7 +79,7 @@ def _in_shape(x: Array, shape: Shape) -> Array:
 def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: bool) -> Array:
     """Returns an operand of a product as [batch..., position, feature] in f32.
 
-    The contracted dimension is one of the last two.
+    The contracted dimension is the position if `contracts_places` is set, or else the feature.
     """
     batch, (contracted,) = dims[f"{side}_batch_dims"], dims[f"{side}_contracting_dims"]
     (other,) = (k for k in range(x.ndim) if k not in (*batch, contracted))
@@ -88,12 +88,15 @@ def _rows(x: Array, dims: Mapping[str, Any], side: str, *, contracts_places: boo
 
 def _maximum(scores: Array) -> Array:
     greatest = scores.max(axis=-1, keepdims=True)
-    # A row that attends to nothing has no finite maximum.
+    # A row that does not attend to any position has no finite maximum.
     return np.where(np.isfinite(greatest), greatest, np.float32(0))
 
 
 def _forward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Value:
-    """Computes the attention and, for its gradient, the log-sum-exp of each row."""
+    """Computes the attention and, if there is a result for it, the log-sum-exp of each row.
+
+    The gradient needs the log-sum-exp as an operand.
+    """
     attention = _Attention(call)
     q, k, v, *others = operands
     first, second = attention.product("bmm1"), attention.product("bmm2")
@@ -127,7 +130,7 @@ def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Val
     v_rows = _rows(v, of_portions, "rhs", contracts_places=False)
     slope_rows, output_rows = (_rows(x, of_v, "rhs", contracts_places=True) for x in (slope, output))
     scores = attention.weights(q_rows, k_rows, bias, lengths if attention.has_lengths else [])
-    # Rows that attend to nothing have no sum.
+    # Rows that do not attend to any position have no finite sum.
     portions = np.where(np.isfinite(scores), np.exp(scores - sums.reshape(*scores.shape[:-1], 1).astype(np.float32)), np.float32(0))
     dv = np.matmul(np.swapaxes(portions, -1, -2), slope_rows)
     change = np.matmul(slope_rows, np.swapaxes(v_rows, -1, -2)) - (slope_rows * output_rows).sum(axis=-1, keepdims=True)
@@ -137,7 +140,7 @@ def _backward(*operands: Array, call: CustomCall, has_bias: bool = False) -> Val
     results = results_of(call)
     gradients = [dq, dk, dv]
     if has_bias and len(results) > len(gradients) and results[3].rank == d_scores.ndim:
-        # If several rows share a bias, their gradients add up.
+        # If several rows share a bias, the bias gradients of these rows are added up.
         summed = tuple(axis for axis, size in enumerate(results[3].dimensions) if size == 1)
         gradients.append(d_scores.sum(axis=summed, keepdims=True))
     return attention.written(*gradients)

@@ -35,9 +35,9 @@ Handler = Callable[..., Any]
 
 
 class CustomCall(Record):
-    """The facts about its instruction that a handler can use.
+    """The facts about an instruction that its handler can use.
 
-    They are the target, the shapes, the backend configuration as written, and attributes.
+    They are the target, the shapes, the backend configuration as written, and some attributes.
     """
 
     target: str
@@ -51,15 +51,15 @@ class CustomCall(Record):
 
 
 def computable(condition: bool, call: CustomCall, message: str) -> None:
-    """Raises Violation unless the condition holds.
+    """Raises Violation unless the condition is true.
 
-    The condition says that nothing is missing and that hlotool can compute what a setting requires.
+    The condition is false if something is missing, or if hlotool does not support a setting.
     """
     if not condition:
         raise Violation("R004", "backend_config", f"'{call.target}' {message}")
 
 
-# XLA's JSON reader accepts names of settings without quotes.
+# XLA's JSON reader accepts setting names without quotes.
 _BARE_NAME = re.compile(r"([{,]\s*)([A-Za-z_]\w*)(\s*:)")
 _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -67,7 +67,7 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])([A-Z])")
 def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
     """Returns the settings in a section of a JSON configuration, with names in snake_case.
 
-    A configuration without sections is one section.
+    If there is no such section, the whole configuration counts as the section.
 
     >>> from hlotool.shapes.shape import TOKEN
     >>> settings_of(CustomCall("f", TOKEN, (), '{conv_config: {activationMode:"kRelu"}}'), "conv_config")
@@ -88,11 +88,11 @@ def settings_of(call: CustomCall, section: str) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _decoded(config: str) -> Any:
-    """Returns the value of a JSON text, or None if it is not valid.
+    """Returns the value of a JSON string, or None if the string is not valid.
 
     The value is cached for the next execution of the instruction, so it must not be changed.
     """
-    # Tries the text as it is first: adding quotes to names may also change strings.
+    # The unchanged string is tried first, because adding quotes to names may also change values.
     for text in (config, _BARE_NAME.sub(r'\1"\2"\3', config)):
         with suppress(ValueError, RecursionError):
             return json.loads(text)
@@ -104,9 +104,9 @@ def _in_snake_case(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def dot_dims(settings: Mapping[str, Any], name: str, call: CustomCall) -> dict[str, tuple[int, ...]]:
-    """Returns the dimension numbers of a matrix product, as the kernel of dot takes them.
+    """Returns the dimension numbers of a matrix product, in the form that the `dot` kernel takes.
 
-    Numbers may be strings, since JSON stores 64-bit integers as strings.
+    The numbers may be strings, since XLA's JSON stores 64-bit integers as strings.
     """
     numbers = settings.get(name)
     computable(isinstance(numbers, Mapping), call, f"needs '{name}' in its backend_config")
@@ -137,20 +137,20 @@ def flag_of(settings: Mapping[str, Any], name: str, call: CustomCall) -> bool:
 
 
 def results_of(call: CustomCall) -> tuple[Shape, ...]:
-    """Returns the shapes of the results, even if there is only one."""
+    """Returns the shapes of the results as a tuple, even if there is only one result."""
     return call.result.elements if call.result.is_tuple else (call.result,)
 
 
 def unwritten(shape: Shape) -> Array:
     """Returns an array without meaningful content, such as a workspace.
 
-    It consists of zeros that take no memory.
+    The array contains zeros, which share the memory of a single element.
     """
     return np.broadcast_to(np.zeros((), NUMPY_TYPES[shape.element_type]), shape.dimensions)
 
 
 def result_with_workspace(call: CustomCall, *arrays: Array) -> Value:
-    """Returns the result of a call with the given arrays; other tuple elements are workspaces."""
+    """Returns the given arrays as a call's result; any further tuple elements are workspaces."""
     if not call.result.is_tuple:
         return arrays[0]
     return (*arrays, *(unwritten(shape) for shape in call.result.elements[len(arrays) :]))

@@ -1,7 +1,7 @@
-"""Matrix products and triangular systems of NVIDIA's cuBLAS, as XLA calls them for GPUs.
+"""Matrix products and triangular solvers of NVIDIA's cuBLAS, as XLA calls them for GPUs.
 
-Products of block-scaled matrices are included. Products, and everything that follows them, are
-computed in at least f32 and rounded once.
+Cholesky factors (cuSOLVER) and products of block-scaled matrices are included. A product and all
+operations that follow it are computed in at least f32, and the result is rounded once.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _MATMUL_OPERANDS = 2
 
 
 def gelu(x: Array) -> Array:
-    """Computes the Gaussian error linear unit by its approximation with tanh, as cuBLAS does."""
+    """Computes the Gaussian error linear unit with the tanh approximation, as cuBLAS does."""
     return np.asarray(0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))), x.dtype)
 
 
 def silu(x: Array) -> Array:
-    """Computes x times its logistic function."""
+    """Computes the sigmoid linear unit: `x` times the logistic function of `x`."""
     return np.asarray(x / (1 + np.exp(-x)), x.dtype)
 
 
@@ -55,7 +55,7 @@ _ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
 
 
 def wide_shape(shape: Shape) -> Shape:
-    """Returns the shape with the element type that a library computes its elements in."""
+    """Returns the shape with the element type that a library uses for arithmetic."""
     number = NUMBERS[shape.element_type]
     is_wide = number.computed == number.held and number.bits > 16
     return shape if is_wide else shape.with_element_type("f32")
@@ -73,7 +73,7 @@ def _matmul(*operands: Array, call: CustomCall) -> Value:
 
 
 def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
-    """Like `_matmul`, with scale factors for the operands and for results of 8 bits."""
+    """Like `_matmul`, with scale factors for the operands and for 8-bit results."""
     settings = settings_of(call, "gemm_backend_config")
     lhs, rhs, *others = operands
     at = int(number_of(settings, "beta", 0, call) != 0)
@@ -88,7 +88,7 @@ def _matmul_f8(*operands: Array, call: CustomCall) -> Value:
 
 
 def _scaled_product(lhs: Array, rhs: Array, others: list[Array], settings: Mapping[str, Any], call: CustomCall) -> Array:
-    """Computes alpha * lhs @ rhs + beta * C. C, if used, is removed from the other operands."""
+    """Computes alpha * lhs @ rhs + beta * C. If C is used, it is removed from `others`."""
     product = dot(lhs, rhs, **dot_dims(settings, "dot_dimension_numbers", call), result=wide_shape(results_of(call)[0]))
     alpha: complex = complex(number_of(settings, "alpha_real", 1, call), number_of(settings, "alpha_imag", 0, call))
     if product.dtype.kind != "c":
@@ -112,7 +112,7 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
     output, *more = results_of(call)
     extra = []
     if "AUX" in words:
-        # The input of the activation, which its gradient needs.
+        # This result is the input of the activation, which the activation's gradient needs.
         computable(bool(more), call, f"has no result for the input of its epilogue '{epilogue}'")
         extra.append(converted(product, NUMBERS[more[0].element_type]))
     for word in words & set(_ACTIVATIONS):
@@ -126,7 +126,7 @@ def _finished(product: Array, others: list[Array], settings: Mapping[str, Any], 
 
 
 def _limited(product: Array, number: NumberType) -> Array:
-    """Converts the product to its final type; 8-bit floats are limited to the finite range."""
+    """Converts the product to its final type; 8-bit floats are limited to their finite range."""
     if number.kind == "float" and number.bits == 8:
         greatest = float(ml_dtypes.finfo(number.held).max)  # type: ignore[no-untyped-call]
         product = np.clip(product, -greatest, greatest)
@@ -144,7 +144,8 @@ def _triangular_solve(a: Array, b: Array, *, call: CustomCall) -> Value:
 def _cholesky(a: Array, *, call: CustomCall) -> Value:
     """Computes the Cholesky factor.
 
-    The other results are a workspace, and for each matrix whether it was not positive definite.
+    The other results are a workspace, and for each matrix a flag, which is 1 if the matrix is not
+    positive definite.
     """
     factor = cholesky(a, lower=flag_of(settings_of(call, "cholesky_options"), "lower", call))
     failed = np.isnan(factor).any(axis=(-1, -2)).astype(np.int32)

@@ -1,7 +1,8 @@
 """Convolutions and normalizations of NVIDIA's cuDNN, as XLA calls them for GPUs.
 
-The attributes of all three convolutions describe the forward one, `y = x * w`: the input labels are
-those of x, and the output labels those of y, regardless of which array is computed.
+There are three kinds of convolution calls: the forward convolution, `y = x * w`, and the gradients
+of both operands. The attributes of all three describe the forward convolution: the input labels
+apply to `x` and the output labels to `y`, regardless of which array is computed.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _ACTIVATIONS: dict[str, _Activation] = {
     "kGeluExact": lambda x, slope: _exact_gelu(x),
 }
 _NUMBERED = ("kNone", "kSigmoid", "kRelu", "kRelu6", "kReluX", "kTanh", "kBandPass", "kElu", "kLeakyRelu", "kGeluExact")
-"""The names of activations by number; older versions of XLA write the numbers."""
+"""The names of activations by number; older versions of XLA write numbers instead of names."""
 
 
 def _activation(settings: Mapping[str, Any], call: CustomCall) -> Callable[[Array], Array]:
@@ -63,8 +64,8 @@ def _activation(settings: Mapping[str, Any], call: CustomCall) -> Callable[[Arra
 def _convolved(*operands: Array, call: CustomCall, compute: Callable[..., Array]) -> Value:
     """Computes a convolution with bias, side input and activation.
 
-    It is activation(conv_result_scale * convolution + side_input_scale * side input + bias); the
-    last two terms are optional.
+    The result is activation(conv_result_scale * convolution + side_input_scale * side input +
+    bias), where the last two terms are optional.
     """
     settings = settings_of(call, "cudnn_conv_backend_config")
     lhs, rhs, *others = operands
@@ -73,7 +74,7 @@ def _convolved(*operands: Array, call: CustomCall, compute: Callable[..., Array]
         raise Violation("R004", "dim_labels", f"'{call.target}' needs dim_labels")
     value = compute(lhs, rhs, call, labels, wide_shape(output))
     scale = number_of(settings, "conv_result_scale", 1, call)
-    # Products of integers are exact, and are scaled as floats.
+    # Integer convolutions are computed exactly, and scaled as floats.
     value = value if scale == 1 else _as_float(value) * scale
     if others:
         bias, *sides = others
@@ -93,7 +94,8 @@ def _as_float(x: Array) -> Array:
 def _rounded(value: Array, number: NumberType) -> Array:
     """Converts the value to its final type.
 
-    Integers are rounded to the nearest even integer, and limited to their range.
+    If that is an integer type, the value is rounded to the nearest integer (halves to even) and
+    limited to the range of the type.
     """
     if number.element.is_integral and value.dtype.kind == "f":
         value = np.rint(value)
@@ -105,9 +107,10 @@ def _forward(x: Array, w: Array, call: CustomCall, labels: ConvolutionDimensions
 
 
 def _backward_input(dy: Array, w: Array, call: CustomCall, labels: ConvolutionDimensions, result: Shape) -> Array:
-    """Computes the gradient of x.
+    """Computes the gradient of `x`.
 
-    Each element of y's gradient is spread by the stride and multiplied by the reversed kernel.
+    The elements of y's gradient are spread apart by the stride, and convolved with the reversed
+    kernel.
     """
     groups = call.feature_group_count
     window = []
@@ -130,7 +133,7 @@ def _backward_input(dy: Array, w: Array, call: CustomCall, labels: ConvolutionDi
 
 
 def _regrouped(w: Array, labels: ConvolutionDimensions, groups: int) -> Array:
-    """Returns a kernel whose groups are blocks of its input features, not its output features."""
+    """Returns a kernel with groups as blocks of input features instead of output features."""
     source, target = labels.kernel_output_feature, labels.kernel_input_feature
     moved = np.moveaxis(w, (source, target), (-2, -1))
     parts = moved.reshape(*moved.shape[:-2], groups, -1, moved.shape[-1])
@@ -140,15 +143,16 @@ def _regrouped(w: Array, labels: ConvolutionDimensions, groups: int) -> Array:
 
 
 def _backward_filter(x: Array, dy: Array, call: CustomCall, labels: ConvolutionDimensions, result: Shape) -> Array:
-    """Computes the gradient of w.
+    """Computes the gradient of `w`.
 
-    For each position in the window, it is x times the gradient of y, summed over the batch.
+    For each position in the window, the gradient is the product of x and y's gradient, summed over
+    the batch and all positions of the window.
     """
     window = []
     for at, dimension in enumerate(call.window):
         taps = result.dimensions[labels.kernel_spatial[at]]
         places = dy.shape[labels.output_spatial[at]]
-        # The last tap reads up to this element.
+        # `reach` is the end of the elements that the last tap reads.
         reach = (taps - 1) * dimension.window_dilation + (places - 1) * dimension.stride + 1
         size = (x.shape[labels.input_spatial[at]] - 1) * dimension.base_dilation + 1
         high = reach - size - dimension.padding_low
@@ -188,7 +192,7 @@ def _convolution(
 def _batch_norm(*operands: Array, call: CustomCall, operation: Callable[..., Any], inverse: int | None = None) -> Value:
     """Computes an HLO operation whose epsilon and feature index are the last two operands.
 
-    cuDNN takes and returns the inverse of the standard deviation instead of a variance.
+    cuDNN takes and returns the inverse of the standard deviation instead of the variance.
     """
     *arrays, epsilon, feature_index = operands
     facts = {"epsilon": float(epsilon), "feature_index": int(feature_index)}
@@ -202,10 +206,10 @@ def _batch_norm(*operands: Array, call: CustomCall, operation: Callable[..., Any
 
 
 def _layer_norm(x: Array, scale: Array, *others: Array, call: CustomCall) -> Value:
-    """Computes the normalization over all dimensions but the first.
+    """Normalizes over all dimensions except the first.
 
-    It is the forward pass, the forward pass for training with the mean and the factor, or the
-    backward pass.
+    The setting `kind` selects the forward pass, the forward pass for training, which also returns
+    the mean and the factor, or the backward pass.
     """
     settings = settings_of(call, "cudnn_norm_backend_config")
     kind, epsilon = str(settings.get("kind", "LAYER_FWD_INFER")), number_of(settings, "epsilon", 0, call)

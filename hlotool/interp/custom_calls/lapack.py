@@ -1,9 +1,9 @@
-"""Targets of linear algebra, computed by SciPy's LAPACK; without SciPy, none of them exist.
+"""Linear algebra targets, computed with SciPy's LAPACK; without SciPy, they are not supported.
 
 JAX lowers linear algebra to `lapack_*_ffi` for CPUs, to targets such as `cusolver_*_ffi` for GPUs,
 and to XLA's own targets for TPUs.
 
-Each function computes one matrix; batches are computed by a loop over matrices.
+Each function solves a problem for one matrix. For a batch, a loop calls it for each matrix.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _NONE = ord("N")
 
 
 class Problem(Record):
-    """One matrix problem: the letter of the LAPACK routine, its settings, and the result shapes.
+    """One matrix problem: the LAPACK routine's type letter, its settings, and the result shapes.
 
-    The shapes are those for one matrix.
+    The shapes exclude the dimensions of the batch.
     """
 
     letter: str
@@ -58,7 +58,7 @@ def _scipy() -> Any:
 
 
 Results = Sequence[Any]
-"""The results of one problem, in the order of the instruction's result."""
+"""The results of one problem, in the order of the instruction's results."""
 
 
 def _getrf(p: Problem, a: Array) -> Results:
@@ -135,7 +135,7 @@ def _complex_vectors(imaginary: Array, vectors: Array) -> Array:
 
 
 def _trsm(p: Problem, a: Array, b: Array) -> Results:
-    """Solves op(a) x = b, or x op(a) = b, which is the transposed problem."""
+    """Solves op(a) x = b or x op(a) = b, the latter as the transposed problem."""
     trans = "NTC".index(chr(p.settings.get("trans_x", _NONE)))
     lower, unit = int(p.settings.get("uplo") == _LOWER), int(p.settings.get("diag") == _UNIT)
     if p.settings.get("side", _LEFT) == _LEFT:
@@ -166,13 +166,13 @@ def _sytrd(p: Problem, a: Array) -> Results:
 
 
 def _gtsv(p: Problem, lower: Array, diagonal: Array, upper: Array, b: Array) -> Results:
-    # The first element of the lower diagonal and the last of the upper one are outside the matrix.
+    # The first element of `lower` and the last element of `upper` are outside the matrix.
     *_, x, info = p.routine("gtsv")(lower[1:], diagonal, upper[:-1], b)
     return lower, diagonal, upper, x, info
 
 
 def _lu_decomposition(p: Problem, a: Array) -> Results:
-    """Computes the factors, 0-based pivots, and the permutation of the rows."""
+    """Computes the factors, the 0-based pivots, and the permutation of the rows."""
     lu, pivots, _ = p.routine("getrf")(a)
     order = np.arange(len(a))
     for k, other in enumerate(pivots):
@@ -193,8 +193,8 @@ def _potrf_of_gpu(p: Problem, a: Array) -> Results:
 def _singular_values_of_gpu(p: Problem, a: Array, *, is_jacobi: bool = False) -> Results:
     """Computes the singular value decomposition as GPU libraries do.
 
-    Jacobi's method returns the right vectors in columns. The other method returns both in columns
-    if the matrix is `transposed`.
+    Jacobi's method returns the right vectors in columns. If `transposed` is set, the other method
+    returns the right vectors, in rows, before the left vectors, in columns.
     """
     is_wanted, is_full = p.settings.get("compute_uv", 1), p.settings.get("full_matrices", 0)
     u, s, vt, info = p.routine("gesdd")(a, compute_uv=is_wanted, full_matrices=is_full)
@@ -242,7 +242,7 @@ _ROUTINES: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "hetrd": (_sytrd, (2,)),
     "gtsv": (_gtsv, (1, 1, 1, 2)),
 }
-"""Routines by name: the function for one problem, and the rank of each operand in one problem."""
+"""The function that solves one problem, and the ranks of its operands, by the routine's name."""
 
 _ROUTINES_OF_GPUS: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     **{name: _ROUTINES[name] for name in ("getrf", "geqrf", "orgqr", "ormqr")},
@@ -254,7 +254,7 @@ _ROUTINES_OF_GPUS: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "sytrd": (_sytrd_of_gpu, (2,)),
     "gtsv2": (_gtsv_of_gpu, (1, 1, 1, 2)),
 }
-"""The same for NVIDIA's and AMD's libraries, whose settings have different names."""
+"""Like `_ROUTINES`, for NVIDIA's and AMD's libraries, whose settings have different names."""
 
 _ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "Eigh": (_eigh, (2,)),
@@ -262,19 +262,19 @@ _ROUTINES_OF_XLA: dict[str, tuple[Callable[..., Results], tuple[int, ...]]] = {
     "ProductOfElementaryHouseholderReflectors": (_orgqr, (2, 1)),
     "Qr": (_geqrf, (2,)),
 }
-"""The same by target."""
+"""Like `_ROUTINES`, for XLA's own targets, by target."""
 
 _LETTERS = {"f": "s", "d": "d", "F": "c", "D": "z"}
 """LAPACK's letters by NumPy's type characters."""
 
 
 def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], tuple[int, ...]]) -> Value:
-    """Solves the problem for each matrix of the batch."""
+    """Solves the problem for each matrix in the batch."""
     function, ranks = routine
     shapes = results_of(call)
     batch = operands[0].shape[: operands[0].ndim - ranks[0]]
     problem = Problem(_LETTERS[operands[0].dtype.char], _settings(call.backend_config), tuple(shape.dimensions[len(batch) :] for shape in shapes))
-    # Workspaces stay zero, and so does "info" if the routine does not return it.
+    # Workspaces remain zero, and so does "info" if the routine does not return it.
     results = [np.zeros(shape.dimensions, NUMPY_TYPES[shape.element_type]) for shape in shapes]
     rows = [x.reshape(prod(batch), *x.shape[len(batch) :]) for x in operands]
     for k, index in enumerate(np.ndindex(batch)):
@@ -286,8 +286,8 @@ def _solved(*operands: Array, call: Any, routine: tuple[Callable[..., Results], 
 def _settings(backend_config: str) -> dict[str, int]:
     """Returns the settings in a backend configuration.
 
-    They are written as `{uplo = 76 : ui8, left = true}`, or as `"1,1,100,1e-6"`, whose first number
-    says whether to read the lower triangle.
+    Settings are written as `{uplo = 76 : ui8, left = true}`, or as a list such as `"1,1,100,1e-6"`,
+    whose first number says whether to read the lower triangle.
     """
     words = {"true": 1, "false": 0}
     named = {name: words[value] if value in words else int(value) for name, value in _SETTING.findall(backend_config)}
@@ -296,9 +296,9 @@ def _settings(backend_config: str) -> dict[str, int]:
 
 
 def _packed_settings(backend_config: str) -> dict[str, int]:
-    """Returns the setting in the bytes of a structure that older versions of JAX write.
+    """Returns the setting in a binary structure, which older versions of JAX write.
 
-    Its second number is 0 for the lower triangle.
+    The second number in the structure is 0 for the lower triangle.
     """
     if not backend_config.startswith('"\\'):
         return {}
@@ -307,15 +307,15 @@ def _packed_settings(backend_config: str) -> dict[str, int]:
 
 
 def _bytes_of(text: str) -> bytes:
-    """Returns the bytes of a quoted text with octal escapes."""
+    """Returns the bytes of a quoted string with octal escapes."""
     return re.sub(rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8) & 0xFF]), text.strip('"').encode())
 
 
 @lru_cache(maxsize=256)
 def lapack_target(target: str) -> Callable[..., Value] | None:
-    """Returns the function that computes a target of linear algebra.
+    """Returns the function that computes a linear algebra target.
 
-    Returns None for other targets, for unknown routines, and without SciPy.
+    Returns None for other targets, for unknown routines, and if SciPy is not installed.
 
     >>> lapack_target("lapack_sfrobnicate_ffi") is None
     True

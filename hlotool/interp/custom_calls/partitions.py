@@ -1,7 +1,7 @@
 """Custom calls that split whole arrays into one part per device, or join the parts again.
 
-JAX's `shard_map` uses them. Between them, each device computes with its own part. All devices hold
-the same whole arrays.
+JAX's `shard_map` uses these calls. Between a split and a join, each device computes with its own
+part. Otherwise, all devices compute with the same whole arrays.
 """
 
 from __future__ import annotations
@@ -33,16 +33,20 @@ _FULL_TO_SHARD, _SHARD_TO_FULL = "SPMDFullToShardShape", "SPMDShardToFullShape"
 
 
 class Placement(Record):
-    """A description of how an array is split.
+    """A division of an array into parts, one for each partition.
 
-    It is split into `counts` parts along each dimension; `parts` holds the part of each partition.
+    `counts` lists the number of parts along each dimension. `parts` contains, for each partition,
+    the indices of its part along these dimensions.
     """
 
     counts: tuple[int, ...]
     parts: tuple[tuple[int, ...], ...]
 
     def slices(self, partition: int, sizes: Sequence[int]) -> tuple[slice, ...]:
-        """Returns the position of a partition's part, which has these sizes, in the whole array."""
+        """Returns the position of a partition's part in the whole array.
+
+        `sizes` lists the dimensions of the part.
+        """
         return tuple(slice(part * size, (part + 1) * size) for part, size in zip(self.parts[partition], sizes, strict=True))
 
 
@@ -73,10 +77,11 @@ def mesh_axes(text: str) -> dict[str, Mesh]:
 def partitioned_call(
     call: CustomCall, device: Device, shardings: tuple[Sharding | None, ...], attributes: Mapping[str, str]
 ) -> tuple[bool, list[Placement]] | None:
-    """Returns whether a call splits whole arrays (or joins parts), and the placement of each.
+    """Returns whether a call splits arrays or joins parts, and the placement of each whole array.
 
-    Returns None if the call keeps the shapes, or neither splits nor joins. `shardings` are the
-    shardings of the instruction and its operands.
+    The first value is True for a split and False for a join. Returns None if the call does not
+    change shapes, or neither splits nor joins. `shardings` contains the shardings of the
+    instruction and of its operands.
     """
     splits = _SPLITS.get(call.target)
     if splits is None:
@@ -103,7 +108,7 @@ def partitioned_call(
 
 _SPLITS = {_FULL_TO_SHARD: True, _SHARD_TO_FULL: False, "xla.sdy.GlobalToLocalShape": True, "xla.sdy.LocalToGlobalShape": False}
 JOINS_OR_SPLITS = frozenset(_SPLITS)
-"""The targets of calls that split arrays into the parts of devices, or join the parts."""
+"""The targets of calls that split arrays into one part per device, or join the parts."""
 
 
 def _hint(placements: Sequence[Placement]) -> str:
@@ -117,7 +122,7 @@ def _fits(whole: Shape, part: Shape, placement: Placement) -> bool:
 
 
 def placement_of(sharding: Sharding | None) -> Placement:
-    """Returns the placement that a sharding with tiles describes, or else one without parts."""
+    """Returns the placement described by a tiled sharding, or else a placement without parts."""
     if sharding is None or sharding.is_tuple or not (counts := sharding.tile_counts):
         return Placement((), ())
     sizes, devices = sharding.tile_assignment()
@@ -130,7 +135,7 @@ def placement_of(sharding: Sharding | None) -> Placement:
 def _of_mesh(attributes: Mapping[str, str], meshes: Mapping[str, Mesh], side: str) -> list[Placement]:
     """Returns the placements in `xla.sdy.in_shardings` or `out_shardings`, along manual axes.
 
-    The first axis of a dimension is the outermost one.
+    If several axes split a dimension, the first axis is the outermost.
     """
     manual = {axis for axis, _ in _AXIS.findall(attributes.get("xla.sdy.manual_axes", "").replace("\\", ""))}
     placements = []
@@ -154,14 +159,14 @@ def _mixed_radix(axes: Sequence[str], sizes: Mapping[str, int], place: Mapping[s
 
 
 def split(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device) -> Value:
-    """Returns the device's parts of whole arrays."""
+    """Returns this device's parts of whole arrays."""
     pairs = zip(operands, placements, results_of(call), strict=True)
     values = tuple(x[placement.slices(device.partition, shape.dimensions)] for x, placement, shape in pairs)
     return values if call.result.is_tuple else values[0]
 
 
 def join(operands: Sequence[Array], placements: Sequence[Placement], call: CustomCall, device: Device, site: Hashable) -> Generator[Wait, Any, Value]:
-    """Returns whole arrays, made of the parts of all devices of the replica."""
+    """Returns whole arrays, joined from the parts of all devices in the replica."""
     count = device.grid.partitions
     members = tuple(device.replica * count + k for k in range(count))
     of_devices = yield from exchange(device, site, members, tuple(operands))

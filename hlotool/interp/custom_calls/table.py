@@ -1,4 +1,4 @@
-"""The functions that compute custom-call targets, from this package and from RunOptions."""
+"""Finds the functions that compute custom-call targets, in this package and in RunOptions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def handler_of(target: str, options: RunOptions) -> Handler | None:
 class Target(NamedTuple):
     """The facts about a custom call that are known before it is executed.
 
-    `function` computes it and takes `keywords`; it is None if no function is known.
+    `function` computes the call and takes the arguments `keywords`; it is None if no function is
+    known. `is_own` is true unless RunOptions provides the function.
     """
 
     call: CustomCall
@@ -96,7 +97,7 @@ def load_handler(place: str) -> Handler:
         for part in name.split("."):
             handler = getattr(handler, part)
     except (Exception, SystemExit) as error:
-        # A module may raise any exception while it is imported, or end the process.
+        # A module may raise any exception while it is imported, or try to end the process.
         raise HlotoolError(f"'{place}' cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(handler):
         raise HlotoolError(f"'{place}' is not a function")

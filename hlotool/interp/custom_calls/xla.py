@@ -1,6 +1,6 @@
-"""Targets of XLA and JAX other than linear algebra.
+"""Custom-call targets of XLA and JAX, except for linear algebra.
 
-They are annotations, buffers, dynamic shapes, sorts, random bits, and so on.
+They include annotations, buffers, dynamic shapes, sorts, and random bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["PARTITIONER_TARGETS", "TARGETS"]
 
 
 def _unchanged(*operands: Value, call: CustomCall) -> Value:
-    """Returns the operand of an annotation, which must have the shape of the result."""
+    """Returns the operand of an annotation. Its shape must be compatible with the result's."""
     if len(operands) != 1 or not compatible(call.operand_shapes[0], call.result):
         operands_text = ", ".join(shape.text_without_layout for shape in call.operand_shapes) or "no operands"
         message = f"'{call.target}' changes shapes from {operands_text} to {call.result.text_without_layout}, which needs several devices"
@@ -28,9 +28,9 @@ def _unchanged(*operands: Value, call: CustomCall) -> Value:
 
 
 def _top_k(operand: Value, *, call: CustomCall) -> Value:
-    """Returns the largest values of each row and their indices, in total order.
+    """Returns the largest values of each row and their indices, from largest to smallest.
 
-    Equal values keep their order.
+    Values are compared in total order. Equal values keep their order.
     """
     k = call.result.elements[0].dimensions[-1]
     keys = total_order_keys(operand)
@@ -53,7 +53,7 @@ def _sparse_product(values: Array, row_starts: Array, columns: Array, dense: Arr
 
 
 def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
-    """Sorts rows of keys as a radix sort does, and the values with their keys.
+    """Sorts each row of keys, as a radix sort does, and moves the values along with their keys.
 
     The sort is stable, -0 equals 0, and NaN comes after infinity.
     """
@@ -67,7 +67,7 @@ def _sorted_by_keys(keys: Array, *values: Array, call: CustomCall) -> Value:
 
 
 def _padded(operand: Array, *, call: CustomCall) -> Value:
-    """Returns an array of dynamic size padded to its maximum size, and its actual sizes.
+    """Pads an array of dynamic size to its maximum size, and also returns its actual sizes.
 
     The padding has no meaning.
     """
@@ -78,9 +78,9 @@ def _padded(operand: Array, *, call: CustomCall) -> Value:
 
 
 def _cut(operand: Array, *sizes: Array, call: CustomCall) -> Value:
-    """Returns the first elements of each dynamic dimension.
+    """Returns the array reduced to the first elements of each dynamic dimension.
 
-    Their number is the given size, limited to the bound of the dimension.
+    The number of elements is the given size, limited to the bound of the dimension.
     """
     dynamic = call.result.dynamic or (False,) * operand.ndim
     limits = zip(call.result.dimensions, dynamic, sizes, strict=False)
@@ -101,13 +101,13 @@ def _joined(*operands: Array, call: CustomCall) -> Value:
 
 
 def _threefry_bits(*operands: Array, call: CustomCall) -> Value:
-    """Computes the random bits for each key and counter; both consist of two halves."""
+    """Computes random bits for each key and counter, each of which is passed as two halves."""
     key, counter = (_from_halves(*operands[k : k + 2]) for k in (0, 2))
     return threefry(key, counter)
 
 
 def _pivots_to_permutation(pivots: Array, *, call: CustomCall) -> Value:
-    """Returns the 0-based order of the rows after the exchanges of an LU decomposition."""
+    """Returns the 0-based order of the rows after the row exchanges of an LU decomposition."""
     order = np.broadcast_to(np.arange(call.result.dimensions[-1], dtype=np.int32), call.result.dimensions).copy()
     rows = order.reshape(-1, order.shape[-1])
     for row, swaps in zip(rows, pivots.reshape(-1, pivots.shape[-1]), strict=True):
@@ -117,7 +117,7 @@ def _pivots_to_permutation(pivots: Array, *, call: CustomCall) -> Value:
 
 
 def _low_word(operand: Array, *, call: CustomCall) -> Value:
-    """Returns the low half of 64 bits; for a double, its difference from the nearest f32."""
+    """Returns the low half of a 64-bit integer, or a double's difference from the nearest f32."""
     if operand.dtype.kind == "f":
         high = operand.astype(np.float32)
         return np.where(np.isfinite(high), operand - high, 0).astype(np.float32)

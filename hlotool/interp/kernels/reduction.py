@@ -51,7 +51,7 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
 # ---- reduce ------------------------------------------------------------------------------------
 
 _LONG = 1024
-"""Minimum number of steps for which testing whether a reducer may be applied in pairs pays off."""
+"""Minimum number of steps for which it is worth testing whether a reducer is associative."""
 _WINDOW = 32
 _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 

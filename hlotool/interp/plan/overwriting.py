@@ -15,9 +15,9 @@ __all__ = ["overwritten_operand"]
 def overwritten_operand(cluster: Cluster, result: Variable, dying: Sequence[Variable], axis: int) -> Variable | None:
     """Returns one of the `dying` variables that the result may overwrite; None if there is none.
 
-    Each block of it is read before the same block of the result is written. `axis` is the axis of
-    the domain that blocks divide. Only at run time is it known whether there are other references
-    to the array.
+    Each block of this variable is read before the same block of the result is written. `axis` is
+    the axis of the domain that is divided into blocks. It is only known at run time whether there
+    are other references to the array.
     """
     if cluster.axes[result][: axis + 1] != tuple(range(axis + 1)):
         # The same block of the result is written for several blocks of the domain, and its operands

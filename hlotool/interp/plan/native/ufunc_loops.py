@@ -1,6 +1,6 @@
 """The C loops of NumPy's functions.
 
-Machine code calls them in the same way as NumPy, so that results have the same bits.
+Machine code calls them in the same way as NumPy does, so that results have the same bits.
 """
 
 from __future__ import annotations

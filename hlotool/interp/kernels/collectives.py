@@ -290,7 +290,7 @@ def collective_reduce(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Returns, on the root of each operand, the combination of that operand on all members.
+    """Returns, on the root of each operand, the combination of that operand over all members.
 
     Returns zeros on all other members, where XLA does not define the value.
     """
@@ -341,7 +341,7 @@ def ragged_all_to_all(
 
 
 def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
-    """Returns a tuple of the value from this device's source, or () if it has no source.
+    """Returns a 1-tuple of the value from this device's source, or () if it has no source.
 
     Devices that are in no pair do not take part.
     """

@@ -55,7 +55,8 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
     """Runs the computation if the shape contains all of its operands and its result.
 
-    Otherwise, the update that completes the shape runs it, or else the done. Contexts are not read.
+    Otherwise, the async-update that completes the shape runs it, or else the async-done. Contexts
+    are not read.
     """
     value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])

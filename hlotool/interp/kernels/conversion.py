@@ -19,7 +19,7 @@ __all__ = ["converted", "round_to_bfloat16", "rounded"]
 
 
 def converted(array: Array, number: NumberType) -> Array:
-    """Converts values to another element type, as `convert` defines it.
+    """Converts values to another element type, in the same way as `convert`.
 
     >>> converted(np.array([2.9, -1e9, np.nan]), NUMBERS["s8"]).tolist()
     [2, -128, 0]

@@ -173,7 +173,7 @@ for _row in ELEMENTWISE:
     _define(_row)
 
 
-# ---- opcodes with operands of several types, or attributes -------------------------------------
+# ---- opcodes with attributes, or with operands of several types --------------------------------
 
 COMPARISONS: dict[str, Function] = {
     "EQ": np.equal,

@@ -115,7 +115,7 @@ def gather(
 def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, sizes: Dims, window: Sequence[int]) -> Array:
     """Returns slices that start at these indices, in the form [batch..., window...].
 
-    `starts` has the indices for the dimensions in `indexed`, which are clamped. In all other
+    `starts` has the indices for the dimensions in `indexed`; they are clamped. In all other
     dimensions, slices start at 0.
     """
     index = tuple([np.clip(start, 0, operand.shape[k] - sizes[k]) for start, k in zip(starts, indexed, strict=True)])

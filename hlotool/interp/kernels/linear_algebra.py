@@ -38,8 +38,7 @@ def cholesky(a: Array, *, lower: Bool) -> Array:
         row = factor[..., k, :k]
         rest = source[..., k:, k] - np.matmul(factor[..., k:, :k], np.conjugate(row)[..., None])[..., 0]
         pivot = rest[..., 0].real
-        # The pivot is real, since the square root of a complex number is finite for negative
-        # pivots.
+        # The pivot is real: the complex square root of a negative pivot would be finite.
         factor[..., k:, k] = rest / np.sqrt(np.where(pivot > 0, pivot, np.nan)).astype(pivot.dtype)[..., None]
         factor[..., k, k] = np.sqrt(np.where(pivot > 0, pivot, np.nan))
     factor = np.where(np.isnan(factor).any(axis=(-1, -2), keepdims=True), number.computed.type(np.nan), factor)

@@ -35,9 +35,9 @@ def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
 
 
 def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
-    """Returns numbers whose ascending order is the comparator's, or None.
+    """Returns numbers whose ascending order is the comparator's order, or None.
 
-    There are such numbers if the comparator compares g(a) with g(b) for elements a and b of one
+    Such numbers exist if the comparator compares g(a) with g(b) for elements a and b of one
     operand.
     """
     root = comparator.root

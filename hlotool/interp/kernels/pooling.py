@@ -138,7 +138,7 @@ def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[Wind
 
 
 def _is_still(window: WindowDimension) -> bool:
-    """Returns whether each result along the dimension depends only on the element at its index."""
+    """Returns whether each result along the dimension depends only on the element at that index."""
     return window == WindowDimension(1, window_dilation=window.window_dilation)
 
 

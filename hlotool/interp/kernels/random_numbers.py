@@ -1,8 +1,8 @@
 """Kernels of opcodes that generate random numbers.
 
-The numbers are bits from a named algorithm, numbers of a distribution (`rng`), which depend on the
-run's seed, or the device's own state. All are the same on every machine. HLO does not define the
-numbers of `rng`, so they are specific to hlotool.
+There are three kinds of numbers: bits from a named algorithm; numbers of a distribution (`rng`),
+which depend on the run's seed; and the device's own state. All are the same on every machine. HLO
+does not define the numbers of `rng`, so they are specific to hlotool.
 """
 
 from __future__ import annotations

@@ -38,7 +38,10 @@ _BUFFER = 1 << 18
 
 _FEWEST_PLACES = 256
 _FEWEST_COLUMNS = 32
-"""Minimum matrix sizes for which several products are as fast as one of concatenated matrices."""
+"""Minimum matrix sizes for several products instead of one.
+
+With smaller matrices, one product of concatenated matrices is faster.
+"""
 
 _MANY_TAPS = 4
 """Minimum number of taps per image for which columns of taps are faster than positions.
@@ -316,9 +319,9 @@ class Convolution:
     # ---- single features ------------------------------------------------------------------------
 
     def _fill_by_shifts(self) -> None:
-        """Adds the whole block, shifted, in one operation for each tap.
+        """Adds the whole block, shifted, in a single operation for each tap.
 
-        Blocks belong to a single image of the batch, and to a range of groups.
+        A block belongs to one image of the batch, and to a range of groups.
         """
         kernels, frame = self.kernels[..., 0, 0], _Frame(self)
         for batch in range(self.images.shape[1]):

@@ -1,4 +1,4 @@
-"""Statements for clusters: a loop over blocks of rows that stay in the processor's cache.
+"""Statements for clusters: loops over blocks of rows, which stay in the processor's cache.
 
 Each operation is one call of a NumPy function per block. Blocks of the operands are views. Blocks
 of results are views of the results' arrays; all other values are computed into a few buffers of the
@@ -43,7 +43,7 @@ The elements of the domain count once for each operation.
 
 
 def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
-    """Writes the loop over a cluster's blocks, for this number of threads.
+    """Writes the loop over a cluster's blocks, to be run by this number of threads.
 
     `needed` contains the variables that are read elsewhere, and `dying` those that nothing reads
     later.
@@ -191,7 +191,7 @@ class _ClusterWriter:
         return f"[{', '.join(parts)}]"
 
     def _write_loops(self, body: Lines, bounds: str) -> None:
-        """Writes the buffers, and the loops over blocks between the bounds of the first axis."""
+        """Writes the buffers, and the loops over blocks within these bounds of the first axis."""
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
         for name, (dtype, axes) in self.buffers.kinds.items():

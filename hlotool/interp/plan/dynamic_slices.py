@@ -38,8 +38,8 @@ def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
 def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequence[Variable]) -> tuple[bool, Variable | None]:
     """Writes a dynamic-update-slice of a static array at scalar positions.
 
-    Returns whether the operation was written, and the operand whose name the statements delete
-    because they may overwrite its array, if any.
+    Returns whether the operation was written, and the operand whose array the statements may
+    overwrite, if any. They delete the name of this operand.
     """
     if operation.instruction.opcode != "dynamic-update-slice":
         return False, None

@@ -3,11 +3,11 @@
 Intermediate values of a cluster stay in the cache as blocks, and are never written to memory as
 whole arrays.
 
-A cluster consists of elementwise operations on arrays of one shape, the domain, of broadcasts into
-the domain, of reductions along its last dimensions, and of operations on the results of these
-reductions. In a cluster, a variable spans some of the axes of the domain and has size 1 along the
-others. Dimensions of size 1 are not axes, so reshapes that add or remove such dimensions, which
-surround most broadcasts, do not separate clusters.
+A cluster consists of elementwise operations on arrays of one shape (the domain), broadcasts into
+the domain, reductions along its last dimensions, and operations on the results of these reductions.
+In a cluster, a variable spans some of the axes of the domain and has size 1 along the others.
+Dimensions of size 1 are not axes, so reshapes that add or remove such dimensions, which surround
+most broadcasts, do not separate clusters.
 
 An operation that cannot be in a cluster is a barrier between the operations that it depends on and
 the operations that depend on it. Levels count the barriers. All operations of a cluster have the

@@ -198,7 +198,7 @@ class Operation:
 
     @property
     def is_removable(self) -> bool:
-        """True if the operation may be left out if nothing reads its results.
+        """True if the operation may be left out when nothing reads its results.
 
         Such an operation has no effects, terminates and cannot fail.
         """
@@ -242,7 +242,7 @@ class Region:
     def free_variables(self) -> Iterator[Variable]:
         """Yields the variables that operations or results read, including the sources of views.
 
-        These include variables of the region itself.
+        They include variables of the region itself.
         """
         for operation in self.operations:
             for variable in operation.reads:

@@ -100,7 +100,7 @@ class _Orders:
         if opcode == "transpose":
             long = long_dimensions(first.shape)
             return variable, tuple([axes[long.index(k)] for k in operation.instruction.attributes["dimensions"] if k in long])
-        # All that remains is a reshape that only adds or removes dimensions of size 1.
+        # The only remaining case is a reshape that adds or removes dimensions of size 1.
         source, places = result.view_source
         is_whole = source is not result and len(places) == len(long_dimensions(result.shape))
         return self._views.get(source) if is_whole else None
@@ -110,7 +110,7 @@ class _Orders:
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
-    """Yields the operations in a loop and its nested regions, in an order in which they may run."""
+    """Yields the operations in a loop and its nested regions, in a valid order of execution."""
     stack: list[Iterator[Operation]] = [_of(region) for region in reversed(loop.regions)]
     while stack:
         operation = next(stack[-1], None)

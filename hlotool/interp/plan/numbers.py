@@ -323,8 +323,8 @@ class NumberTemplates:
             return NumberTemplate("{0} != 0")
         if source.kind == "float":
             low, high = result.element.minimum, result.element.maximum
-            # The limits are powers of two, which all floats contain. A number just below the
-            # smallest integer is truncated to it, too.
+            # The limits are powers of two, which all float types represent exactly. A number just
+            # below the smallest integer is truncated to it, too.
             in_range = f"{float(low)} <= {{0}} < {float(high + 1)}"
             return NumberTemplate(f"int({{0}}) if {in_range} else {high} if {{0}} > 0 else {low} if {{0}} < 0 else 0")
         if source.kind == "pred":

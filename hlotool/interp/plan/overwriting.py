@@ -46,7 +46,7 @@ def _is_read_before(cluster: Cluster, operand: Variable, result: Variable) -> bo
             if spanned != cluster.axes[result]:
                 return False
             if number.held != number.computed:
-                # Its blocks are converted immediately, before anything is written.
+                # The operand's blocks are converted immediately, before anything is written.
                 continue
             copies, works_in_place = (form.copies, form.works_in_place) if isinstance(form, Form) else (False, False)
             # A copy may be the block itself, which is read later.

@@ -27,7 +27,7 @@ class PlanRun:
 
     `invoke` is a generator function that returns the value for an Invoke request, and yields when
     the device has to wait. `reached` is called before instructions of the entry computation if the
-    code was compiled with these calls.
+    code was compiled with such calls.
     """
 
     __slots__ = ("deadline", "device", "invoke", "options", "reached")

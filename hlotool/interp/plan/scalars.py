@@ -48,7 +48,7 @@ OPERATORS: dict[Any, str] = {
 }
 """Operator expressions by the function that computes arrays."""
 CLAMPED = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
-"""The template for integers; its operands are the lower limit, the number and the upper limit."""
+"""The template for clamping integers; its operands are lower limit, number and upper limit."""
 PARTLY: dict[Any, str] = {
     functions.maximum_floats: "{0} if {0} > {1} else {1} if {1} > {0} else {call}",
     functions.minimum_floats: "{0} if {0} < {1} else {1} if {1} < {0} else {call}",

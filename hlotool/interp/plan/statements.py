@@ -175,7 +175,7 @@ def _write_result(writer: Writer, operation: Operation, binding: Binding, call: 
 
 
 def write_unpacked(writer: Writer, shape: Shape, results: Leaves, name: str) -> None:
-    """Writes the assignment of the leaves of the tuple `name` to variables."""
+    """Writes statements that assign the leaves of the tuple `name` to variables."""
     targets = "".join(f"{writer.name(result)}, " for result in results)
     if targets:
         nested = any(element.is_tuple for element in shape.elements)

@@ -71,7 +71,7 @@ class Writer:
 
     @contextmanager
     def diverted(self) -> Iterator[Lines]:
-        """Diverts the lines added inside of the context to the one that it yields, for `extend`."""
+        """Diverts the lines added inside of the context to a Lines object, for `extend`."""
         outer, indent = self._lines, self._indent
         self._lines, self._indent = Lines(), ""
         try:

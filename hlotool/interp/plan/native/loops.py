@@ -40,7 +40,7 @@ For larger arrays, NumPy's functions take no longer than machine code.
 _MOST_READ = 1 << 20
 """Maximum number of elements of an array from which slices are read."""
 _MOST_AT_ONCE = 1 << 16
-"""Maximum number of iterations between checks for timeouts and interrupts by the user."""
+"""Maximum number of iterations between checks for timeouts and user interrupts."""
 _MOST_WORK = 1 << 25
 """Maximum number of elements computed between such checks. Each element takes 1 to 10 ns."""
 _TOO_MUCH_WORK = 1 << 29
@@ -60,7 +60,7 @@ _HOT = 1 << 17
 _SECONDS_TO_COMPILE = 10.0
 """Seconds that must remain for the run, in addition to the estimated compile time.
 
-This margin ensures the time limit even if compiling takes longer than usual.
+This margin keeps the run within its time limit even if compiling takes longer than usual.
 """
 _GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
 

@@ -97,7 +97,7 @@ class NativeStatements:
     def number_in(self, variable: Variable) -> Variable | None:
         """Returns a variable that is a number, or the number that all elements of an array equal.
 
-        Returns None if there is no such number, or if it is not known.
+        Returns None if the elements of the array differ, or if they are not known to be equal.
         """
         if variable.is_scalar:
             return variable
@@ -146,7 +146,7 @@ class NativeStatements:
             self.writer.line(f"{target} = {value}")
 
     def in_memory(self, variable: Variable, count: int) -> str:
-        """Returns the name of memory with an array's elements, or with `count` equal numbers."""
+        """Returns the name of memory that has an array's elements, or `count` equal numbers."""
         if self.number_in(variable) is None:
             return self.name(variable)
         name = self.allocate(dtype_of(variable), count)

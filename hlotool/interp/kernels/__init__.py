@@ -1,1 +1,1 @@
-"""Kernels: the functions that compute each opcode's values, in files that mirror `opdefs`."""
+"""Kernels: functions that compute the value of each opcode, in files that mirror `opdefs`."""

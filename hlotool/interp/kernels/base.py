@@ -4,31 +4,32 @@ A kernel is a function that computes the value of an instruction from the values
 knows neither the instruction nor the executor that calls it; every executor keeps to this
 convention:
 
-* **Operands** are positional. Their values are NumPy arrays of the exact element type
-  (`interp.dtypes`; scalars have rank 0), tuples of values, and Tokens. Array dimensions are the
-  actual ones, which may be smaller than the shape's in a dynamic dimension.
+* **Operands** are positional. Each is a NumPy array of the exact element type (see
+  `interp.dtypes`; scalars have rank 0), a tuple of values, or a Token. Arrays have their actual
+  dimensions: a dynamic dimension may be smaller than in the shape.
 * **Facts** are keyword-only parameters: attributes of the op by name, with their defaults filled
-  in, and the names in FACTS. A kernel receives only the facts that its signature names. Those in
-  PER_CALL_FACTS may differ from call to call.
+  in, and the names in FACTS. A kernel receives only the facts that its signature names. The facts
+  in PER_CALL_FACTS may differ from call to call.
 * **The result** has the element type and the dimensions of the instruction's shape. It may be an
-  operand or a view of one.
-* **Memory.** Operands may be views with gaps, in any order of dimensions, and with elements that
-  share memory, but never with negative strides or without alignment. A kernel whose result would
-  depend on this declares `in_layout`, and receives arrays without gaps in the memory order of the
-  operands' layouts.
+  operand or a view of an operand.
+* **Memory.** Operands may be views: they may have gaps, any order of dimensions in memory, and
+  elements that share memory, but never negative strides or unaligned elements. A kernel whose
+  result would depend on these properties declares `in_layout`, and receives arrays without gaps in
+  the memory order of the operands' layouts.
 * **Operands are read-only**, as are the arrays in attributes. A kernel that takes `can_alias` may
-  overwrite operand 0, and return it, if that fact is true.
+  overwrite and return operand 0 if that fact is true.
 * **Suspension.** A kernel that needs to run a computation or wait for other devices is a generator
   function. It yields `Invoke` and is sent the computation's value, or yields `Wait` and is resumed
   once `ready()` is true; its return value is the result. It never runs a computation itself, so
   nested calls need no Python stack. `yield from` delegates to other generators of this kind.
-* **Batches.** A computation on scalars runs only once, on arrays with an element for each instance:
-  the dimensions of these arrays are the batch. `kernel(..., batch=...)` names the function that
-  computes the opcode in this case. It follows the same convention, except that operands that are
-  the same for all instances may still have rank 0, and so may a result computed from them alone.
+* **Batches.** Instead of running a computation on scalars many times, an executor runs it once, on
+  arrays with one element per instance; the dimensions of these arrays are the batch.
+  `kernel(..., batch=...)` names the function that computes the opcode in this case. The function
+  follows the same convention, except that an operand that is the same for all instances may still
+  have rank 0, and so may a result computed only from such operands.
 * **Errors.** A kernel raises `Violation`, which names the attribute or operand to blame; any other
-  exception is reported as "cannot be computed" with its text. The executor adds the instruction and
-  its location in the source.
+  exception is reported as "cannot be computed", with its message. The executor adds the instruction
+  and its location in the source.
 
 `docs/kernels.md` has an example for each of these points.
 """
@@ -54,32 +55,34 @@ PER_CALL_FACTS = frozenset({"batch", "device", "can_alias"})
 """Facts that may differ from one execution of an instruction to the next.
 
 `batch` is the tuple of the batch dimensions, and `device` the Device that runs. `can_alias` is true
-if nothing else will read the array of operand 0, or a part of it, so that the kernel may write into
-it and return it.
+if nothing else will read the array of operand 0 or a part of it, so that the kernel may overwrite
+and return the array.
 """
 
 FACTS = PER_CALL_FACTS | {"result", "operand_shapes", "options", "site", "group_mode", "frontend_attributes", "shardings", "target"}
-"""Keyword parameters of kernels that are not attributes of the op alone.
+"""Keyword parameters that kernels may have in addition to the attributes of the op.
 
 `result` is the Shape of the result, `operand_shapes` a tuple of Shapes, and `options` the
-RunOptions. `site` is a hashable that stands for the instruction: devices meet there, and it is the
-key of per-device state. `group_mode` says what the ids of a collective number
-(`analysis.collectives`). `frontend_attributes` is a dict of strings. `shardings` are those of the
-instruction and of its operands, or None for those without one. `target` is what is known about the
-target of a custom call (`interp.custom_calls.table`).
+RunOptions. `site` is a hashable object that identifies the instruction: devices meet under this
+key, and per-device state is stored under it. `group_mode` says whether the ids in the groups of a
+collective denote replicas, partitions or devices (see `analysis.collectives`).
+`frontend_attributes` is a dict of strings. `shardings` is a tuple of the shardings of the
+instruction and of its operands, with None for those without a sharding. `target` describes the
+target of a custom call (see `interp.custom_calls.table`).
 """
 
 
 class Invoke:
     """A request, yielded by a kernel, to run a computation. The computation's value is sent back.
 
-    With `batch`, the dimensions of a common shape, the computation is one on scalars and runs for
-    all elements of the arguments at once: arrays take the place of its scalar parameters, and the
-    result has arrays of these dimensions. With `root`, the value is that of another instruction of
-    the computation, and only its dependencies are computed.
+    If `batch` is given, it is a tuple of dimensions, and the computation is one on scalars, which
+    runs for all elements of the arguments at once: arrays take the place of its scalar parameters,
+    and the arrays of the result have these dimensions. If `root` is given, the value of that
+    instruction of the computation is sent back instead, and only the instructions that it depends
+    on are computed.
 
-    The executor takes the arguments out of the request. A kernel that drops its own references
-    before it yields allows the computation to overwrite the arguments in place.
+    The executor takes the arguments out of the request. A kernel that drops its own references to
+    them before it yields allows the computation to overwrite them in place.
     """
 
     __slots__ = ("_arguments", "batch", "computation", "root")
@@ -103,18 +106,18 @@ Run: TypeAlias = Generator[Invoke | Wait, Any, Value]
 
 
 When: TypeAlias = "bool | Callable[[Instruction], bool]"
-"""A bool that holds for all instructions of an opcode, or a predicate on instructions."""
+"""A bool that applies to all instructions of an opcode, or a predicate on instructions."""
 
 
 class Kernel(Record):
     """The implementation of one opcode.
 
-    `function(*operands, **facts)` returns the value; if it `suspends`, it is a generator function
-    and returns a Run. `facts` are the names of its keyword parameters. `batch_function`,
-    `batch_suspends` and `batch_facts` are their counterparts for batches; the function is None if
-    the opcode cannot be computed for a batch. `in_layout` says for which instructions arrays must
-    be in the memory order of their layouts. `may_refuse` says for which instructions that follow
-    the rules of the op the kernel may still raise Violation.
+    `function(*operands, **facts)` returns the value; if `suspends` is true, it is a generator
+    function that returns a Run. `facts` lists the names of its keyword parameters.
+    `batch_function`, `batch_suspends` and `batch_facts` are their counterparts for batches;
+    `batch_function` is None if the opcode cannot be computed for a batch. `in_layout` says for
+    which instructions the operands must be in the memory order of their layouts. `may_refuse` says
+    for which instructions the kernel may raise Violation even if they follow the rules of the op.
     """
 
     function: Callable[..., Any]
@@ -127,7 +130,7 @@ class Kernel(Record):
     may_refuse: When = False
 
     def takes_in_layout(self, x: Instruction) -> bool:
-        """Returns whether operands of this instruction must be in their layouts' memory order."""
+        """Returns whether the operands of an instruction must be in their layouts' memory order."""
         return self.in_layout if isinstance(self.in_layout, bool) else self.in_layout(x)
 
     def refuses(self, x: Instruction) -> bool:
@@ -139,7 +142,11 @@ class Kernel(Record):
 
 
 def unchanged(operand: Value) -> Value:
-    """Returns the operand: the kernel of no-ops, and of rearrangements in a batch of scalars."""
+    """Returns the operand unchanged.
+
+    This is the kernel of no-ops, and the batch function of opcodes that rearrange elements: each
+    instance has only one.
+    """
     return operand
 
 
@@ -157,12 +164,13 @@ def kernel(
 ) -> Callable[[Function], Function]:
     """Makes the decorated function the kernel of these opcodes.
 
-    `batch` is the function that computes them for batches; `"same"` stands for the decorated one.
-    `in_layout` says whether the result depends on the memory order of operands, or for which
-    instructions it does; executors then pass arrays in the memory order of the operands' layouts.
-    `may_refuse` says in the same way whether the kernel may raise Violation for instructions that
-    follow the rules of the op; executors always run these. Raises ValueError if a keyword parameter
-    is neither an attribute of the op nor one of FACTS.
+    `batch` is the function that computes them for batches; `"same"` stands for the decorated
+    function itself. `in_layout` is true if the result depends on the memory order of the operands,
+    or is a predicate that is true for instructions whose results do; executors then pass arrays in
+    the memory order of the operands' layouts. In the same way, `may_refuse` says whether the kernel
+    may raise Violation for instructions that follow the rules of the op; executors run such
+    instructions even if their values are unused. Raises ValueError if a keyword parameter is
+    neither an attribute of the op nor one of FACTS.
     """
 
     def register(function: Function) -> Function:
@@ -184,6 +192,6 @@ def kernel(
 
 
 def default_of(opcode: str, attribute: str) -> Any:
-    """Returns the value of an attribute omitted in the text; None if it has no default."""
+    """Returns the value of an attribute that is omitted; None if it has no default."""
     default = OPS[opcode].attributes[attribute].default
     return None if default is REQUIRED else default

@@ -1,8 +1,9 @@
-"""Kernels of collectives, and of the opcodes that return the id of the device.
+"""Kernels of collectives, and of the opcodes that return the ids of the device.
 
-All of them wait for the whole group. So do the starts of asynchronous forms, whose effect cannot be
-observed before the done. The ids of a group are computed in `shapes.replica_groups`;
-`analysis.collectives` defines what they number.
+Every collective waits for the whole group. So do the start operations of asynchronous collectives,
+since their effect cannot be observed before the done operation. The ids in groups are computed in
+`shapes.replica_groups`; `analysis.collectives` defines whether they denote replicas, partitions or
+devices.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from hlotool.shapes.shape import Shape
 __all__: list[str] = []
 
 Groups = ReplicaGroups | tuple[()]
-"""The attribute, or () if the text omits it."""
+"""The value of the `replica_groups` attribute, or () if it is omitted."""
 
-# ---- who takes part -----------------------------------------------------------------------------
+# ---- participants -------------------------------------------------------------------------------
 
 
 def _numbers(device: Device, mode: str, ids: Sequence[int]) -> tuple[int, ...]:
-    """Returns the numbers of the devices that the ids denote on one device.
+    """Returns the numbers of the devices that `ids` denotes on `device`.
 
     Raises Violation for ids that do not exist in the run.
     """
@@ -79,9 +80,9 @@ def _members(device: Device, mode: str, replica_groups: Groups) -> tuple[int, ..
 
 
 def _place(site: Hashable, channel_id: Int | None) -> Hashable:
-    """Returns the key under which devices meet: the channel, or the instruction without one.
+    """Returns the key under which devices meet: the channel if there is one, else the instruction.
 
-    With a channel, different instructions may take part.
+    Different instructions may take part in an exchange over the same channel.
     """
     return ("channel", channel_id) if channel_id is not None and channel_id > 0 else site
 
@@ -202,7 +203,7 @@ def all_gather_start(
 
 @kernel("all-gather-done", "collective-permute-done")
 def second(started: Value) -> Value:
-    """Returns the second element, which is the result."""
+    """Returns the second element of the operand, which is the result."""
     return started[1]
 
 
@@ -217,9 +218,10 @@ def all_to_all(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Sends part k to member k.
+    """Sends part k to member k of the group.
 
-    The parts are sections along the dimension, or the operands if there is no dimension.
+    The parts are sections of the operand along the dimension, or the operands themselves if there
+    is no dimension.
     """
     members = _members(device, group_mode, replica_groups)
     parts: Sequence[Array] = operands if dimensions is None else np.split(operands[0], len(members), dimensions[0])
@@ -236,8 +238,8 @@ def all_to_all(
 def _roots(operands: tuple[Array, ...], has_dynamic_root: Bool, members: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the position of the root in the group for each operand.
 
-    The last operand has one number for all operands or one for each. Without it, the first member
-    is the root.
+    If `has_dynamic_root` is true, the last operand contains one root for all other operands, or one
+    for each. Otherwise, the first member is the root.
     """
     if not has_dynamic_root:
         return (0,) * len(operands)
@@ -263,9 +265,10 @@ def collective_broadcast(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Returns the operands of the group's first member, or of the one the last operand selects.
+    """Returns the operands of the root.
 
-    Returns zeros on devices in no group.
+    The root is the group's first member, unless the last operand selects another member for each
+    operand. Devices in no group get zeros.
     """
     members = _group(device, group_mode, replica_groups)
     if not members:
@@ -287,9 +290,9 @@ def collective_reduce(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Returns the combination of each operand on its root.
+    """Returns, on the root of each operand, the combination of that operand over all members.
 
-    Returns zeros elsewhere, where XLA does not define the value.
+    Returns zeros on all other members, where XLA does not define the value.
     """
     members = _members(device, group_mode, replica_groups)
     roots = _roots(operands, has_dynamic_root, members)
@@ -316,9 +319,10 @@ def ragged_all_to_all(
     device: Device,
     site: Hashable,
 ) -> Run:
-    """Sends rows to each member, in one or more pieces with the sender's offsets and sizes.
+    """Sends rows to each member, in one or more pieces.
 
-    Other rows of the output are unchanged.
+    The sender determines the offsets and sizes of the pieces. Rows of the output that receive
+    nothing are unchanged.
     """
     members = _members(device, group_mode, replica_groups)
     pieces = np.stack([x.astype(np.int64).reshape(len(members), -1) for x in (input_offsets, send_sizes, output_offsets)], axis=-1)
@@ -337,9 +341,9 @@ def ragged_all_to_all(
 
 
 def _permuted(device: Device, site: Hashable, mode: str, pairs: Pairs, sent: Any) -> Run:
-    """Returns the value from this device's source in a tuple, or () if it has no source.
+    """Returns a 1-tuple of the value from this device's source, or () if it has no source.
 
-    Devices that no pair names do not take part.
+    Devices that are in no pair do not take part.
     """
     ids = tuple(sorted({k for pair in pairs for k in pair}))
     members = _numbers(device, mode, ids)
@@ -366,7 +370,7 @@ def _with_slices(buffers: Value, sent: Any, slice_sizes: SliceSizeLists) -> Valu
 
 
 def _box(array: Array, starts: Sequence[int], sizes: Sequence[int]) -> tuple[slice, ...]:
-    """Returns the slice of these sizes, clamped to the array as in dynamic-slice."""
+    """Returns the index of a slice of these sizes, clamped to the array as in dynamic-slice."""
     first = [min(max(start, 0), extent - size) for start, size, extent in zip(starts, sizes, array.shape, strict=True)]
     return tuple(slice(start, start + size) for start, size in zip(first, sizes, strict=True))
 
@@ -382,9 +386,9 @@ def collective_permute(
     site: Hashable,
     result: Shape,
 ) -> Run:
-    """Returns the value of the source.
+    """Returns the value of this device's source.
 
-    Without a source, returns zeros, or the unchanged buffer in the form with slices.
+    If there is no source, returns zeros or, in the form with slices, the unchanged buffer.
     """
     place = _place(site, channel_id)
     if slice_sizes:

@@ -1,7 +1,7 @@
 """Kernels of opcodes that order, mark or transfer values without changing them.
 
-Transfers go to and from the host or another device. The queues in the run's options are the host's
-side of them.
+Values are sent to and received from the host or another device. For the host, the queues in the
+run's options are the other end of the transfer.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ _PAIRS = "_xla_send_recv_source_target_pairs"
 
 
 class _Arrival(Token):
-    """The token of a recv, which says what its recv-done waits for.
+    """The token that a recv returns, with a description of what its recv-done waits for.
 
-    Without a source, there is nothing to receive.
+    If `has_source` is false, there is nothing to receive.
     """
 
     __slots__ = ("channel", "from_host", "has_source")
@@ -82,10 +82,10 @@ class _Arrival(Token):
 
 
 def _neighbors(device: Device, attributes: dict[str, str]) -> tuple[list[int], list[int]]:
-    """Returns the numbers of the devices to which this one sends and from which it receives.
+    """Returns the numbers of the devices to which this one sends, and from which it receives.
 
-    Without pairs, both are the device itself. As in collective-permute, pairs number partitions if
-    there are several, else replicas.
+    If there are no pairs, the device sends to itself. As in collective-permute, the ids in pairs
+    denote partitions if there are several, else replicas.
     """
     if _PAIRS not in attributes:
         return [device.number], [device.number]
@@ -127,7 +127,7 @@ def send_done(sent: Value) -> Value:
 def recv(
     token: Value, *, channel_id: Int | None, is_host_transfer: Bool, frontend_attributes: dict[str, str], device: Device, result: Shape
 ) -> Value:
-    """Returns zeros, and a token that says what recv-done waits for."""
+    """Returns zeros, and a token that describes what recv-done waits for."""
     has_source = bool(_neighbors(device, frontend_attributes)[1])
     arrival = _Arrival(channel_id or 0, from_host=is_host_transfer, has_source=has_source)
     return zeros(result.elements[0]), zeros(result.elements[1]), arrival

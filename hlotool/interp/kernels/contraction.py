@@ -1,7 +1,7 @@
 """Kernels of dot products.
 
-All are brought into the form [batch, rows, contracted] @ [batch, contracted, columns], by views if
-possible.
+All dot products are computed in the form [batch, rows, contracted] @ [batch, contracted, columns],
+using views of the operands if possible.
 """
 
 from __future__ import annotations
@@ -27,15 +27,18 @@ _EXACT_INTEGERS: tuple[tuple[type[np.floating[Any]], int], ...] = ((np.float32, 
 """Float types, each with the number up to which it represents all integers exactly."""
 
 _FEWEST_TERMS = 64
-"""Minimum number of terms for which matrix products cost no more than those in a wider type."""
+"""Minimum number of terms per partial product in a float type.
+
+With fewer terms, a product in a wider type is faster.
+"""
 
 
 class MatrixForm(NamedTuple):
     """The form of a dot product as a product of matrices.
 
-    The matrices are [batch..., rows, contracted] and [batch..., contracted, columns]. Each
-    operand's dimensions are brought into an order, then reshaped to sizes. `sizes` are those of the
-    result, in which the dimensions of rows and columns are separate again.
+    The matrices are [batch..., rows, contracted] and [batch..., contracted, columns]. Each operand
+    is transposed to an order of dimensions, then reshaped to sizes. `sizes` has the sizes of the
+    result, where the dimensions of rows and columns are separate again.
     """
 
     lhs_order: tuple[int, ...]
@@ -46,7 +49,7 @@ class MatrixForm(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        """True if `large_product` computes it."""
+        """True if `large_product` computes the product."""
         return is_large(self.lhs_sizes, self.rhs_sizes)
 
     @property
@@ -75,9 +78,9 @@ def matrix_form(lhs: Sequence[int], rhs: Sequence[int], lhs_batch: Dims, lhs_con
 
 
 def _depends_on_memory(x: Instruction) -> bool:
-    """Returns whether the bits of a product may depend on where operands are in memory.
+    """Returns whether the bits of a product may depend on the memory order of the operands.
 
-    They do not for large products (see `is_large`) of known sizes.
+    Large products (see `is_large`) of known sizes do not depend on it.
     """
     lhs, rhs = x.operands[0].shape, x.operands[1].shape
     if not (lhs.is_array and rhs.is_array) or any((*(lhs.dynamic or ()), *(rhs.dynamic or ()))):
@@ -116,7 +119,7 @@ def scaled_dot(
 ) -> Array:
     """Multiplies the operands by their scales, then computes their product.
 
-    The scaled operands have the type that is computed in, since they may not fit into narrow types.
+    The scaled operands keep the computation type, since their values may not fit into narrow types.
     """
     left, right = _scaled(lhs, lhs_scale), _scaled(rhs, rhs_scale)
     return dot(
@@ -131,7 +134,7 @@ def scaled_dot(
 
 
 def _scaled(operand: Array, scale: Array) -> Array:
-    """Multiplies each element by the scale of its block; a scalar means that there is no scale."""
+    """Multiplies each element by the scale of its block; a scalar `scale` means no scaling."""
     wide = operand.astype(number_type(operand).computed)
     if not scale.ndim:
         return wide
@@ -155,9 +158,9 @@ def ragged_dot(
     rhs_group_dims: Dims,
     result: Shape,
 ) -> Array:
-    """Computes the product of each group, with zeros outside of all groups.
+    """Computes the product of each group; elements outside of all groups are zero.
 
-    A group is its rows with its slice of rhs, or its part of a contracted dimension.
+    A group consists of rows and their slice of rhs, or of a part of a contracted dimension.
     """
     ragged = lhs_ragged_dims[0]
     ends = np.cumsum(group_sizes.astype(np.int64), axis=-1)
@@ -195,7 +198,7 @@ def ragged_dot(
 def _within(lhs: Array, low: Array, high: Array, ragged: int, outer: Sequence[int]) -> Array:
     """Returns the mask of a group along the ragged dimension, in the form [1, ..., n, ..., 1].
 
-    It has the outer dimensions, too, if the groups differ there.
+    If the groups differ along the outer dimensions, the mask has these dimensions, too.
     """
     places = np.arange(lhs.shape[ragged])
     inside = (places >= low[..., None]) & (places < high[..., None])
@@ -212,14 +215,15 @@ def _others(rank: int, *taken: Dims) -> list[int]:
 def product_type(lhs: Array, rhs: Array, number: NumberType) -> NumberType:
     """Returns the type in which XLA:CPU multiplies and adds for a result type.
 
-    It is the operands' type if they are floats and the result type is integral.
+    This is the result type, or the wider of the operands' types if the operands are floats and the
+    result is integral.
     """
     of_operands = max((number_type(lhs), number_type(rhs)), key=lambda t: t.bits)
     return of_operands if of_operands.kind == "float" and number.element.is_integral else number
 
 
 def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """Computes lhs @ rhs in an element type, to which the operands are converted.
+    """Computes lhs @ rhs in an element type, to which the operands are converted first.
 
     Narrow floats are summed in f32 and rounded once.
 
@@ -230,14 +234,14 @@ def matrix_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
 
 
 def unrounded_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """Like `matrix_product`, without rounding: the result has the type that is computed in."""
+    """Like `matrix_product`, but without rounding: the result has the computation type."""
     if number.kind == "pred":
         return np.asarray(np.matmul(converted(lhs, number).astype(np.float32), converted(rhs, number).astype(np.float32)) > 0)
     if number.element.is_integral:
         return _integer_product(lhs, rhs, number)
     # Operands of narrow types are exact in f32, and must not be rounded to the result's type first.
     left, right = (x if x.dtype == number.computed else converted(x, _computed(number)) for x in (lhs, rhs))
-    # NumPy can multiply bf16 arrays, but slowly, and the result is f32.
+    # NumPy could multiply bf16 arrays directly, but slowly, and the result would be f32, too.
     result = np.asarray(large_product(left, right) if is_large(left.shape, right.shape) else np.matmul(left, right))
     is_inner = number.kind == "complex" and result.shape[-2:] == (1, 1)
     return _product_by_parts(left, right) if is_inner and not np.isfinite(result).all() else result
@@ -249,22 +253,22 @@ _LARGE = 1 << 20
 def is_large(lhs: Sequence[int], rhs: Sequence[int]) -> bool:
     """Returns whether matrices of these sizes are multiplied in the same order in any layout.
 
-    OpenBLAS copies parts of matrices into buffers before it multiplies them. The exceptions are
-    vectors, and products of up to a million terms, which have separate functions for each order in
-    memory.
+    This is true if OpenBLAS copies parts of the matrices into buffers before it multiplies them. It
+    does not do so for vectors and for products of up to a million terms, for which it has separate
+    functions for each memory order.
     """
     rows, contracted, columns = lhs[-2], lhs[-1], rhs[-1]
     return rows > 1 and columns > 1 and rows * contracted * columns > _LARGE
 
 
 def large_product(lhs: Array, rhs: Array) -> Array:
-    """Computes lhs @ rhs for large matrices, copied only if the library cannot read them."""
+    """Computes lhs @ rhs for large matrices; copies them only if the library cannot read them."""
     lhs, rhs = _readable(lhs), _readable(rhs)
     return np.asarray(np.matmul(lhs, apart(lhs, rhs)))
 
 
 def _readable(x: Array) -> Array:
-    """Returns the matrices, copied unless rows or columns have no gaps between their elements."""
+    """Returns the matrices; copies them if both their rows and their columns have gaps."""
     (rows, columns), (outer, inner), size = x.shape[-2:], x.strides[-2:], x.itemsize
     by_rows = inner == size and outer >= columns * size and not outer % size
     by_columns = outer == size and inner >= rows * size and not inner % size
@@ -272,11 +276,11 @@ def _readable(x: Array) -> Array:
 
 
 def _product_by_parts(lhs: Array, rhs: Array) -> Array:
-    """Returns the product of complex matrices, computed by their real and imaginary parts.
+    """Returns the product of complex matrices, computed from their real and imaginary parts.
 
     Each part of the product becomes infinite or NaN independently. XLA:CPU computes inner products
-    in this way. For larger matrices, its library multiplies the sums by 1 + 0i, as NumPy's does, so
-    that a NaN in one part makes both parts NaN.
+    in this way. For larger matrices, the library that it uses multiplies the sums by 1 + 0i, as
+    NumPy's does, so that a NaN in one part makes both parts NaN.
     """
     result = np.empty((*np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2]), lhs.shape[-2], rhs.shape[-1]), np.result_type(lhs, rhs))
     result.real = np.matmul(lhs.real, rhs.real) - np.matmul(lhs.imag, rhs.imag)
@@ -289,10 +293,10 @@ def _computed(number: NumberType) -> NumberType:
 
 
 def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
-    """Returns the product modulo 2^n of an integer type.
+    """Returns the product modulo 2^n, where n is the width of the integer type.
 
-    Operands of other integer types need not be converted first. The product is computed by floats
-    if these are exact, since NumPy multiplies integer matrices a hundred times more slowly.
+    Operands of other integer types need not be converted first. The product is computed with floats
+    if they are exact, since NumPy multiplies integer matrices a hundred times more slowly.
     """
     left, right = (x.astype(number_type(x).computed, copy=False) for x in (lhs, rhs))
     count = left.shape[-1]
@@ -306,9 +310,9 @@ def _integer_product(lhs: Array, rhs: Array, number: NumberType) -> Array:
 
 
 def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], most: int, number: NumberType) -> Array:
-    """Returns the product modulo 2^n, from products of at most `most` terms.
+    """Returns the product modulo 2^n, as a sum of products of at most `most` terms each.
 
-    These are exact in the float type.
+    Products of so few terms are exact in the float type.
     """
     integers = np.int32 if floats is np.float32 and number.bits <= 32 else np.int64
     total: Array | None = None
@@ -320,9 +324,9 @@ def _sum_of_products(left: Array, right: Array, floats: type[np.floating[Any]], 
 
 
 def _product_by_halves(left: Array, right: Array, number: NumberType) -> Array:
-    """Returns the product modulo 2^32, from products of the upper and the lower 16 bits.
+    """Returns the product modulo 2^32, computed from the upper and lower 16 bits of elements.
 
-    The product of both upper halves is a multiple of 2^32.
+    The product of the two upper halves is omitted, since it is a multiple of 2^32.
     """
     half, ones = number.computed.type(16), number.computed.type(0xFFFF)
     mixed = _integer_product(left >> half, right & ones, number) + _integer_product(left & ones, right >> half, number)

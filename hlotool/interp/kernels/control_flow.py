@@ -42,9 +42,9 @@ def _fusion_batch(*operands: Value, calls: Computation, batch: Batch) -> Run:
 
 @kernel("fusion", batch=_fusion_batch)
 def fusion(*operands: Value, calls: Computation) -> Run:
-    """Runs the computation on its operands, of which it may have more than parameters.
+    """Runs the computation on as many operands as it has parameters.
 
-    Compilers may leave such operands behind.
+    A fusion may have more operands, because compilers may leave unused operands behind.
     """
     request = Invoke(calls, operands[: len(calls.parameters)])
     del operands
@@ -53,9 +53,10 @@ def fusion(*operands: Value, calls: Computation) -> Run:
 
 @kernel("async-start")
 def async_start(*operands: Value, calls: Computation, result: Shape) -> Run:
-    """Runs the computation as soon as all operands and the result are in the shape.
+    """Runs the computation if the shape contains all of its operands and its result.
 
-    Contexts are not read.
+    Otherwise, the async-update that completes the shape runs it, or else the async-done. Contexts
+    are not read.
     """
     value = (yield Invoke(calls, operands)) if _runs(result, calls) else zeros(result.elements[1])
     return operands, value, *(zeros(shape) for shape in result.elements[2:])
@@ -77,9 +78,10 @@ def async_done(previous: Value, *, calls: Computation, operand_shapes: tuple[Sha
 
 
 def _runs(in_flight: Shape, calls: Computation | None) -> bool:
-    """Returns whether an operation of this shape has run: all operands and the result are bound.
+    """Returns whether an operation has run by the time it has this shape.
 
-    Raises Violation if it has no start.
+    It runs as soon as the shape contains all of its operands and its result. Raises Violation if
+    the operation has no start.
     """
     if calls is None:
         raise Violation("R004", "opcode", "the operand is not the value of an asynchronous operation")
@@ -90,11 +92,11 @@ def _runs(in_flight: Shape, calls: Computation | None) -> bool:
 
 
 FIRST_COMPARED = 64
-"""The first iteration at which a loop is checked for whether it can still end."""
+"""The first iteration in which a loop's state is checked for changes."""
 
 
 def next_iteration(iterations: int, options: RunOptions) -> int:
-    """Returns the number of iterations after one more; raises Violation at the maximum."""
+    """Returns `iterations + 1`; raises Violation if the maximum has been reached."""
     if iterations == options.max_iterations:
         raise Violation(
             "R005",
@@ -106,7 +108,7 @@ def next_iteration(iterations: int, options: RunOptions) -> int:
 
 
 def _while_batch(init: Value, *, condition: Computation, body: Computation, options: RunOptions, batch: Batch, result: Shape) -> Run:
-    """Runs a loop for a batch: each instance goes on as long as its own condition holds.
+    """Runs a loop for a batch: each instance continues as long as its own condition is true.
 
     Instances that have ended are no longer computed.
     """
@@ -130,10 +132,10 @@ def _while_batch(init: Value, *, condition: Computation, body: Computation, opti
 
 @kernel("while", batch=_while_batch)
 def while_(init: Value, *, condition: Computation, body: Computation, options: RunOptions) -> Run:
-    """Runs the loop, which also stops if its state no longer changes.
+    """Runs the loop until its condition is false or its state no longer changes.
 
-    Such a loop could never end. HLO assumes that loops end, so XLA, too, drops a loop that changes
-    nothing. After 64, 128, 256, ... iterations, it is checked whether the state has changed.
+    In the latter case, the loop would never end. HLO assumes that loops end, so XLA, too, drops a
+    loop that changes nothing. The state is checked for changes in iterations 64, 128, 256, ...
     """
     _require_lasting_state(body)
     state, iterations = init, 0
@@ -141,7 +143,7 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
     while bool((yield Invoke(condition, (state,)))):
         iterations = next_iteration(iterations, options)
         request = Invoke(body, (state,))
-        # Held only for a comparison, because a state that is held cannot be updated in place.
+        # Keep the old state only for a comparison: a referenced state cannot be updated in place.
         before = state if iterations >= FIRST_COMPARED and iterations & (iterations - 1) == 0 else None
         del state
         state = yield request
@@ -152,9 +154,9 @@ def while_(init: Value, *, condition: Computation, body: Computation, options: R
 
 
 def _require_lasting_state(body: Computation) -> None:
-    """Raises Violation if the body's result and parameter differ in shape.
+    """Raises Violation unless the body takes and returns one value of the same shape.
 
-    XLA's verifier accepts such a body.
+    XLA's verifier accepts a body that returns another shape.
     """
     if len(body.parameters) != 1:
         raise Violation("R004", "body", f"the body '{body.name}' takes {len(body.parameters)} values, not the state alone")
@@ -165,7 +167,7 @@ def _require_lasting_state(body: Computation) -> None:
 
 
 def is_same(before: Value, after: Value) -> bool:
-    """Returns whether all arrays have the same bits."""
+    """Returns whether the arrays of both values have the same bits."""
     pairs = zip(leaves(before), leaves(after), strict=True)
     return all(a is b or (isinstance(a, np.ndarray) and np.array_equal(patterns(a), patterns(b))) for a, b in pairs)
 
@@ -226,7 +228,7 @@ def _conditional_batch(
         for leaf, values in zip(merged, results, strict=True):
             leaf[here] = values
     if not merged:
-        # The batch has no instances.
+        # The batch is empty.
         return with_leaves(result, [np.broadcast_to(leaf, batch) for leaf in leaves(zeros(result))])
     return with_leaves(result, [leaf.reshape(batch) for leaf in merged])
 

@@ -19,7 +19,7 @@ __all__ = ["converted", "round_to_bfloat16", "rounded"]
 
 
 def converted(array: Array, number: NumberType) -> Array:
-    """Converts values to another element type, as `convert` defines it.
+    """Converts values to another element type, in the same way as `convert`.
 
     >>> converted(np.array([2.9, -1e9, np.nan]), NUMBERS["s8"]).tolist()
     [2, -128, 0]
@@ -46,8 +46,8 @@ def converted(array: Array, number: NumberType) -> Array:
 def rounded(values: Array, number: NumberType) -> Array:
     """Returns computed values in the element type's own NumPy type.
 
-    In types without NaN, a NaN of either sign becomes -0. Complex values with a real declared type
-    stay as they are; the executor reports them.
+    In types without NaN, a NaN of either sign becomes -0. Complex values are returned unchanged if
+    the declared type is real; the executor reports them.
 
     >>> rounded(np.array([np.nan, -np.nan], np.float32), NUMBERS["f4e2m1fn"]).tolist()
     [-0.0, -0.0]
@@ -59,7 +59,7 @@ def rounded(values: Array, number: NumberType) -> Array:
 
 
 def round_to_bfloat16(values: Array, scratch: Array) -> None:
-    """Rounds f32 numbers to the nearest bf16 number, ties to even, in place.
+    """Rounds f32 numbers to the nearest bf16 numbers, ties to even, in place.
 
     `scratch` is a u32 array of the same shape. Rounding the bits takes two thirds of the time of
     converting the numbers to bf16 and back.
@@ -85,9 +85,9 @@ _UPPER_HALF, _LOWEST_BIT, _BELOW_HALF, _KEPT_BITS = np.uint32(16), np.uint32(1),
 
 
 def _goes_by_single(source: NumberType, number: NumberType) -> bool:
-    """Returns whether XLA converts by way of f32, rounding twice.
+    """Returns whether XLA converts via f32, which rounds twice.
 
-    It does so from doubles to 16 bits, and from integers to all narrow floats.
+    It does so when it converts doubles to 16-bit floats, and integers to any narrow floats.
     """
     if number.kind != "float" or number.computed == number.held:
         return False
@@ -95,14 +95,14 @@ def _goes_by_single(source: NumberType, number: NumberType) -> bool:
 
 
 def _rounded_to_odd(values: Array) -> Array:
-    """Rounds doubles to f32, so that rounding to fewer bits afterwards equals rounding once.
+    """Rounds doubles to f32 in such a way that rounding to fewer bits later equals rounding once.
 
-    ml_dtypes would round twice.
+    If the doubles were passed to ml_dtypes, it would round twice.
     """
     nearest = values.astype(np.float32)
     inexact = np.isfinite(nearest) & (nearest.astype(np.float64) != values)
     toward_zero = np.where(np.abs(nearest.astype(np.float64)) > np.abs(values), np.nextafter(nearest, np.float32(0)), nearest)
-    # The lowest bit is set if the value is inexact, so that it cannot be taken for a tie.
+    # The lowest bit is set if the value is inexact, so that it cannot be mistaken for a tie.
     return np.where(inexact, (toward_zero.view(np.uint32) | np.uint32(1)).view(np.float32), nearest)
 
 
@@ -125,9 +125,10 @@ def _saturated(values: Array, number: NumberType) -> Array:
 
 
 def _limited(values: Array, number: NumberType) -> Array:
-    """Like `_saturated`, for types whose limits are exact floats.
+    """Like `_saturated`, but for types whose limits are exact floats.
 
-    They are computed as doubles, or as f32 for integers of at most 16 bits.
+    The values are clamped as doubles, or as f32 if they are f32 and the integers have at most 16
+    bits.
     """
     floats = np.float32 if number.bits <= 16 and values.dtype == np.float32 else np.float64
     inside = np.asarray(np.maximum(values, floats(number.element.minimum), dtype=floats))
@@ -167,7 +168,7 @@ def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...])
             flat = flat.reshape(-1, ratio)
         flat = with_element_bits(np.ascontiguousarray(flat), number).reshape(-1)
     order = memory_order(result)
-    # A smaller result is the beginning of the operand.
+    # If the result is smaller, it consists of the first elements of the operand.
     needed = flat[: int(np.prod(result.dimensions))]
     in_memory = needed.reshape([result.dimensions[k] for k in order])
     return in_memory.transpose(np.argsort(order)) if order else in_memory
@@ -175,9 +176,9 @@ def bitcast(operand: Array, *, result: Shape, operand_shapes: tuple[Shape, ...])
 
 @kernel("reduce-precision", batch="same")
 def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int32) -> Array:
-    """Rounds floats to fewer bits of exponent and mantissa, to nearest even.
+    """Rounds floats to fewer exponent and mantissa bits, to nearest, ties to even.
 
-    Numbers above the range become infinite, those below it zero.
+    Numbers that are too large become infinite, and numbers that are too small become zero.
     """
     number = number_type(operand)
     form = number.element.float_format
@@ -203,9 +204,10 @@ def reduce_precision(operand: Array, *, exponent_bits: Int32, mantissa_bits: Int
 
 @kernel("stochastic-convert", batch="same")
 def stochastic_convert(operand: Array, random: Array, *, result: Shape) -> Array:
-    """Rounds floats to integers, away from zero with the probability of their fraction.
+    """Rounds floats to integers at random.
 
-    Otherwise, they are rounded toward zero.
+    The fraction of a number is the probability of rounding it away from zero instead of toward
+    zero.
     """
     values = operand.astype(np.float64)
     whole = np.trunc(np.abs(values))

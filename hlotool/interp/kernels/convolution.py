@@ -1,9 +1,9 @@
 """The kernel of convolutions.
 
-It brings convolutions into one form, and computes them in a way that suits the types and sizes.
-Every convolution is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride +
-t * dilation - padding, f] * kernels[t, g, f, c]` for positions o; groups of features and of the
-batch are both the dimension g.
+It brings all convolutions into one form, and computes them in a way that suits the types and sizes.
+The form is `out[g, n, o, c] = sum over taps t and features f of images[g, n, o * stride + t *
+dilation - padding, f] * kernels[t, g, f, c]` for positions o. Groups of features and groups of the
+batch both become the dimension g.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def convolution(
 ) -> Array:
     """Computes a convolution.
 
-    Its kind selects a routine of a library for GPUs, and changes nothing here, as on XLA:CPU.
+    The convolution kind, which selects a routine in a GPU library, has no effect here or on
+    XLA:CPU.
     """
     rhs = _whole_kernel(rhs, others, sparsity_config)
     if lhs.shape[dim_labels.input_feature] != rhs.shape[dim_labels.kernel_input_feature] * feature_group_count:
@@ -75,8 +76,8 @@ def convolution(
     kernels = _grouped_kernels(rhs, dim_labels, feature_group_count * batch_group_count, window)
     output = np.empty(result.dimensions, number.computed)
     out = _grouped_result(output, dim_labels, feature_group_count * batch_group_count)
-    # `Convolution` holds padding in memory, and multiplies it as zeros, which infinite kernels
-    # would turn into NaN.
+    # `Convolution` stores padding as zeros and multiplies them; infinite elements of kernels would
+    # turn these zeros into NaN.
     if is_float and np.isfinite(kernels).all() and not _has_wide_gaps(images, kernels, out, window):
         Convolution(images, kernels, out, window).fill()
     else:
@@ -88,9 +89,10 @@ _SPARSE_HINT = "write convolution(input, (kernel, positions)), or sparsity_confi
 
 
 def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | None) -> Array:
-    """Returns the kernel with its zeros.
+    """Returns the kernel, with its zeros filled in if it is sparse.
 
-    A sparse kernel has only one element of each block, with its position in the block.
+    A sparse kernel stores only one element of each block, and the position of this element in the
+    block.
     """
     sparsity = None if config is None else config.rhs
     if isinstance(rhs, tuple):
@@ -112,7 +114,7 @@ def _whole_kernel(rhs: Value, others: Sequence[Array], config: SparsityConfig | 
 
 
 def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) -> bool:
-    """Returns whether a window slides mostly over padding that none of its taps reads."""
+    """Returns whether windows extend mostly over padding that none of their taps reads."""
     sizes = zip(window, out.shape[2:-1], kernels.shape[:-3], images.shape[2:-1], strict=True)
     return any(
         (places - 1) * w.stride + (taps - 1) * w.window_dilation > 16 * (places * taps + base) * w.base_dilation for w, places, taps, base in sizes
@@ -120,7 +122,7 @@ def _has_wide_gaps(images: Array, kernels: Array, out: Array, window: Window) ->
 
 
 def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, number: NumberType) -> None:
-    """Computes convolutions of any types, as a sum of a matrix product for each tap of the window.
+    """Computes a convolution of any types as a sum of matrix products, one per tap of the window.
 
     Padding is not read.
     """
@@ -139,7 +141,7 @@ def _sum_of_shifted(images: Array, kernels: Array, out: Array, window: Window, n
 def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_groups: int) -> Array:
     """Returns the input as [group, batch, spatial..., feature].
 
-    Each group has its part of the features, or of the batch.
+    Each group has a part of the features or of the batch.
     """
     images = lhs.transpose(labels.input_batch, *labels.input_spatial, labels.input_feature)
     batch, *spatial, features = images.shape
@@ -151,7 +153,7 @@ def _grouped_images(lhs: Array, labels: DimLabels, feature_groups: int, batch_gr
 def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window) -> Array:
     """Returns the kernel as [tap..., group, input feature, output feature].
 
-    It is reversed if the window says so.
+    Dimensions with window reversal are reversed.
     """
     kernels = rhs.transpose(*labels.kernel_spatial, labels.kernel_input_feature, labels.kernel_output_feature)
     *spatial, features, outputs = kernels.shape
@@ -162,7 +164,7 @@ def _grouped_kernels(rhs: Array, labels: DimLabels, groups: int, window: Window)
 def _grouped_result(output: Array, labels: DimLabels, groups: int) -> Array:
     """Returns a view of the result as [group, batch, spatial..., feature].
 
-    The groups are blocks of its features.
+    Each group is a block of the result's features.
     """
     view = output.transpose(labels.output_batch, *labels.output_spatial, labels.output_feature)
     *rest, features = view.shape

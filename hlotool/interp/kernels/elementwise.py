@@ -1,6 +1,7 @@
-"""Elementwise kernels as data: functions for each opcode and kind of numbers, and the rounding.
+"""Elementwise kernels as a table of functions for each opcode and kind of number, with rounding.
 
-`apply` computes any row; a plan compiler may fuse rows instead. Conversions are in `conversion`.
+`apply` computes any row of the table; a plan compiler may fuse rows instead. Conversions are in
+`conversion`.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Function = Callable[..., Any]
 
 
 class Elementwise(Record):
-    """The computation of one opcode: a function for each kind of operands.
+    """The computation of one opcode: a function for each kind of operand.
 
-    The function is None for kinds for which HLO does not define the opcode. Functions work on
-    arrays of the type that is computed in; the result is rounded or wrapped to its element type
-    afterwards. If the row is `exact`, the result for numbers of the element type is again such a
-    number, so that rounding may be skipped. With `by_width`, the function for integers takes the
-    width of the element type as `bits`. `halves` is the function for f16, and for the 8-bit floats
-    that are computed as f16, if XLA:CPU rounds to f16 after each step.
+    A function is None if HLO does not define the opcode for that kind. Functions work on arrays of
+    the computation type; the result is rounded or wrapped to its element type afterwards. If
+    `exact` is true, operands of the element type give a result that is a number of this type, so
+    that rounding may be skipped. If `by_width` is true, the function for integers takes the width
+    of the element type as `bits`. `halves` is the function for f16, and for 8-bit floats that are
+    computed as f16, if XLA:CPU rounds to f16 after each step.
     """
 
     opcode: str
@@ -120,7 +121,7 @@ ELEMENTWISE: tuple[Elementwise, ...] = (
     _of_any("subtract", np.subtract),
     Elementwise("xor", integers=np.bitwise_xor, preds=np.logical_xor),
 )
-"""One row for each opcode that computes elements from operands' elements of one type."""
+"""One row for each opcode that computes elements from elements of a single operand type."""
 
 
 def _computed_as_halves(number: NumberType) -> bool:
@@ -133,7 +134,7 @@ def _computed_as_halves(number: NumberType) -> bool:
 
 
 def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
-    """Returns the value of a row for broadcastable arrays, in the result's element type."""
+    """Applies a row to broadcastable arrays; returns the value in the result's element type."""
     first, held = operands[0].dtype, NUMBERS[result.element_type].held
     direct = _DIRECT.get((row.opcode, first))
     if direct is not None and operands[-1].dtype is first:
@@ -141,8 +142,8 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
         return values if values.dtype is held else rounded(values, NUMBERS[result.element_type])
     number = number_type(operands[0])
     for operand in operands[1:]:
-        # Floats of different types, which the parser accepts as XLA does, are computed in the wider
-        # one.
+        # The parser, like XLA, accepts floats of different types; they are computed in the wider
+        # type.
         if operand.dtype != number.held and number_type(operand).bits > number.bits:
             number = number_type(operand)
     function = row.of_kind(number)
@@ -155,10 +156,10 @@ def apply(row: Elementwise, operands: Sequence[Array], result: Shape) -> Array:
 
 
 _DIRECT: dict[tuple[str, np.dtype[Any]], Function] = {}
-"""A cache by opcode and type, for operands that need no conversion.
+"""A cache of functions by opcode and type, for operands that need no conversion.
 
-For scalars, finding the function would cost more than calling it. The table of rows bounds the
-cache. Threads may fill an entry twice, with the same function.
+For scalars, finding the function takes longer than calling it. The number of rows bounds the size
+of the cache. Several threads may fill the same entry, but always with the same function.
 """
 
 
@@ -172,7 +173,7 @@ for _row in ELEMENTWISE:
     _define(_row)
 
 
-# ---- opcodes with operands of several types, or attributes -------------------------------------
+# ---- opcodes with attributes, or with operands of several types --------------------------------
 
 COMPARISONS: dict[str, Function] = {
     "EQ": np.equal,
@@ -193,7 +194,7 @@ def _as_compared(array: Array, type: str | None) -> Array:
 def compare(lhs: Array, rhs: Array, *, direction: ComparisonDirection, type: ComparisonType | None) -> Array:
     """Compares floats as in IEEE 754, unless the type is TOTALORDER.
 
-    The other types only repeat the kind of the operands.
+    All other comparison types only repeat the kind of the operands.
     """
     if number_type(lhs).kind == "complex" and direction not in ("EQ", "NE"):
         raise Violation("R004", "direction", "complex numbers have no order; compare them with EQ or NE")

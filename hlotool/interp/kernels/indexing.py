@@ -20,9 +20,10 @@ __all__ = ["along", "index_vectors", "starts_of"]
 
 
 def _starts(indices: Sequence[Array], sizes: Sequence[int], limits: Sequence[int]) -> list[int]:
-    """Returns start indices, passed as scalars or as one vector, clamped to keep slices in bounds.
+    """Returns the start indices of a slice, clamped so that the slice is in bounds.
 
-    Slices have these `sizes`, and are within `limits`. Slices that are larger start at 0.
+    `indices` contains scalars or a single vector, `sizes` the sizes of the slice, and `limits`
+    those of the array. A slice that is larger than the array starts at 0.
     """
     starts = [int(i) for i in (indices[0] if len(indices) == 1 and indices[0].ndim == 1 else indices)]
     return [min(max(start, 0), max(limit - size, 0)) for start, size, limit in zip(starts, sizes, limits, strict=True)]
@@ -46,7 +47,7 @@ def dynamic_update_slice(operand: Array, update: Array, *indices: Array, result:
 def index_vectors(indices: Array, index_vector_dim: int) -> Array:
     """Returns the index vectors along the last dimension, as 64-bit integers.
 
-    Scalars are vectors of one element.
+    Scalars are treated as vectors of one element.
     """
     if index_vector_dim == indices.ndim:
         indices = indices[..., None]
@@ -56,7 +57,7 @@ def index_vectors(indices: Array, index_vector_dim: int) -> Array:
 
 
 def along(values: Array, dimension: int, rank: int) -> Array:
-    """Returns a vector as an array of this rank, along one dimension."""
+    """Returns a vector as an array of this rank that extends along one dimension."""
     sizes = [1] * rank
     sizes[dimension] = len(values)
     return values.reshape(sizes)
@@ -65,7 +66,7 @@ def along(values: Array, dimension: int, rank: int) -> Array:
 def starts_of(vectors: Array, index_map: Dims, operand_batching: Dims, indices_batching: Dims, index_vector_dim: int, rank: int) -> list[Array]:
     """Returns the start of the slice for each index vector.
 
-    There is an array for each dimension of the operand, with the batch shape of the indices.
+    The result has one array per dimension of the operand, with the batch shape of the indices.
     """
     batch = vectors.shape[:-1]
     starts = [np.zeros(batch, np.int64)] * rank
@@ -95,11 +96,11 @@ def gather(
     if not rank:
         return np.broadcast_to(operand, vectors.shape[:-1])
     window = [k for k in range(rank) if k not in collapsed_slice_dims and k not in operand_batching_dims]
-    # Dynamic dimensions may be smaller.
+    # Dynamic dimensions may be smaller than the slice.
     sizes = tuple(map(min, slice_sizes, operand.shape))
     lengths = [sizes[k] for k in window]
     if 0 in sizes:
-        # The empty dimension may be a collapsed one; XLA then returns zeros.
+        # The empty dimension may be a collapsed dimension; XLA returns zeros in this case.
         gathered = np.zeros((*vectors.shape[:-1], *lengths), operand.dtype)
     elif not vectors.shape[-1] and not operand_batching_dims:
         # All index vectors are empty, so each selects the same slice.
@@ -114,7 +115,8 @@ def gather(
 def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, sizes: Dims, window: Sequence[int]) -> Array:
     """Returns slices that start at these indices, in the form [batch..., window...].
 
-    Indices of the indexed dimensions are clamped; slices start at 0 in the others.
+    `starts` has the indices for the dimensions in `indexed`; they are clamped. In all other
+    dimensions, slices start at 0.
     """
     index = tuple([np.clip(start, 0, operand.shape[k] - sizes[k]) for start, k in zip(starts, indexed, strict=True)])
     is_whole = all(sizes[k] == (1 if k == 0 else limit) for k, limit in enumerate(operand.shape))
@@ -122,13 +124,13 @@ def _slices_at(starts: Sequence[Array], indexed: Sequence[int], operand: Array, 
         # The fastest way for rows, but it would copy an operand that is not contiguous.
         rows = np.asarray(operand.take(index[0], 0))
         result_shape = (*index[0].shape, *(sizes[k] for k in window))
-        # Return an array, not a view of one, so that it can be overwritten and returned.
+        # Return an array, not a view of one, so that other kernels can overwrite and return it.
         return rows if rows.shape == result_shape else rows.reshape(result_shape)
     # A view that contains each possible slice; the dimensions of starts come first.
     shape = [operand.shape[k] - sizes[k] + 1 for k in indexed] + [sizes[k] for k in window]
     strides = [operand.strides[k] for k in (*indexed, *window)]
     if operand.dtype.isbuiltin == 1:
         return np.asarray(as_strided(operand, shape, strides)[index])
-    # NumPy may not know its own name for a type of ml_dtypes, such as f1.
+    # NumPy may not recognize the name that it gives to a type of ml_dtypes, such as f1.
     patterns = operand.view(f"u{operand.itemsize}")
     return np.asarray(as_strided(patterns, shape, strides)[index]).view(operand.dtype)

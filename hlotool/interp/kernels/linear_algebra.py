@@ -1,6 +1,7 @@
 """Kernels of matrix factorization, triangular systems and Fourier transforms.
 
-Loops run over the rows of matrices, for all matrices of a batch at the same time.
+Factorizations and solvers loop over the rows of matrices, and process all matrices of a batch at
+the same time.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ def _adjoint(a: Array) -> Array:
 
 @kernel("cholesky", in_layout=True)
 def cholesky(a: Array, *, lower: Bool) -> Array:
-    """Computes a Cholesky factor: reads one triangle, and sets the other to zero.
+    """Computes a Cholesky factor from one triangle; the other triangle of the result is zero.
 
-    The factor consists of NaNs if the matrix is not positive definite.
+    All elements are NaN if the matrix is not positive definite.
     """
     number = number_type(a)
     wide = a.astype(number.computed, copy=False)
@@ -37,7 +38,7 @@ def cholesky(a: Array, *, lower: Bool) -> Array:
         row = factor[..., k, :k]
         rest = source[..., k:, k] - np.matmul(factor[..., k:, :k], np.conjugate(row)[..., None])[..., 0]
         pivot = rest[..., 0].real
-        # Not the square root of the complex number, which would be finite for negative pivots.
+        # The pivot is real: the complex square root of a negative pivot would be finite.
         factor[..., k:, k] = rest / np.sqrt(np.where(pivot > 0, pivot, np.nan)).astype(pivot.dtype)[..., None]
         factor[..., k, k] = np.sqrt(np.where(pivot > 0, pivot, np.nan))
     factor = np.where(np.isnan(factor).any(axis=(-1, -2), keepdims=True), number.computed.type(np.nan), factor)
@@ -55,7 +56,7 @@ _TRANSPOSES: dict[str, Callable[[Array], Array]] = {
 def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_diagonal: Bool, transpose_a: TransposeOption) -> Array:
     """Solves the system by substitution, reading one triangle.
 
-    Singular systems give infinities and NaNs, by division.
+    Singular systems give infinities and NaNs, as a result of divisions by zero.
     """
     number = number_type(a)
     matrix = _TRANSPOSES[transpose_a](a.astype(number.computed, copy=False))
@@ -74,17 +75,17 @@ def triangular_solve(a: Array, b: Array, *, left_side: Bool, lower: Bool, unit_d
 
 
 _BLOCK = 1 << 15
-"""The number of elements that are transformed at the same time."""
+"""The number of elements transformed at the same time."""
 
 _TRANSFORMS: dict[str, Callable[..., Any]] = {"FFT": np.fft.fftn, "IFFT": np.fft.ifftn, "RFFT": np.fft.rfftn, "IRFFT": np.fft.irfftn}
 
 
 @kernel("fft", in_layout=True)
 def fft(operand: Array, *, fft_type: FftType, fft_length: Dims, result: Shape) -> Array:
-    """Transforms in double precision; the inverse transforms divide by the number of elements.
+    """Computes Fourier transforms in double precision.
 
-    Transforms of length 0 return zeros, as in XLA's constant folding; XLA:CPU returns uninitialized
-    memory.
+    Inverse transforms divide by the number of elements. Transforms of length 0 return zeros, as in
+    XLA's constant folding; XLA:CPU returns uninitialized memory.
     """
     number = NUMBERS[result.element_type]
     if 0 in result.dimensions or 0 in fft_length:
@@ -93,7 +94,7 @@ def fft(operand: Array, *, fft_type: FftType, fft_length: Dims, result: Shape) -
     rank = len(fft_length)
     axes, arrays = tuple(range(1, rank + 1)), operand.reshape(-1, *operand.shape[operand.ndim - rank :])
     output = np.empty((len(arrays), *result.dimensions[result.rank - rank :]), number.held)
-    # A few arrays at a time, so that their wide copies stay in a core's cache.
+    # Transform only a few arrays at a time, so that their wide copies stay in a core's cache.
     step = max(1, _BLOCK // prod(fft_length))
     for start in range(0, len(arrays), step):
         block = arrays[start : start + step].astype(wide)

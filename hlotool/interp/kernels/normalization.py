@@ -19,23 +19,26 @@ from hlotool.opdefs.kinds import Int, Number
 __all__ = ["batch_norm_inference"]
 
 _BLOCK = 1 << 16
-"""The number of elements per block, few enough for a core's cache."""
+"""The number of elements per block, small enough for a core's cache."""
 
 
 def _by_feature(operand: Array, feature_index: int) -> Array:
-    """Returns the array as [outer, feature, inner], which is a view if the array is contiguous."""
+    """Returns the array reshaped to [outer, feature, inner].
+
+    This is a view if the array is contiguous.
+    """
     sizes = operand.shape
     return operand.reshape(prod(sizes[:feature_index]), sizes[feature_index], prod(sizes[feature_index + 1 :]))
 
 
 def _blocks(array: Array) -> Iterator[slice]:
-    """Returns ranges of the outer dimension."""
+    """Returns slices of the outer dimension, one for each block."""
     step = max(1, _BLOCK // max(1, prod(array.shape[1:])))
     return (slice(start, start + step) for start in range(0, len(array), step))
 
 
 def _column(features: Array) -> Array:
-    """Returns the numbers of the features in a shape that broadcasts with blocks."""
+    """Returns the values of the features as doubles, in a shape that broadcasts with blocks."""
     return features.astype(np.float64)[:, None]
 
 

@@ -1,8 +1,8 @@
 """Kernels of opcodes that sort elements: sort and topk.
 
-Both are stable, regardless of the attribute. Comparators that only compare one operand's elements
-become keys for NumPy's sort. All others are called by a merge sort, for all pairs of one of its
-steps at the same time.
+Both are stable, regardless of the `is_stable` attribute. A comparator that only compares elements
+of one operand is turned into keys for NumPy's sort. All other comparators are called by a merge
+sort, which compares all pairs of a step at the same time.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ def sort(*operands: Array, dimensions: SingleDim, to_apply: Computation) -> Run:
 
 
 def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
-    """Returns numbers whose ascending order is the comparator's, or None.
+    """Returns numbers whose ascending order is the comparator's order, or None.
 
-    The comparator must compare g(a) with g(b) for elements a and b of one operand.
+    Such numbers exist if the comparator compares g(a) with g(b) for elements a and b of one
+    operand.
     """
     root = comparator.root
     if root.opcode != "compare" or root.attributes["direction"] not in ("LT", "GT"):
@@ -66,7 +67,7 @@ def _keys(comparator: Computation, rows: Sequence[Array]) -> Run:
 def _paired_parameters(left: Instruction, right: Instruction) -> set[tuple[int, int]] | None:
     """Returns the pairs of parameters in which two expressions differ.
 
-    Returns None if they also differ in anything else.
+    Returns None if the expressions differ in anything else.
     """
     pairs: set[tuple[int, int]] = set()
     seen: set[tuple[Instruction, Instruction]] = set()
@@ -91,7 +92,7 @@ def _without_operands(x: Instruction) -> tuple[object, ...]:
 def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array]) -> Run:
     """Returns the values of one of the comparator's instructions for all elements.
 
-    Each element is passed as both elements of a pair.
+    Each element is passed as both members of a pair.
     """
     if key.parameter_number is not None:
         return rows[key.parameter_number // 2]
@@ -99,14 +100,14 @@ def _evaluated(comparator: Computation, key: Instruction, rows: Sequence[Array])
 
 
 def _reversed(keys: Array) -> Array:
-    """Returns keys of the opposite order, in which equal keys stay equal."""
+    """Returns keys for the opposite order; equal keys remain equal."""
     return np.asarray(np.negative(keys) if keys.dtype.kind == "f" else np.invert(keys))
 
 
 def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
-    """Returns the order of each row by merging runs, which double in length.
+    """Returns the order of each row, found by merging runs that double in length.
 
-    A bisection finds the position of each element in the other run.
+    Bisection finds the position of each element in the other run.
     """
     shape = rows[0].shape
     count = shape[-1]
@@ -131,18 +132,18 @@ def _merge_sorted(comparator: Computation, rows: Sequence[Array]) -> Run:
             high = np.where(goes_up | (low >= high), high, middle)
             low = np.where(goes_up, middle + 1, low)
         target = place % length + (run // 2) * 2 * length + (low - start)
-        # Sorted instead of written to their targets: a comparator that is not an order may send two
-        # elements to the same position.
+        # Sort by target instead of writing to targets: a comparator that is not an order may send
+        # two elements to the same position.
         order = np.take_along_axis(order, np.argsort(target, axis=-1, kind="stable"), axis=-1)
         length *= 2
     return order
 
 
 def _ordered(is_left: Array, own: Array, rival: Array) -> tuple[Array, Array]:
-    """Returns the comparator's arguments.
+    """Returns the arguments of the comparator.
 
-    In the left run, the comparator says whether the rival comes before; in the right run, whether
-    the own element does.
+    For elements of the left run, the comparator decides whether the rival comes before the element;
+    for elements of the right run, whether the element comes before the rival.
     """
     return np.where(is_left, rival, own), np.where(is_left, own, rival)
 

@@ -1,7 +1,7 @@
-"""Reductions of sliding windows by operations that may be applied in any order.
+"""Reductions of sliding windows with operations that may be applied in any order.
 
-They reduce one dimension after the other, in blocks that stay in the cache. A block is a part of
-the dimensions over which no window slides, or a strip of the results.
+One dimension is reduced at a time, in blocks that stay in the cache. A block is a part of the
+dimensions over which no window slides, or a strip of the results.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["pooled", "pooled_in_order"]
 _FEW_TAPS = 16
 """Maximum length of windows whose elements are combined one after the other.
 
-Longer windows are composed of shorter ones.
+Longer windows are composed of shorter windows.
 """
 _MOST_PADDING = 4
 """Maximum ratio of padded to original dimension size."""
@@ -37,11 +37,11 @@ _EXACT_SUMS = {"f": np.dtype(np.float64), "c": np.dtype(np.complex128)}
 
 
 def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimension], sizes: Sequence[int]) -> Array | None:
-    """Returns the reductions of windows, each with init once.
+    """Returns the reductions of windows, each of which includes init once.
 
     Returns None if the order of elements matters, or if the windows are unusual or wrong. Sums of
-    floats are sums of the sums along one dimension. Running sums of f32 are computed in f64 and
-    rounded once.
+    floats are computed one dimension at a time. Running sums of f32 are computed in f64 and rounded
+    once.
 
     >>> from hlotool.interp.monoids import monoid_of
     >>> import hlotool
@@ -58,8 +58,8 @@ def pooled(monoid: Monoid, x: Array, init: Array, window: Sequence[WindowDimensi
     ufunc, fill = monoid.ufunc(number), _identity(monoid, number)
     result = _pooled(ufunc, x, init, fill, window, sizes, number)
     if result is not None and monoid.may_have_wrong_zeros(result, x, init):
-        # The smallest and the largest integer would be useless as the result of an empty window,
-        # but even that includes init.
+        # The smallest or largest integer would be a useless result of an empty window, but all
+        # results include init.
         keys = sign_keys(x)
         limits = np.iinfo(keys.dtype)
         least = np.array(limits.min if fill < 0 else limits.max, keys.dtype)
@@ -138,7 +138,7 @@ def pooled_in_order(monoid: Monoid, x: Array, init: Array, window: Sequence[Wind
 
 
 def _is_still(window: WindowDimension) -> bool:
-    """Returns whether each result along the dimension is made of the element at its index."""
+    """Returns whether each result along the dimension depends only on the element at that index."""
     return window == WindowDimension(1, window_dilation=window.window_dilation)
 
 
@@ -147,7 +147,7 @@ def _elements(block: Sequence[slice], slides: Sequence[int]) -> tuple[slice, ...
 
 
 def _strip(window: WindowDimension, where: slice) -> WindowDimension:
-    """Returns the windows of some consecutive results.
+    """Returns the windows of a range of consecutive results.
 
     They slide over all elements, but begin later.
     """
@@ -160,7 +160,7 @@ def _strip(window: WindowDimension, where: slice) -> WindowDimension:
 
 
 def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension, size: int, base: int) -> Callable[[Array], Array] | None:
-    """Returns a function that reduces windows along the first dimension; None if all are slow."""
+    """Returns a fast function that reduces windows along the first dimension, or None."""
     if window.size <= _FEW_TAPS and not (window.size > _FEW_TAPS // 4 and _accumulates(ufunc, dtype, window, size, base)):
         places = [(targets, elements) for _, targets, elements in taps(window, size, base)]
         return partial(_by_taps, ufunc, places, size, fill)
@@ -176,9 +176,9 @@ def _step(ufunc: Any, dtype: np.dtype[Any], fill: Array, window: WindowDimension
 
 
 def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size: int, base: int) -> bool:
-    """Returns whether running reductions give the results of windows, and can be exact.
+    """Returns whether a running reduction gives the results of windows, and can be exact.
 
-    The windows must start at the first element, or end at the last one.
+    All windows must start at or before the first element, or end at or after the last element.
     """
     if window.window_dilation != 1 or window.base_dilation != 1 or window.stride != 1:
         return False
@@ -187,7 +187,7 @@ def _accumulates(ufunc: Any, dtype: np.dtype[Any], window: WindowDimension, size
 
 
 def _by_taps(ufunc: Any, places: list[tuple[slice, slice]], size: int, fill: Array, x: Array) -> Array:
-    """Computes one step for each tap of the window.
+    """Combines the taps of the window one after the other.
 
     Taps that are within the array for all windows come first.
     """
@@ -218,7 +218,7 @@ def _reversed(window: WindowDimension, size: int, base: int) -> WindowDimension:
 
 
 def _accumulated(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
-    """Returns parts of the running reduction from the first to the last element, or in reverse."""
+    """Returns the results of windows as parts of a running reduction, forward or in reverse."""
     if not _begins_first(window, size):
         return _accumulated(ufunc, _reversed(window, size, len(x)), size, fill, x[::-1])[::-1]
     running = _running(ufunc, x)
@@ -237,7 +237,7 @@ def _running(ufunc: Any, x: Array) -> Array:
     dtype = _EXACT_SUMS.get(x.dtype.kind, x.dtype) if ufunc is np.add else x.dtype
     if x[0].size < _LONG_ROW or (len(x) > _SHORT_COLUMN and abs(x.strides[0]) < abs(x.strides[-1])):
         return np.asarray(ufunc.accumulate(x, axis=0, dtype=dtype))
-    # NumPy would go along columns.
+    # NumPy would process one column at a time.
     running = np.empty(x.shape, dtype)
     running[0] = x[0]
     for k in range(1, len(x)):
@@ -251,7 +251,7 @@ def _by_reshaping(ufunc: Any, window: WindowDimension, size: int, x: Array) -> A
 
 
 def _by_doubling(ufunc: Any, window: WindowDimension, size: int, fill: Array, x: Array) -> Array:
-    """Composes windows of reductions of 1, 2, 4, ... elements."""
+    """Composes each window from the reductions of 1, 2, 4, ... elements."""
     spans = np.full(((size - 1) * window.stride + window.size, *x.shape[1:]), fill)
     target, source = max(0, window.padding_low), max(0, -window.padding_low)
     count = max(0, min(len(spans) - target, len(x) - source))

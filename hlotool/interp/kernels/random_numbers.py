@@ -1,7 +1,8 @@
 """Kernels of opcodes that generate random numbers.
 
-These are bits by named algorithms, `rng` from the run's seed, and the device's own state. All are
-the same on every machine. The numbers of `rng` are hlotool's own, since HLO leaves them open.
+There are three kinds of numbers: bits from a named algorithm; numbers of a distribution (`rng`),
+which depend on the run's seed; and the device's own state. All are the same on every machine. HLO
+does not define the numbers of `rng`, so they are specific to hlotool.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ __all__ = ["threefry"]
 _WORD, _LONG = np.uint32, np.uint64
 _HALF = _LONG(32)
 _BLOCK = 1 << 14
-"""The number of counters computed at the same time, so that they stay in a core's cache."""
+"""The number of counters computed at the same time, few enough to stay in a core's cache."""
 
 
 def _words(numbers: Array) -> tuple[Array, Array]:
-    """Returns the lower and the upper 32 bits."""
+    """Returns the lower and the upper 32 bits of 64-bit numbers."""
     return numbers.astype(_WORD), (numbers >> _HALF).astype(_WORD)
 
 
@@ -39,7 +40,7 @@ def _joined(low: Array, high: Array) -> Array:
 
 
 # ---- Threefry-2x32 with 20 rounds --------------------------------------------------------------
-# Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011; so is Philox below.
+# Source, also of Philox below: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011.
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
@@ -47,7 +48,7 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
     """Returns the two words of random bits for each counter.
 
-    Keys and counters are 64-bit numbers; there is one key, or one for each counter.
+    Keys and counters are 64-bit numbers. `key` is one key for all counters, or has one for each.
     """
     low, high = _words(key)
     keys = (low, high, low ^ high ^ _WORD(0x1BD11BDA))
@@ -59,7 +60,7 @@ def threefry(key: Array, counters: Array) -> tuple[Array, Array]:
 
 
 def _threefry_rounds(keys: Sequence[Array], x: Array, y: Array) -> None:
-    """Runs the rounds, overwriting the words of counters."""
+    """Runs the rounds, overwriting the words of the counters."""
     x += keys[0]
     y += keys[1]
     upper = np.empty_like(y)
@@ -75,10 +76,10 @@ def _threefry_rounds(keys: Sequence[Array], x: Array, y: Array) -> None:
 
 
 def _three_fry(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
-    """Returns the state after the numbers, and the numbers, from two words for each counter.
+    """Returns the new state, and numbers generated from two words per counter.
 
-    The words are one 64-bit number, or two neighbors along one dimension. This is the first
-    dimension of even size, or else the largest one.
+    The words form one 64-bit number, or two adjacent numbers along one dimension: the first
+    dimension of even size if there is one, else the largest dimension.
     """
     key, counter = state[0], state[1]
     half = list(sizes)
@@ -110,9 +111,10 @@ def _philox_rounds(key: Array, low: Array, high: Array) -> list[Array]:
 
 
 def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array]:
-    """Returns the state after the numbers, and the numbers, from four words per 128-bit counter.
+    """Returns the new state, and numbers generated from four words per 128-bit counter.
 
-    A state of two numbers holds the lower half of the counter, and the key is the upper half.
+    A state of two numbers contains the key and the lower half of the counter; the upper half is
+    equal to the key.
     """
     key, low = state[0], state[1]
     high = state[2] if len(state) > 2 else key
@@ -132,7 +134,8 @@ def _philox(state: Array, sizes: Sequence[int], bits: int) -> tuple[Array, Array
     return np.array(state_after), numbers[:count].reshape(sizes)
 
 
-# With the sizes in bytes that a state may have: a key, and a counter of one or two words.
+# Each algorithm, with the valid sizes of its state in bytes: a 64-bit key, and a counter of 64 or
+# 128 bits.
 _ALGORITHMS: dict[str, tuple[Callable[[Array, Sequence[int], int], tuple[Array, Array]], tuple[int, ...]]] = {
     "rng_three_fry": (_three_fry, (16,)),
     "rng_philox": (_philox, (16, 24)),
@@ -149,7 +152,7 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
         raise Violation("R004", "operand 0", f"the state of {algorithm} must be {shapes}, got {result.elements[0].text_without_layout}")
     bits = result.elements[1]
     number = NUMBERS[bits.element_type]
-    # As 64-bit numbers, regardless of the state's element type; the number of bits is the same.
+    # The state is read as 64-bit numbers, regardless of its element type.
     after, drawn = generate(np.ascontiguousarray(state).view(_LONG), bits.dimensions, number.bits)
     return after.view(state.dtype), drawn.astype(f"u{number.held.itemsize}").view(number.held)
 
@@ -158,7 +161,10 @@ def rng_bit_generator(state: Array, *, algorithm: RandomAlgorithm, result: Shape
 
 
 def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device) -> Array:
-    """Returns 64 random bits for each element; they depend on instruction, device and execution."""
+    """Returns 64 random bits per element.
+
+    They depend on the seed, the device, the instruction and the execution.
+    """
     key = np.random.SeedSequence([seed, device.number, memory.number]).generate_state(1, _LONG)[0]
     state, bits = _philox(np.array([key, memory.counter, 0], _LONG), sizes, 64)
     memory.counter = int(state[1])
@@ -166,7 +172,7 @@ def _drawn_bits(memory: Memory, sizes: Sequence[int], seed: int, device: Device)
 
 
 def _fractions(bits: Array, number: NumberType) -> Array:
-    """Returns numbers in [0, 1) with as many random bits as the computed type's mantissa."""
+    """Returns numbers in [0, 1) with as many random bits as the computation type's mantissa."""
     mantissa = 52 if number.computed == np.float64 else 23
     return np.asarray((bits >> _LONG(64 - mantissa)).astype(number.computed) * number.computed.type(2.0**-mantissa))
 
@@ -183,7 +189,10 @@ def _uniform(bits: Array, low: Array, high: Array, number: NumberType) -> Array:
 
 
 def _normal(bits: Array, mean: Array, deviation: Array, number: NumberType) -> Array:
-    """Returns normally distributed numbers by the Box-Muller transform, one of each pair."""
+    """Returns normally distributed numbers, computed with the Box-Muller transform.
+
+    Only one number of each pair is used.
+    """
     first, second = _fractions(bits, number), _fractions(bits << _LONG(32), number)
     radius = np.sqrt(-2 * np.log1p(-first))
     return np.asarray((radius * np.cos(2 * np.pi * second)).astype(number.computed) * deviation + mean)
@@ -213,7 +222,7 @@ _FIRST_STATE = 0x7012395
 
 @kernel("rng-get-and-update-state")
 def rng_get_and_update_state(*, delta: Int, device: Device, site: Hashable) -> Array:
-    """Returns the 128 bits of the state before delta is added, the lower half first."""
+    """Returns the 128-bit state before `delta` is added, lower half first."""
     memory = device.memory_of(site, _FIRST_STATE)
     state = memory.counter
     memory.counter = (state + delta) % 2**128

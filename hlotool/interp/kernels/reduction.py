@@ -1,6 +1,6 @@
-"""Kernels of opcodes that apply a scalar function over an array: reduce, reduce-window, scan and map.
+"""Kernels of opcodes that apply a scalar function over arrays: reduce, reduce-window, scan and map.
 
-Recognized reducers are NumPy reductions; others are run on batches, in the order in which XLA
+Recognized reducers become NumPy reductions; all others run on batches, in the order in which XLA
 applies them.
 """
 
@@ -51,7 +51,7 @@ def map_(*operands: Array, to_apply: Computation, result: Shape) -> Run:
 # ---- reduce ------------------------------------------------------------------------------------
 
 _LONG = 1024
-"""Minimum number of steps for which it pays to test whether a reducer may be applied in pairs."""
+"""Minimum number of steps for which it is worth testing whether a reducer is associative."""
 _WINDOW = 32
 _LIBRARY_TYPES, _LIBRARY_SIZE = ("f32", "f64"), 4096
 
@@ -65,12 +65,12 @@ def _adds_up(x: Instruction) -> bool:
 
 @kernel("reduce", in_layout=_adds_up)
 def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Shape) -> Run:
-    """Computes acc = f(acc, x) from the init values over the reduced elements in row-major order.
+    """Computes acc = f(acc, x) over the reduced elements in row-major order, starting from init.
 
-    The order of `dimensions` does not matter. HLO leaves open how often an init value enters and
-    how elements are grouped. This makes a difference if init is not an identity of the reducer or
-    if the reducer is not associative. Both follow XLA:CPU, see `_in_windows` and `_starts_once`; a
-    single element is returned unchanged.
+    The order of `dimensions` does not matter. HLO does not define how often an init value is
+    included, or how elements are grouped. This makes a difference if init is not an identity of the
+    reducer, or if the reducer is not associative. In both respects, the kernel follows XLA:CPU (see
+    `_starts_once` and `_in_windows`). A single element is returned unchanged.
     """
     count = len(operands) // 2
     inits = as_parameters(operands[count:], to_apply, 0)
@@ -90,8 +90,8 @@ def reduce(*operands: Array, dimensions: Dims, to_apply: Computation, result: Sh
 def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
     """Returns a tuple of the reduced inputs.
 
-    Reducers such as argmax are only applied to the init values and the winners, and only if the
-    init values may win.
+    Reducers such as argmax are only applied to the init values and the winning elements, and only
+    if the init values might win.
     """
     arg_reducer = arg_reducer_of(reducer) if len(inputs) == 2 else None
     winners = arg_reducer.winners(inputs, inits, axes) if arg_reducer is not None else None
@@ -106,7 +106,8 @@ def _reduced_together(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 def _reduced_apart(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
     """Returns a tuple of the reduced inputs.
 
-    A result that depends on no other result is the same with and without the others.
+    A result that does not depend on the other results is computed separately, since they do not
+    affect it.
     """
     alone = independent_results(reducer)
     together = (yield from _folded(reducer, inputs, inits, axes)) if len(alone) < len(inputs) else inputs
@@ -131,9 +132,9 @@ def _reduced_apart(reducer: Computation, inputs: Sequence[Array], inits: Sequenc
 
 
 def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
-    """Returns whether init enters only once on XLA:CPU.
+    """Returns whether XLA:CPU includes init only once.
 
-    There, a library computes large sums, and sums of equal elements are computed as products.
+    It computes large sums with a library, and sums of equal elements as products.
     """
     if not monoid.is_sum:
         return False
@@ -144,9 +145,9 @@ def _starts_once(x: Array, monoid: Monoid, axes: tuple[int, ...]) -> bool:
 
 
 def _is_rounded(x: Array, monoid: Monoid) -> bool:
-    """Returns whether the operation's results need rounding to the element type.
+    """Returns whether results of the operation must be rounded to the element type.
 
-    If so, it makes a difference when they are rounded.
+    If so, the final result depends on when they are rounded.
     """
     number = number_type(x)
     return not monoid.compares and number.kind == "float" and number.computed != number.held
@@ -155,14 +156,14 @@ def _is_rounded(x: Array, monoid: Monoid) -> bool:
 def _rounds_each_step(x: Array, monoid: Monoid | None, axes: tuple[int, ...]) -> bool:
     """Returns whether sums and products of narrow floats are rounded after each step.
 
-    XLA:CPU does so. If windows have so many elements that single steps would take too long, results
-    are rounded once, which is more exact.
+    XLA:CPU rounds after each step. If windows have so many elements that single steps would take
+    too long, hlotool rounds only once, which is more exact.
     """
     return monoid is not None and _is_rounded(x, monoid) and prod(min(x.shape[k], _WINDOW) for k in axes) <= _LONG
 
 
 def _in_windows(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """Reduces windows of 32 elements along each reduced dimension, until no dimension is larger."""
+    """Reduces windows of 32 elements along each reduced dimension, until none is longer than 32."""
     while any(inputs[0].shape[k] > _WINDOW for k in axes):
         window, sizes = [], []
         for k, size in enumerate(inputs[0].shape):
@@ -176,9 +177,9 @@ def _in_windows(reducer: Computation, inputs: Sequence[Array], inits: Sequence[A
 
 
 def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], axes: tuple[int, ...]) -> Run:
-    """Returns a tuple of the reduced inputs, computed by one step per reduced element.
+    """Returns a tuple of the reduced inputs, computed in one step per reduced element.
 
-    A step updates all results at once.
+    Each step updates all results at once.
     """
     kept = tuple([size for k, size in enumerate(inputs[0].shape) if k not in axes])
     steps = prod(inputs[0].shape[k] for k in axes)
@@ -194,7 +195,7 @@ def _folded(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array
 def _is_associative(reducer: Computation, rows: list[Array]) -> Run:
     """Returns whether f(f(a, b), c) equals f(a, f(b, c)) up to rounding.
 
-    Triples of neighboring elements are tested.
+    The test uses triples of adjacent elements.
     """
     parameters = reducer.parameters
     if any(a.shape.element_type != b.shape.element_type for a, b in zip(parameters[: len(rows)], parameters[len(rows) :], strict=True)):
@@ -215,7 +216,7 @@ def _agree(x: Array, y: Array) -> bool:
 
 
 def _paired(reducer: Computation, rows: list[Array]) -> Run:
-    """Combines neighbors, in order, until one row is left, and returns it."""
+    """Combines adjacent rows, in order, until one row is left, and returns that row."""
     while (count := len(rows[0])) > 1:
         batch = (count // 2, *rows[0].shape[1:])
         even = [row[0 : count - 1 : 2] for row in rows]
@@ -232,7 +233,7 @@ def _paired(reducer: Computation, rows: list[Array]) -> Run:
 def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: Bool, to_apply: Computation, result: Shape) -> Run:
     """Calls the computation for each index along the dimension.
 
-    An output has the index of its inputs.
+    An output is stored at the index of the inputs that it was computed from.
     """
     count, axis = len(operands) - num_carries, dimensions[0]
     rows = [np.moveaxis(x, axis, 0) for x in operands[:count]]
@@ -240,7 +241,7 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
     shapes = result.elements if result.is_tuple else (result,)
     kept = shapes[: len(shapes) - num_carries]
     steps = len(rows[0]) if rows else kept[0].dimensions[axis]
-    # A dynamic dimension may have fewer steps than the result has elements.
+    # If the dimension is dynamic, there may be fewer steps than the result has elements.
     outputs = [np.zeros(shape.dimensions, NUMBERS[shape.element_type].held) for shape in kept]
     for k in range(steps - 1, -1, -1) if is_reverse else range(steps):
         results = listed((yield Invoke(to_apply, (*(row[k] for row in rows), *carries))))
@@ -253,9 +254,9 @@ def scan(*operands: Array, dimensions: SingleDim, num_carries: Int, is_reverse: 
 # ---- reduce-window -----------------------------------------------------------------------------
 
 _LONG_WINDOW = 64
-"""Minimum length of windows that are composed of shorter ones.
+"""Maximum length of windows that are not composed of shorter windows.
 
-JAX expresses a running sum by windows as long as the array.
+JAX expresses a running sum with windows as long as the array.
 """
 
 
@@ -305,7 +306,7 @@ def _window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[
 
 
 def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Window) -> Run:
-    """Returns whether windows hold many elements and the reducer is associative."""
+    """Returns whether windows have many elements and the reducer is associative."""
     counts = [min(w.size, base) for w, base in zip(window, inputs[0].shape, strict=True)]
     if max(counts) <= _LONG_WINDOW:
         return False
@@ -315,7 +316,7 @@ def _may_be_grouped(reducer: Computation, inputs: Sequence[Array], window: Windo
 
 
 def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequence[Array], window: Window, sizes: Sequence[int]) -> Run:
-    """Returns the result of `_window_fold` for an associative reducer, with init entering once.
+    """Returns the result of `_window_fold` for an associative reducer, including init only once.
 
     Reduces one dimension at a time, starting with the last one.
     """
@@ -335,9 +336,9 @@ def _long_window_fold(reducer: Computation, inputs: Sequence[Array], inits: Sequ
 
 
 def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple[Array, Array]:
-    """Returns the first element in each window along one dimension, and the one after its last.
+    """Returns the start and end of the range of elements in each window along one dimension.
 
-    There must not be any window dilation.
+    The end is exclusive. The window must not be dilated.
     """
     start = np.arange(size) * window.stride - window.padding_low
     # Elements are base_dilation apart, so this many of them are before a position.
@@ -346,10 +347,10 @@ def _elements_of_windows(window: WindowDimension, size: int, base: int) -> tuple
 
 
 def _reduced_ranges(reducer: Computation, rows: Sequence[Array], low: Array, high: Array) -> Run:
-    """Returns the reductions of the elements from low to high along the first dimension.
+    """Returns the reductions of the ranges from `low` to `high` along the first dimension.
 
-    Each is composed of the reductions of ranges of 1, 2, 4, ... elements. The results of empty
-    ranges are arbitrary.
+    Each reduction is composed of the reductions of ranges of 1, 2, 4, ... elements. The results of
+    empty ranges are arbitrary.
     """
     totals = [np.empty((len(low), *row.shape[1:]), row.dtype) for row in rows]
     place, length = low.copy(), high - low

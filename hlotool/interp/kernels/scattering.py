@@ -1,7 +1,7 @@
 """Kernels that combine values into an array at computed positions: scatter and select-and-scatter.
 
-Updates are applied in row-major order, each to the result of those before it. The loop is over
-repeated positions, not over updates.
+Updates are applied in row-major order, each to the result of the updates before it. The kernels
+loop over repetitions of positions, not over updates.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from hlotool.shapes.values import WindowDimension
 __all__: list[str] = []
 
 _BLOCK = 1 << 16
-"""The number of elements combined at the same time, so that they stay in a core's cache."""
+"""The number of elements combined at the same time, few enough to stay in a core's cache."""
 
 _FEWEST_IN_PASS = 2048
-"""Minimum number of elements of a pass; fewer are combined faster one by one."""
+"""Minimum number of elements of a pass; fewer elements are combined faster one by one."""
 
 
 def _combine(reducer: Computation, targets: list[Array], places: Array, updates: list[Array]) -> Run:
@@ -53,13 +53,14 @@ def _combine(reducer: Computation, targets: list[Array], places: Array, updates:
 
 
 def _passes(places: Array) -> list[Array]:
-    """Returns the indices of the updates that come first at their positions, then second, etc.
+    """Returns the indices of the updates in each pass.
 
-    No position is repeated within a pass.
+    The first pass consists of the first update at each position, the second pass of the second
+    update, and so on, so that no position is repeated within a pass.
     """
     if not len(places):
         return []
-    # NumPy sorts numbers much faster than indices of numbers; the lower bits keep equal ones in
+    # NumPy sorts numbers much faster than indices of numbers; the lower bits keep equal numbers in
     # order.
     numbers, bits = np.arange(len(places)), len(places).bit_length()
     lower = (1 << bits) - 1
@@ -100,8 +101,8 @@ def scatter(
     vectors = index_vectors(operands[count], index_vector_dim)
     sizes, rank, batch = inputs[0].shape, inputs[0].ndim, vectors.ndim - 1
     starts = starts_of(vectors, scatter_dims_to_operand_dims, input_batching_dims, scatter_indices_batching_dims, index_vector_dim, rank)
-    # Updates with the scattered dimensions first, and those of the window after them, in the
-    # operand's order.
+    # Move the scattered dimensions of the updates to the front, followed by the dimensions of the
+    # window in the operand's order.
     moved = [np.moveaxis(u, update_window_dims, range(batch, u.ndim)) for u in updates]
     window = [k for k in range(rank) if k not in inserted_window_dims and k not in input_batching_dims]
     lengths = dict(zip(window, moved[0].shape[batch:], strict=True))
@@ -129,15 +130,15 @@ def scatter(
 
 
 def _assign(target: Array, update: Array, out: Array) -> Array:
-    """Combines in the same way as a reducer that returns the update."""
+    """Combines elements with updates like a reducer that returns the update."""
     out[...] = update
     return out
 
 
 def _in_place(reducer: Computation, target: Array) -> Any:
-    """Returns the function that combines elements with updates; it takes `out` like a ufunc.
+    """Returns a function that combines elements with updates, and takes `out` like a ufunc.
 
-    Returns None for reducers that must be run.
+    Returns None if the reducer itself must be run.
     """
     if reducer.root.parameter_number == 1:
         return _assign
@@ -150,8 +151,8 @@ def _with_only_slice(
 ) -> Array | None:
     """Returns the result of a scatter with a single index vector; None for other scatters.
 
-    The result is in the memory of `owned` if that is not None. `dims` are the window, the inserted
-    and the scattered dimensions.
+    The result is in the memory of `owned` if that is not None. `dims` contains the window
+    dimensions, the inserted dimensions and the scattered dimensions.
     """
     window, _, scattered = dims
     if not indices.size == len(scattered) > 0 or not 0 <= index_vector_dim <= indices.ndim:
@@ -194,9 +195,9 @@ def _combine_at(combine: Any, total: Array, starts: Mapping[int, int], lengths: 
 
 
 def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int, int]) -> Array:
-    """Returns the numbers of the elements of each slice, in row-major order.
+    """Returns the flat indices of the elements of each slice, in row-major order.
 
-    The form is [update, window...], with size 1 for dimensions along which they are the same.
+    The form is [update, window...], with size 1 for dimensions along which the indices are equal.
     """
     rank = 1 + len(lengths)
     places = np.zeros((1,) * rank, np.int64)
@@ -211,7 +212,7 @@ def _places(starts: Sequence[Array], sizes: Sequence[int], lengths: Mapping[int,
 def _passes_of_slices(starts: Sequence[Array], indexed: Sequence[int], sizes: Sequence[int], lengths: Mapping[int, int]) -> list[Array] | None:
     """Like `_passes`, for whole slices.
 
-    Returns None if slices may overlap in part, or if passes would have too few elements.
+    Returns None if slices may overlap partially, or if passes would have too few elements.
     """
     if any(lengths.get(k, 1) != 1 for k in indexed) or not indexed:
         return None
@@ -232,7 +233,7 @@ def _indexed_first(total: Array, indexed: Sequence[int], lengths: Mapping[int, i
 def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Array, ...], updates: list[Array], passes: list[Array]) -> Run:
     """Writes f(target, update) into slices of arrays, one update of a slice after the other.
 
-    The slices are at indices of the first dimensions.
+    `index` contains the indices of the slices along the first dimensions.
     """
     if reducer.root.parameter_number == 1 and len(targets) == 1:
         targets[0][index] = updates[0]
@@ -252,10 +253,11 @@ def _combine_slices(reducer: Computation, targets: list[Array], index: tuple[Arr
 
 
 def _at(array: Array, index: tuple[Array, ...]) -> Array:
-    """Returns the elements at indices of the first dimensions, which are in range."""
+    """Returns the elements at these indices of the first dimensions; the indices are in range."""
     if len(index) > 1 or not array.flags.c_contiguous:
         return array[index]
-    # `take` would copy arrays in another memory order, and checks the indices without a mode.
+    # `take` would copy an array in another memory order. Without a mode, it would check the
+    # indices.
     return np.take(array, index[0], 0, mode="clip")
 
 
@@ -265,9 +267,10 @@ _PART = 1 << 18
 
 @kernel("select-and-scatter")
 def select_and_scatter(operand: Array, source: Array, init_value: Array, *, window: Window, select: Computation, scatter: Computation) -> Run:
-    """Scatters each window's source value to the element that `select` prefers.
+    """Scatters each window's source value to the element that `select` selects.
 
-    `select` prefers this element to all that follow it in the window.
+    The elements of a window are visited in order. The selected element is replaced if `select` does
+    not prefer it to the next element.
     """
     result = np.full(operand.shape, init_value)
     for part in _parts(operand, window):
@@ -277,9 +280,10 @@ def select_and_scatter(operand: Array, source: Array, init_value: Array, *, wind
 
 
 def _parts(operand: Array, window: Window) -> Iterator[Any]:
-    """Returns independent parts along the first dimension if no window slides over it.
+    """Returns slices of the operand that can be computed independently.
 
-    Otherwise, the only part is the whole array.
+    They divide the first dimension if no window slides over it. Otherwise, there is only one, which
+    is the whole array.
     """
     if not window or window[0] != WindowDimension(1, window_dilation=window[0].window_dilation):
         return iter((...,))
@@ -288,7 +292,7 @@ def _parts(operand: Array, window: Window) -> Iterator[Any]:
 
 
 def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[int, ...]) -> Run:
-    """Returns the flat index of the selected element of each window, and which windows have one."""
+    """Returns the flat index of each window's selected element, and a mask of windows with one."""
     best = np.zeros(sizes, operand.dtype)
     numbers = np.arange(operand.size, dtype=np.int32 if operand.size < 1 << 31 else np.int64).reshape(operand.shape)
     place, is_set, all_set = np.zeros(sizes, numbers.dtype), np.zeros(sizes, bool), False
@@ -309,7 +313,7 @@ def _selected(select: Computation, operand: Array, window: Window, sizes: tuple[
 
 
 def _replace(target: Array, values: Array, where: Array) -> None:
-    """Like `np.copyto`, by bit arithmetic.
+    """Like `np.copyto`, but uses bit arithmetic.
 
     Branching for each element takes several times as long if the mask cannot be predicted.
     """

@@ -1,6 +1,6 @@
 """Kernels of opcodes that move elements, such as broadcast, reshape, transpose, slice and pad.
 
-Results are views of the operands if NumPy has a view for them.
+Results are views of the operands if NumPy can express them as views.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def broadcast(operand: Array, *, dimensions: Dims, result: Shape) -> Array:
             raise Violation(
                 "R004", "shape", f"dimension {dimension} of the result has size {wanted[dimension]}, but the operand has size {size} for it"
             )
-        # The operand's size, which is the actual one if the dimension is dynamic.
+        # Use the operand's size, which is the actual size if the dimension is dynamic.
         sizes[dimension] = wanted[dimension] = size
     ascending = sorted(range(len(dimensions)), key=dimensions.__getitem__)
     return np.broadcast_to(operand.transpose(ascending).reshape(sizes), wanted)
@@ -52,9 +52,9 @@ def dynamic_reshape(operand: Array, *sizes: Array) -> Array:
 
 @kernel("pad")
 def pad(operand: Array, padding_value: Array, *, padding: Padding, result: Shape) -> Array:
-    """Spreads elements by the interior padding, then shifts them.
+    """Spreads elements by the interior padding, then shifts them by the low padding.
 
-    Elements outside of the result are dropped.
+    Elements that end up outside of the result are dropped.
     """
     number = NUMBERS[result.element_type]
     sizes = [max(size + p.low + p.high + max(size - 1, 0) * p.interior, 0) for size, p in zip(operand.shape, padding, strict=True)]
@@ -81,12 +81,12 @@ def concatenate(*operands: Array, dimensions: SingleDim, result: Shape) -> Array
 
 @kernel("iota")
 def iota(*, iota_dimension: Int, result: Shape) -> Array:
-    """Counts along one dimension, and converts like `convert`.
+    """Counts along one dimension, and converts the numbers like `convert`.
 
     Narrow integers wrap, and narrow floats are rounded.
     """
     if 0 in result.dimensions:
-        # The iota dimension may be longer than the memory allows.
+        # The iota dimension may be too long for an array of its indices.
         return np.empty(result.dimensions, NUMPY_TYPES[result.element_type])
     indices = converted(np.arange(result.dimensions[iota_dimension], dtype=np.int64), NUMBERS[result.element_type])
     sizes = [1] * result.rank
@@ -124,9 +124,9 @@ def get_dimension_size(operand: Array, *, dimensions: FirstDim) -> Array:
 
 @kernel("set-dimension-size")
 def set_dimension_size(operand: Array, size: Array, *, dimensions: FirstDim, result: Shape) -> Array:
-    """Drops the elements beyond the new size, since arrays are held without them.
+    """Drops the elements beyond the new size, since arrays are stored without them.
 
-    If the result is not dynamic, XLA:CPU leaves the operand unchanged.
+    If the result is not dynamic, the operand is returned unchanged, as on XLA:CPU.
     """
     if not (result.dynamic and result.dynamic[dimensions[0]]):
         return operand

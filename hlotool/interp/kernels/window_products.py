@@ -1,17 +1,20 @@
-"""Convolutions of floats as few large operations, in one of five ways, depending on the sizes.
+"""Computes convolutions of floats with a few large operations.
+
+There are five ways, depending on the sizes:
 
 * columns: the elements that each position (or place) of the result reads are copied into a buffer
   (im2col), and a matrix product combines them with the kernels;
-* rows: like columns for one row of taps at a time, and a sum of products, which copies less;
+* rows: like columns, but for one row of taps at a time; the products are summed, and fewer elements
+  are copied;
 * places: a product for each position, if the result has fewer positions than the window has taps,
   as in gradients of kernels; if there are few images, or if features are outside of the batch in
-  memory, columns of taps instead, which is a sum of products of blocks;
-* shifts and correlations: the counterparts of columns and places for groups of a single feature, in
-  which there are no matrices to multiply.
+  memory, a sum of products of blocks instead, with columns of taps;
+* shifts and correlations: the counterparts of columns and places for groups with a single feature,
+  which have no matrices to multiply.
 
-Buffers take up a few hundred kilobytes, to stay in a core's cache. They have the memory order of
-the images: channels are outside or inside of the spatial dimensions. Padding is represented by
-zeros in a buffer.
+A buffer has up to about 262,144 elements (1 MiB of f32), to stay in a core's cache. It has the
+memory order of the images: channels are outside or inside of the spatial dimensions. Padding is
+represented by zeros in a buffer.
 """
 
 from __future__ import annotations
@@ -31,26 +34,29 @@ from hlotool.shapes.values import WindowDimension
 __all__ = ["Convolution", "reads_anywhere"]
 
 _BUFFER = 1 << 18
-"""The number of elements of a buffer that is reused."""
+"""The approximate maximum number of elements of a buffer that is reused."""
 
 _FEWEST_PLACES = 256
 _FEWEST_COLUMNS = 32
-"""Minimum matrix sizes for which several products are as fast as one of concatenated matrices."""
+"""Minimum matrix sizes for several products instead of one.
+
+With smaller matrices, one product of concatenated matrices is faster.
+"""
 
 _MANY_TAPS = 4
-"""Minimum taps per image for which columns of taps are faster than products for positions.
+"""Minimum number of taps per image for which columns of taps are faster than positions.
 
-The latter have one row for each image.
+The product for a position has one row for each image.
 """
 
 _Slices = tuple[slice, ...]
 
 
 def reads_anywhere(places: Sequence[int], taps: Sequence[int], batch: int, outputs: int) -> bool:
-    """Returns whether the result is the same regardless of where elements are in memory.
+    """Returns whether the result is the same regardless of the arrays' memory order.
 
-    This is so for few positions and many taps, without holes between elements: all elements are
-    copied to blocks whose form depends only on the sizes.
+    This is the case for few positions and many taps if there are no holes between elements: all
+    elements are copied to blocks whose form depends only on the sizes.
     """
     is_of_matrices = batch > 1 or outputs > 1
     return is_of_matrices and 1 < prod(places) < prod(taps) and prod(taps) >= _MANY_TAPS * batch
@@ -60,7 +66,9 @@ class Convolution:
     """A convolution of arrays of one floating-point type.
 
     It computes `out[g, n, o, c] = sum over t and f of images[g, n, at(o, t), f] * kernels[t, g, f,
-    c]`. `kernels` are finite and not reversed; all three arrays may be views with any strides.
+    c]`, where at(o, t) is the element that position o reads through tap t. The elements of
+    `kernels` are finite, and its dimensions are not reversed. All three arrays may be views with
+    any strides.
     """
 
     def __init__(self, images: Array, kernels: Array, out: Array, window: Sequence[WindowDimension]) -> None:
@@ -82,9 +90,9 @@ class Convolution:
             self._fill_undilated()
 
     def _fill_by_phases(self) -> None:
-        """Computes convolutions of dilated images, which have holes.
+        """Computes the convolution of dilated images, which have holes.
 
-        Positions that hit elements through the same taps form a convolution without dilation.
+        Positions that read elements through the same taps form a convolution without dilation.
         """
         for chosen in product(*(phases(w, size) for w, size in zip(self.window, self.sizes, strict=True))):
             places, taps = tuple(phase[0] for phase in chosen), tuple(phase[1] for phase in chosen)
@@ -126,9 +134,10 @@ class Convolution:
     def _columns(self, images: Array, first_spatial: int) -> Iterator[tuple[slice, _Slices, Array]]:
         """Yields blocks of the batch and of the first spatial dimension.
 
-        They consist of the slices of both, and the elements that their positions read. The taps are
-        before the dimension of features, which is the last one or the one before the spatial
-        dimensions. The elements are in a buffer that the next block overwrites.
+        A block consists of its slices of both dimensions, and of the elements that its positions
+        read. In the array of elements, the taps come before the dimension of features, which is the
+        last dimension or the last before the spatial dimensions. The array is a buffer that the
+        next block overwrites.
         """
         if self._is_pointwise():
             yield slice(None), (), images
@@ -170,7 +179,7 @@ class Convolution:
     def _padded(self, block: Array, first: int, rows: slice) -> Array:
         """Returns the range of elements that the positions of these rows read, padded with zeros.
 
-        It is a view if there is no padding in it.
+        The result is a view if it contains no padding.
         """
         extents, targets, sources = [], [], []
         for k, (w, size, base) in enumerate(zip(self.window, self.sizes, block.shape[first:], strict=False)):
@@ -193,7 +202,7 @@ class Convolution:
     # ---- rows -----------------------------------------------------------------------------------
 
     def _may_share_rows(self) -> bool:
-        """Returns whether products with the columns of one row of taps are large and fast."""
+        """Returns whether products for one row of taps at a time are large enough to be fast."""
         if len(self.out) != 1 or not self.window or _is_outside(self.images, -1):
             return False
         first = self.window[0]
@@ -201,7 +210,7 @@ class Convolution:
         return is_large and first.size > 1 and first.stride == 1 and (first.size - 1) * first.window_dilation <= self.sizes[0]
 
     def _fill_by_rows(self) -> None:
-        """Like `_fill_by_columns`, with columns for the taps along all dimensions except the first.
+        """Like `_fill_by_columns`, but with columns for the taps of all dimensions after the first.
 
         The elements of a row of the images are copied only once for all taps that read the row.
         """
@@ -226,9 +235,10 @@ class Convolution:
                 place[...] = rows.reshape(place.shape)
 
     def _fill_columns_of_rows(self, image: Array, first: int, columns: Array) -> None:
-        """Copies the elements that the positions of the rows from `first` on read.
+        """Copies the elements that the positions of consecutive rows read into `columns`.
 
-        The form is [row, position * tap * feature], with zeros for rows outside of the image.
+        `first` is the first of these rows. The form is [row, position * tap * feature], with zeros
+        for rows outside of the image.
         """
         start, stop = min(max(first, 0), len(image)), min(max(first + len(columns), 0), len(image))
         columns[: start - first], columns[stop - first :] = 0, 0
@@ -243,8 +253,8 @@ class Convolution:
             self._fill_by_columns_of_taps(is_batch_outside=False)
             return
         if self.features > 1 and self.images.strides[-1] > self.images.strides[1]:
-            # Features outside of the batch cannot be moved next to the spatial dimensions without a
-            # copy of everything for each position.
+            # Features outside of the batch cannot be moved next to the spatial dimensions without
+            # copying all elements for each position.
             self._fill_by_columns_of_taps(is_batch_outside=_is_outside(self.images, 1))
             return
         for place in product(*map(range, self.sizes)):
@@ -253,9 +263,9 @@ class Convolution:
             self.out[at] = 0 if slices is None else _contracted(self.images[(slice(None), slice(None), *slices[1])], self.kernels[slices[0]])
 
     def _reads_from(self, place: Sequence[int]) -> tuple[_Slices, _Slices] | None:
-        """Returns the taps through which a position reads elements, and the elements, or None.
+        """Returns the taps through which a position reads elements, and these elements.
 
-        Here, positions and taps change roles.
+        Returns None if it reads no elements. Here, positions and taps exchange their roles.
         """
         pairs = [
             positions(transposed(w, size), o, w.size, base)
@@ -266,12 +276,12 @@ class Convolution:
         return tuple(taps for taps, _ in pairs), tuple(elements for _, elements in pairs)
 
     def _fill_by_columns_of_taps(self, *, is_batch_outside: bool) -> None:
-        """Like `_fill_by_columns`, with exchanged roles.
+        """Like `_fill_by_columns`, but with exchanged roles.
 
-        Positions and taps change roles, and so do batch and features. The result is a sum of matrix
-        products over blocks of taps and features. In the blocks, the batch is outside of the
-        spatial dimensions if `is_batch_outside`, which should follow the order of the images in
-        memory.
+        Positions and taps exchange their roles, and so do batch and features. The result is a sum
+        of matrix products over blocks of taps and features. If `is_batch_outside` is true, the
+        batch is outside of the spatial dimensions in the blocks; this should match the order of the
+        images in memory.
         """
         groups, batch, *places, _ = self.out.shape
         kernels = np.moveaxis(self.kernels, (-3, -2), (0, 1))
@@ -287,7 +297,7 @@ class Convolution:
             out[...] = np.moveaxis(total, -2, 1)
 
     def _blocks_of_places(self, *, columns_of_features: bool) -> Iterator[tuple[Array, Array]]:
-        """Yields matrices of the elements that are read, and of the result.
+        """Yields pairs of matrices: the elements that are read, and the elements of the result.
 
         Their forms are [group, tap * feature, position] and [group, position, output].
         """
@@ -309,7 +319,10 @@ class Convolution:
     # ---- single features ------------------------------------------------------------------------
 
     def _fill_by_shifts(self) -> None:
-        """Adds the whole block for each tap, shifted, in one operation, for each [group, batch]."""
+        """Adds the whole block, shifted, in a single operation for each tap.
+
+        A block belongs to one image of the batch, and to a range of groups.
+        """
         kernels, frame = self.kernels[..., 0, 0], _Frame(self)
         for batch in range(self.images.shape[1]):
             for groups in frame.blocks():
@@ -325,9 +338,9 @@ class Convolution:
                 self.out[groups, batch, ..., 0] = frame.shaped(total)[(slice(None), *ends)]
 
     def _fill_by_correlations(self) -> None:
-        """Computes positions as sums of products along whole blocks, for each [group, feature].
+        """Computes each position as a sum of products of whole blocks, for each [group, feature].
 
-        The sums are in double precision.
+        The sums over features are in double precision.
         """
         frame = _Frame(self)
         dilations = tuple(w.window_dilation for w in self.window)
@@ -349,7 +362,7 @@ class Convolution:
 class _Frame:
     """A flattened block of images with its padding.
 
-    The elements that a tap reads are a range of it, with unused elements between them.
+    The elements that a tap reads form a range of the block, with unused elements between them.
     """
 
     def __init__(self, convolution: Convolution) -> None:
@@ -369,7 +382,7 @@ class _Frame:
     def empty(self, groups: slice) -> Array:
         """Returns an array [group, element] with uninitialized elements.
 
-        Groups are the inner dimension in memory if they are that of the images.
+        In memory, groups are inside or outside of elements, as in the images.
         """
         count, length = groups.stop - groups.start, prod(self.sizes)
         return np.empty((count, length), self.dtype) if self.is_outside else np.empty((length, count), self.dtype).T
@@ -399,7 +412,7 @@ class _Frame:
     def reach(self, sizes: Sequence[int], steps: Sequence[int]) -> int:
         """Returns the length of the range from the first to the last of `sizes` positions.
 
-        They are `steps` apart.
+        The positions are `steps` apart.
         """
         return self.offset([(size - 1) * step for size, step in zip(sizes, steps, strict=True)]) + 1
 
@@ -413,7 +426,7 @@ def _is_outside(images: Array, channels: int) -> bool:
 def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None:
     """Fills `out` with lhs @ rhs.
 
-    The product has one dimension in place of the dimensions `first` to `last` of `out`.
+    The product has one dimension in place of the dimensions from `first` to `last - 1` of `out`.
     """
     sizes, strides = out.shape, out.strides
     if all(strides[k] == strides[k + 1] * sizes[k + 1] for k in range(first, last - 1)):
@@ -424,7 +437,7 @@ def _multiply(lhs: Array, rhs: Array, out: Array, first: int, last: int) -> None
 
 
 def _contracted(images: Array, kernels: Array) -> Array:
-    """Returns [group, batch, output], the product of images and kernels.
+    """Returns the product of images and kernels, as [group, batch, output].
 
     The images are [group, batch, spatial..., feature], and the kernels [spatial..., group, feature,
     output].

@@ -14,9 +14,10 @@ Kind = tuple[str, Axes]
 
 
 class BlockBuffers:
-    """The assignment of a cluster's variables to buffers. `kinds` has the buffers by name.
+    """The assignment of a cluster's variables to buffers.
 
-    A buffer is free again when all operations that read its variable have been written.
+    `kinds` maps the names of buffers to their kinds. A buffer is free again as soon as all
+    operations that read its variable have been written.
     """
 
     def __init__(self, writer: Writer, cluster: Cluster) -> None:
@@ -38,11 +39,11 @@ class BlockBuffers:
         return variable in self._users
 
     def is_read(self, variable: Variable) -> bool:
-        """Returns whether a variable of the cluster is read by operations not written yet."""
+        """Returns whether an operation that is not written yet reads a variable of the cluster."""
         return self._users[variable] > 0
 
     def take(self, element_type: str, axes: Axes) -> str:
-        """Returns an unused buffer, to be held or put back."""
+        """Returns a free buffer, which stays reserved until it is put back."""
         free = self._free.get((element_type, axes))
         if free:
             return free.pop()
@@ -54,13 +55,13 @@ class BlockBuffers:
         self._free.setdefault(self.kinds[name], []).append(name)
 
     def hold(self, variable: Variable, element_type: str, axes: Axes) -> str:
-        """Returns a buffer for a variable, which keeps it until it is released."""
+        """Returns a buffer for a variable, which stays reserved until the variable is released."""
         name = self.take(element_type, axes)
         self._held.setdefault(variable, []).append(name)
         return name
 
     def mask(self, variable: Variable, element_type: str, axes: Axes) -> tuple[str, bool]:
-        """Returns the buffer for a mask of truth values, and whether it is filled already."""
+        """Returns the buffer for a mask of truth values, and whether it is already filled."""
         origin = self._same.get(variable, variable)
         key = origin, (element_type, axes)
         is_known = key in self._masks
@@ -69,7 +70,7 @@ class BlockBuffers:
         return self._masks[key], is_known
 
     def round(self, value: str, element_type: str, axes: Axes) -> None:
-        """Rounds a block of f32 numbers, in place, to an element type that f32 contains."""
+        """Writes code that rounds a block of f32 numbers in place to a narrower element type."""
         if element_type == "bf16":
             scratch = self.take("u32", axes)
             self._writer.line(f"{self._writer.bind(round_to_bfloat16)}({value}, {scratch})")
@@ -80,14 +81,14 @@ class BlockBuffers:
         self.put_back(scratch)
 
     def share(self, variable: Variable, source: Variable) -> None:
-        """Makes a variable share the block of another one."""
+        """Makes a variable share the block of another variable."""
         origin = self._same.get(source, source)
         if origin in self._users:
             self._same[variable] = origin
             self._users[origin] += self._users[variable]
 
     def release(self, keys: Keys) -> None:
-        """Records that one of the operations that read these variables has been written."""
+        """Records that an operation that reads these variables has been written."""
         for source, _ in keys:
             variable = self._same.get(source, source)
             if variable in self._users:

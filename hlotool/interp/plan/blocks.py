@@ -1,9 +1,9 @@
-"""Statements for clusters: a loop over blocks of rows that stay in the processor's cache.
+"""Statements for clusters: loops over blocks of rows, which stay in the processor's cache.
 
 Each operation is one call of a NumPy function per block. Blocks of the operands are views. Blocks
 of results are views of the results' arrays; all other values are computed into a few buffers of the
-size of a block, which are reused. Narrow floats are f32 within a block, and are rounded after each
-operation.
+size of a block, which are reused. Within a block, narrow floats are represented as f32 and rounded
+after each operation.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ __all__ = ["BLOCK_ELEMENTS", "write_cluster"]
 BLOCK_ELEMENTS = 1 << 16
 """Elements per block: 256 KiB of f32, so that the buffers of a few operations fit into the caches.
 
-With smaller blocks, the overhead of calls becomes noticeable. This is even more so with threads,
-which wait for each other between NumPy's functions.
+With smaller blocks, the overhead of calls becomes noticeable, especially with threads, which wait
+for each other between NumPy's functions.
 """
 _SHORTEST_REPEATED = 64
-"""Minimum length of vectors that are repeated for all rows of a block, if all blocks need them.
+"""Minimum length of vectors that are repeated for all rows of a block before the loop.
 
 NumPy takes three times as long to broadcast them along rows.
 """
@@ -43,20 +43,22 @@ The elements of the domain count once for each operation.
 
 
 def write_cluster(writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
-    """Writes the loop over a cluster's blocks, for this number of threads.
+    """Writes the loop over a cluster's blocks, to be run by this number of threads.
 
-    `needed` are the variables that are read elsewhere, `dying` those that nothing reads later.
+    `needed` contains the variables that are read elsewhere, and `dying` those that nothing reads
+    later.
     """
     _ClusterWriter(writer, cluster, needed, dying, threads).write()
 
 
 class _ClusterWriter:
-    """A writer for one cluster. The block of a variable has all elements along its `cluster.axes`.
+    """A writer for one cluster.
 
-    `names` are the expressions for the blocks of the cluster's variables. `inputs` are those for
-    variables from outside, by the axes that they span. `iotas` are the variables from outside that
-    blocks compute by counting, with the axes along which they count. `repeated` are the inputs that
-    are whole blocks although they do not span all axes.
+    The block of a variable extends along the variable's `cluster.axes`. `names` maps the cluster's
+    variables to the expressions for their blocks. `inputs` maps variables from outside, with the
+    axes that they span, to the expressions for their blocks. `iotas` maps iotas from outside, which
+    blocks compute themselves, to the axis along which they count. `repeated` contains the inputs
+    that are whole blocks although they do not span all axes.
     """
 
     def __init__(self, writer: Writer, cluster: Cluster, needed: set[Variable], dying: Sequence[Variable], threads: int) -> None:
@@ -86,7 +88,8 @@ class _ClusterWriter:
             self._repeat(name, *key)
         views = [name for name, _ in sources] + list(stores.values())
         blocks = []
-        # The body is generated before the buffers that it needs are known, and written after them.
+        # The body is generated first, since it determines which buffers are needed, and is written
+        # after the buffers.
         with writer.diverted() as body:
             for name, (variable, axes) in sources:
                 if (variable, axes) in self.inputs:
@@ -114,11 +117,12 @@ class _ClusterWriter:
         else:
             self._write_loops(body, f"0, {self.domain[0]}")
             views += blocks
-        # These names would keep the arrays alive, and prevent others from overwriting them.
+        # These names would keep the arrays alive, which would prevent later operations from
+        # overwriting them.
         writer.line(f"del {', '.join(views)}")
 
     def _allocate(self, variable: Variable) -> str:
-        """Allocates the array of a result; returns the name of its view with all axes."""
+        """Writes the allocation of a result's array; returns the name of its view with all axes."""
         writer, axes = self.writer, self.cluster.axes[variable]
         name = writer.name(variable)
         dtype = NUMPY_TYPES[variable.shape.element_type]
@@ -134,7 +138,7 @@ class _ClusterWriter:
         return self._aligned(name, variable, axes)
 
     def _aligned(self, name: str, variable: Variable, axes: Axes) -> str:
-        """Returns the name of a view of an array with all axes of the domain."""
+        """Returns the name of a view of the array `name` that has all axes of the domain."""
         index = index_of_view(variable.shape, axes, len(self.domain))
         if not index:
             return name
@@ -143,7 +147,10 @@ class _ClusterWriter:
         return view
 
     def _aligned_inputs(self) -> list[tuple[tuple[Variable, Axes], str]]:
-        """Returns the arrays from outside as views with all axes; prepares scalars for blocks."""
+        """Returns the arrays from outside, each with the name of its view with all axes.
+
+        Also prepares scalars and iotas for blocks.
+        """
         aligned: dict[tuple[Variable, Axes], str] = {}
         for operation in self.cluster.operations:
             for operand, key in zip(operation.reads, self.cluster.keys(operation), strict=True):
@@ -163,7 +170,7 @@ class _ClusterWriter:
         return isinstance(self.cluster.forms[operation], Reduction) and operand is operation.operands[1][0]
 
     def _repeat(self, name: str, variable: Variable, axes: Axes) -> None:
-        """Repeats a vector for all rows of a block, if it is the same for all blocks."""
+        """Repeats a vector for all rows of a block if it is the same for all blocks."""
         rows = self.domain[self.axis]
         number = NUMBERS[variable.shape.element_type]
         if not axes or min(axes) <= self.axis or rows % self.chunk or prod(self.domain[self.axis + 1 :]) < _SHORTEST_REPEATED:
@@ -184,7 +191,7 @@ class _ClusterWriter:
         return f"[{', '.join(parts)}]"
 
     def _write_loops(self, body: Lines, bounds: str) -> None:
-        """Writes the buffers, and the loops over blocks between the bounds of the first axis."""
+        """Writes the buffers, and the loops over blocks within these bounds of the first axis."""
         writer, chunk = self.writer, self.chunk
         size = self.domain[self.axis]
         for name, (dtype, axes) in self.buffers.kinds.items():
@@ -205,7 +212,7 @@ class _ClusterWriter:
     # ---- operations in a block ------------------------------------------------------------------
 
     def _widened(self, block: str, variable: Variable, axes: Axes) -> str:
-        """Returns the name of the block in the type that is computed in."""
+        """Returns the name of the block in its computation type."""
         number = NUMBERS[variable.shape.element_type]
         if number.held == number.computed:
             return block
@@ -219,7 +226,7 @@ class _ClusterWriter:
         return buffer
 
     def _iota(self, variable: Variable, axis: int) -> str:
-        """Returns the block of an iota that counts along an axis of the domain."""
+        """Returns the name of the block of an iota that counts along an axis of the domain."""
         writer, element_type = self.writer, variable.shape.element_type
         dtype = NUMPY_TYPES[element_type]
         if axis < self.axis:
@@ -273,7 +280,11 @@ class _ClusterWriter:
                 self.buffers.round(value, result.shape.element_type, axes)
 
     def _write_exact_copy(self, result: Variable, key: tuple[Variable, Axes], operand: str, target: str | None) -> None:
-        """Writes an exact copy: the operand's block if large enough, the target, or a buffer."""
+        """Writes a copy that needs no rounding.
+
+        The copy is the operand's block if that spans the same axes. Otherwise, it is in the target
+        or in a buffer.
+        """
         axes, number = self.cluster.axes[result], NUMBERS[result.shape.element_type]
         if self._span(key) == axes:
             self.names[result] = operand
@@ -296,7 +307,8 @@ class _ClusterWriter:
         spanned = self.cluster.axes.get(source, tuple(range(len(self.domain))))
         kept = set(self.cluster.axes[result])
         reduced = [k for k in spanned if k not in kept]
-        # Along axes that the operand does not span, it has one element, which is kept.
+        # The operand has one element along the axes that it does not span, and this element is
+        # kept.
         value = f"{writer.bind(form.function)}({operand}, axes={writer.bind(tuple([k - self.axis for k in reduced]))})"
         value += f"[{', '.join('None' if k in reduced else ':' for k in range(self.axis, len(self.domain)))}]"
         number = NUMBERS[result.shape.element_type]

@@ -1,8 +1,8 @@
 """Decides which modules run as plans, and caches the plans.
 
-Compiling a plan takes about as long as running a small module a few times. `auto` therefore
-compiles modules with loops or large arrays immediately, and others when they are evaluated a second
-time.
+Compiling a plan takes about as long as running a small module a few times. The `auto` executor
+therefore compiles modules with loops or large arrays immediately, and all others when they are
+evaluated a second time.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["KnownModule", "known_module", "warn_of_fault"]
 
 _LARGE = 1 << 18
-"""A plan pays off immediately for modules that compute more elements than this."""
+"""The number of computed elements above which a plan pays off in the first run."""
 
 
 class KnownModule:
     """Cached facts about a module in its current state, for runs with the same options.
 
-    `is_checked` is set when it is known that nothing prevents a run on one device.
+    `is_checked` is set once it is known that nothing prevents a run on one device.
     """
 
     __slots__ = ("_assignment", "_fields", "_is_new", "_plans", "_structure", "is_checked", "options", "reason")
@@ -46,10 +46,10 @@ class KnownModule:
         self._is_new = True
         self._plans: dict[bool, Plan | None] = {}
         self.reason = ""
-        """The reason if it is known that there cannot be a plan."""
+        """The reason why there is no plan, or "" if there is no known reason."""
 
     def is_of(self, module: Module, options: RunOptions) -> bool:
-        """Returns whether these facts are about the module in its current state."""
+        """Returns whether these facts apply to the module in its current state."""
         # Comparing lists is fast, since `==` does not look into identical elements.
         if self._structure != _structure(module, options) or self.options != options:
             return False
@@ -59,7 +59,7 @@ class KnownModule:
         return self._fields == _fields(module)
 
     def plan(self, module: Module, executor: str, *, is_watched: bool = False) -> Plan | None:
-        """Returns the plan to run the module with, compiling it if necessary.
+        """Returns the plan for running the module, compiling it if necessary.
 
         Returns None if the reference executor should run the module.
         """
@@ -82,8 +82,8 @@ _FIELDS = attrgetter("op", "shape", "operands", "attributes", "immediate")
 def known_module(module: Module, options: RunOptions) -> KnownModule:
     """Returns the cached facts about a module.
 
-    They are empty if the module has been edited since its last run, or was run with other options.
-    Raises EvaluationError for options that are never valid.
+    The facts are empty if the module has been edited since its last run, or was last run with other
+    options. Raises EvaluationError for options that are never valid.
     """
     known = _KNOWN.get(module)
     if known is None or not known.is_of(module, options):
@@ -94,7 +94,7 @@ def known_module(module: Module, options: RunOptions) -> KnownModule:
 
 
 def _structure(module: Module, options: RunOptions) -> list[object]:
-    """Returns the parts of a module, and the functions that it may call."""
+    """Returns the parts of a module, and the custom-call handlers that it may call."""
     structure: list[object] = [module.entry, module.attributes, *module.diagnostics, dict(options.custom_calls or {})]
     for computation in module.computations:
         structure += (computation.root, computation.instructions)
@@ -104,13 +104,13 @@ def _structure(module: Module, options: RunOptions) -> list[object]:
 def _fields(module: Module) -> list[object]:
     """Returns the contents of the instructions.
 
-    Instructions are immutable, except that the Rewriter replaces these fields.
+    Instructions are immutable, except for these fields, which the Rewriter replaces.
     """
     return [_FIELDS(x) for computation in module.computations for x in computation.instructions]
 
 
 def _compiled(module: Module, options: RunOptions, *, is_watched: bool) -> Plan:
-    # Imported on use, since a small module that runs once does not need the compiler.
+    # Import the compiler on first use, since a small module that runs once does not need it.
     compiler = import_module("hlotool.interp.plan.plan")
     try:
         plan: Plan = compiler.Plan(module, options, is_watched=is_watched)

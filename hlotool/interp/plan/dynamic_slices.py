@@ -1,7 +1,7 @@
 """Statements for slices and updates at computed positions.
 
-They are views, and assignments to parts of arrays; the limits of positions are known at compile
-time.
+Slices become views, and updates become assignments to parts of arrays. The limits of positions are
+known at compile time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["fits", "write_dynamic_slice", "write_dynamic_update_slice"]
 def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
     """Writes a dynamic-slice of a static array at scalar positions.
 
-    Returns False without writing anything if the operation is something else.
+    Returns False without writing anything for any other operation.
     """
     if operation.instruction.opcode != "dynamic-slice":
         return False
@@ -38,8 +38,8 @@ def write_dynamic_slice(writer: Writer, operation: Operation) -> bool:
 def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequence[Variable]) -> tuple[bool, Variable | None]:
     """Writes a dynamic-update-slice of a static array at scalar positions.
 
-    Returns False if the operation is something else. Also returns the operand whose name has been
-    deleted, because it may have been overwritten; None if there is none.
+    Returns whether the operation was written, and the operand whose array the statements may
+    overwrite, if any. They delete the name of this operand.
     """
     if operation.instruction.opcode != "dynamic-update-slice":
         return False, None
@@ -63,7 +63,7 @@ def write_dynamic_update_slice(writer: Writer, operation: Operation, dying: Sequ
 def fits(operand: Variable, lengths: Sequence[int], indices: Sequence[Variable], arrays: Sequence[Variable]) -> bool:
     """Returns whether a slice of these lengths at `indices` is valid for the operand.
 
-    The operand and all other arrays must be static.
+    All `arrays`, including the operand, must be static.
     """
     sizes = operand.shape.dimensions
     if not sizes or not len(sizes) == len(lengths) == len(indices) or any(length > size for length, size in zip(lengths, sizes, strict=True)):
@@ -77,7 +77,7 @@ _INDEX_TYPES = {name for name, number in NUMBERS.items() if number.element.is_in
 
 
 def _index(writer: Writer, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:
-    """Writes the statements that clamp the positions; returns the index."""
+    """Writes the statements that clamp the positions; returns the index of the slice."""
     parts = []
     for size, length, variable in zip(operand.shape.dimensions, lengths, indices, strict=True):
         most = size - length

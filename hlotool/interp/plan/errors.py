@@ -1,4 +1,4 @@
-"""Exceptions for modules, or runs of them, that are left to the reference executor."""
+"""Exceptions for modules and runs that are left to the reference executor."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ class CannotPlan(Exception):
 class Mismatch(Exception):
     """Raised if generated code does not match the values of a run.
 
-    Either a kernel has returned a tuple of arrays that differ from its declared shape, which is a
-    fault of the module, or the code itself is wrong. The message is empty in the first case.
+    Either a kernel has returned a tuple whose arrays differ from its declared shape, which is a
+    fault of the module, or the code itself is wrong. In the first case, the message is empty.
     """

@@ -1,7 +1,7 @@
 """Operations that can be computed block by block.
 
-Each has a function for a block, which is made from the rows and functions of the elementwise
-kernels.
+Each operation has a function that computes a block. It is derived from the rows and functions of
+the elementwise kernels.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hlotool.record import Record
 __all__ = ["Form", "Reduction", "form_of", "reduction_of"]
 
 _NARROW = ("f16", "bf16")
-"""Floats that blocks hold as f32 and round after each operation.
+"""Floats that are represented as f32 in blocks, and rounded after each operation.
 
 Smaller floats are excluded: their kernels round twice.
 """
@@ -38,13 +38,13 @@ Smaller floats are excluded: their kernels round twice.
 class Form(Record):
     """A function that computes a block of the result from blocks of the operands.
 
-    All blocks have the types that are computed in.
+    All blocks have their computation types.
 
-    `function` takes the blocks, and an array `out` like NumPy's functions if it `fills`. `rounds`
-    is true if the result must be rounded to its element type, since it is computed in a wider one.
-    If the form `copies`, the result is the operand, at most in another type. `is_narrow` is true if
-    any array is held in a type that is not computed in. If the form `selects`, `select_by_mask` is
-    an alternative.
+    `function` takes the blocks; if `fills` is true, it also takes an array `out`, like NumPy's
+    functions. `rounds` is true if the result must be rounded to its element type because it is
+    computed in a wider type. If `copies` is true, the result is the operand, possibly in another
+    type. `is_narrow` is true if any array has an element type that differs from its computation
+    type. If `selects` is true, `select_by_mask` is an alternative to `function`.
     """
 
     function: Callable[..., Any]
@@ -62,19 +62,22 @@ class Form(Record):
     def call(self, writer: Writer, operands: Sequence[str], target: str | None = None) -> str:
         """Returns the call of the function, which fills the target if there is one.
 
-        Only functions that fill may have a target.
+        There may be a target only if `fills` is true.
         """
         name = self.function.__name__ if isinstance(self.function, np.ufunc) else None
         arguments = ", ".join(operands)
         if target is not None:
-            # NumPy wants `out` by name for these two alone; for all others, a positional argument
-            # is faster.
+            # NumPy expects `out` as a keyword for these two functions only; for all others, a
+            # positional argument is faster.
             arguments += f", out={target}" if self.function in (np.maximum, np.minimum) else f", {target}"
         return f"{writer.bind(self.function, name)}({arguments})"
 
 
 class Reduction(Record):
-    """A reduction of blocks: `function(block)` gives the result without the dimensions `axes`."""
+    """A reduction of blocks: `function(block, axes=...)` removes the reduced dimensions.
+
+    `axes` lists the dimensions of the whole array that are reduced.
+    """
 
     function: Callable[[Array], Array]
     axes: tuple[int, ...]
@@ -114,10 +117,10 @@ def _form(opcode: str, direction: str | None, comparison: str | None, *element_t
 
 
 def _is_blockwise(element_type: str) -> bool:
-    """Returns whether blocks can hold numbers of a type: NumPy computes in it, or f32 contains it.
+    """Returns whether blocks can have an element type.
 
-    Complex numbers are excluded, because the functions for their parts return views, which must not
-    be overwritten.
+    They can if NumPy computes in it, or if it is a narrow float that f32 contains. Complex numbers
+    are excluded, because the functions for their parts return views, which must not be overwritten.
     """
     number = NUMBERS.get(element_type)
     return number is not None and number.kind != "complex" and (number.held == number.computed or element_type in _NARROW)
@@ -160,7 +163,7 @@ def _clamp_form(result: NumberType, operands: Sequence[NumberType]) -> Form | No
 def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | None:
     (source,) = operands
     if source.computed == result.computed:
-        # Either these are f32 and types that it contains, or their widths are equal.
+        # Either both types are f32 or narrower floats, or the types are equal.
         return Form(np.positive, True, source.held != result.held and result.held != result.computed, True)
     if result.computed == result.held:
         if source.computed == source.held and result.kind != "pred" and (source.kind != "float" or result.kind == "float"):
@@ -172,7 +175,8 @@ def _convert_form(result: NumberType, operands: Sequence[NumberType]) -> Form | 
 
 _ROWS = {row.opcode: row for row in ELEMENTWISE}
 _FORMS: dict[str, Callable[..., Form | None]] = {
-    # Complex numbers are never computed in blocks, regardless of the declared type.
+    # `complex` is left out: complex numbers are never computed in blocks, regardless of the
+    # declared type.
     **{name: partial(_row_form, row) for name, row in _ROWS.items() if name != "complex"},
     "compare": _compare_form,
     "select": _select_form,
@@ -182,10 +186,10 @@ _FORMS: dict[str, Callable[..., Form | None]] = {
 
 
 def reduction_of(operation: Operation) -> Reduction | None:
-    """Returns the reduction of one array by a monoid, starting from its identity.
+    """Returns an operation as a reduction of one array with a monoid.
 
-    It gives the same result regardless of how many elements are reduced at once. Returns None for
-    all other operations.
+    The result does not depend on how often the init value is included, or on how many elements are
+    reduced at a time. Returns None for all other operations.
     """
     x = operation.instruction
     if x.opcode != "reduce" or len(operation.operands) != 2 or len(operation.results) != 1:

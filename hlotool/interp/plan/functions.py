@@ -1,7 +1,7 @@
 """Writes the Python function of a region.
 
-Operations appear in order, loops and branches become Python's own, and values are freed after their
-last use.
+Operations appear in order, loops and branches become loops and branches in Python, and values are
+freed after their last use.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class FunctionWriter:
         self.number_loops: list[NumberLoop] = []
         self._watched_loop: Item | None = None
         self._sources: dict[Item, list[Variable]] = {}
-        # The callers of the function hold references to these, too.
+        # The parameters of the function; its callers hold references to their values, too.
         self._arguments: set[Variable] = set()
 
     def write(self, region: Region, *, waits: bool) -> None:
         """Writes `def plan(run, ...)`, which takes and returns the leaves of values.
 
-        If `waits` is true, the function is a generator that yields a Wait.
+        If `waits` is true, the function is a generator that yields Wait requests.
         """
         writer = self.writer
         writer.waits = waits
@@ -77,8 +77,8 @@ class FunctionWriter:
     def _write_region(self, region: Region, owned: Iterable[Variable]) -> None:
         """Writes the operations of a region.
 
-        The region frees the values that it computes, except the results, and the variables that it
-        owns.
+        The region frees the variables that it owns and the values that it computes, except for its
+        results.
         """
         items, reads, needed = self._needed_items(region)
         local = {*owned, *(result for item in items for result in item.results)}
@@ -100,10 +100,11 @@ class FunctionWriter:
             reusable.difference_update(last)
 
     def _needed_items(self, region: Region) -> tuple[list[Item], list[list[Variable]], set[Variable]]:
-        """Returns the items to run in order, the variables that each reads, and all of these.
+        """Returns the items to run, each item's variables, and the set of all these variables.
 
-        Items are operations and clusters. Those whose results nothing reads are left out, unless
-        they must run. The last set includes the results of the region.
+        Items are operations and clusters, in the order in which they run. Items whose results
+        nothing reads are left out, unless they must run. An item's variables are those that it
+        reads. The set also includes the results of the region.
         """
         needed = set(region.results)
         items: list[Item] = []
@@ -118,7 +119,7 @@ class FunctionWriter:
         return items[::-1], reads[::-1], needed
 
     def _reads(self, item: Item) -> list[Variable]:
-        """Returns the variables that the statements of an item name."""
+        """Returns the variables that appear in the statements of an item."""
         sources = implicit_operands(item) if type(item) is Operation else None
         if sources is None:
             return list(item.reads)
@@ -213,9 +214,9 @@ class FunctionWriter:
         self._delete(variable for variable in dying if variable in loop.results)
 
     def _write_native(self, loop: Loop, native: NativeLoop, iterations: str) -> None:
-        """Writes code that leaves the loop with the final state from machine code.
+        """Writes code that runs the rest of a loop as machine code, and then leaves the loop.
 
-        It has no effect while the loop is not compiled.
+        The machine code returns the final state. The code has no effect until the loop is compiled.
         """
         writer = self.writer
         arguments = ", ".join(map(writer.name, (*loop.state, *native.outside)))
@@ -231,9 +232,9 @@ class FunctionWriter:
         self.writer.line(f"{targets}= {self.writer.bind(numbers)}(run, {arguments})")
 
     def _local_results(self, region: Region, targets: Iterable[Variable]) -> list[Variable]:
-        """Returns the results of a region that it computes itself, except those among the targets.
+        """Returns the results that a region computes itself, except those among the targets.
 
-        They have been assigned to the targets.
+        Their values have already been assigned to the targets.
         """
         local = {result for operation in region.operations for result in operation.results}
         kept = set(targets)

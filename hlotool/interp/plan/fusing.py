@@ -1,16 +1,17 @@
 """Fuses operations of a region into clusters, which are computed block by block.
 
-The values between the operations of a cluster never go to memory.
+Intermediate values of a cluster stay in the cache as blocks, and are never written to memory as
+whole arrays.
 
-Elementwise operations on arrays of one shape, the domain, form a cluster with the broadcasts into
-it, the reductions along its last dimensions, and the operations on their results. In a cluster, a
-variable spans some of the axes of the domain and has size 1 along the others. Dimensions of one
-element are not axes, so reshapes that add or remove them, which surround most broadcasts, do not
-separate clusters.
+A cluster consists of elementwise operations on arrays of one shape (the domain), broadcasts into
+the domain, reductions along its last dimensions, and operations on the results of these reductions.
+In a cluster, a variable spans some of the axes of the domain and has size 1 along the others.
+Dimensions of size 1 are not axes, so reshapes that add or remove such dimensions, which surround
+most broadcasts, do not separate clusters.
 
 An operation that cannot be in a cluster is a barrier between the operations that it depends on and
-those that depend on it. Levels count the barriers: a cluster has operations of one level, so no
-path leads out of it and back.
+the operations that depend on it. Levels count the barriers. All operations of a cluster have the
+same level, so no path leads out of a cluster and back into it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _LONGEST_ROW = 1 << 18
 class Cluster:
     """Operations over one domain, in order.
 
-    `axes` are the axes that each variable spans; `inner` is the first axis that is reduced.
+    `axes` maps each variable to the axes that it spans; `inner` is the first axis that is reduced.
     """
 
     __slots__ = ("axes", "dimensions", "forms", "inner", "operations")
@@ -55,7 +56,7 @@ class Cluster:
 
     @property
     def reads(self) -> Iterator[Variable]:
-        """The variables that it reads from outside.
+        """The variables from outside that the cluster reads.
 
         Broadcasts are represented by their sources. Iotas are excluded, since blocks compute them.
         """
@@ -83,9 +84,10 @@ class Cluster:
         return keys
 
     def chunked_axis(self, most: int) -> int:
-        """Returns the axis that blocks of at most this many elements divide.
+        """Returns the axis that is divided into blocks of at most `most` elements.
 
-        Blocks have one index along the axes before it, and all elements along those after it.
+        Each block has a single index along the axes before it, and all elements along those after
+        it.
         """
         axis = 0
         while axis < self.inner - 1 and prod(self.dimensions[axis + 1 :]) > most:
@@ -111,14 +113,14 @@ class _Clustering:
         self.level: dict[Variable, int] = {}
         self.cluster: dict[Variable, int] = {}
         self.clusters: list[Cluster] = []
-        # The cluster that each one has been merged into, or its own number.
+        # The number of the cluster that each cluster has been merged into, or its own number.
         self.merged: list[int] = []
         self.place: dict[Operation, int] = {}
         for operation in region.operations:
             self._add(operation)
 
     def items(self) -> list[Operation | Cluster]:
-        """Returns the clusters of several operations, and the operations outside of clusters.
+        """Returns the worthwhile clusters, and the operations outside of them.
 
         They are in the order of their last operations.
         """
@@ -178,7 +180,8 @@ class _Clustering:
     def _common_axes(self, latest: list[tuple[Variable, Axes]], sizes: tuple[int, ...]) -> Axes | None:
         """Returns the axes of a result in the domain that the latest operands share.
 
-        Returns None if they do not share one, if there are none, or if the sizes do not match.
+        Returns None if the operands do not share a domain, if there are no operands, or if the
+        sizes do not match.
         """
         domains = {self._cluster_of(source).dimensions for source, _ in latest}
         if len(domains) != 1:
@@ -217,7 +220,7 @@ class _Clustering:
     def _join(
         self, operation: Operation, form: Form | Reduction, level: int, domain: Axes, axes: Axes, members: list[Variable], inner: int | None = None
     ) -> None:
-        """Adds an operation to the clusters of its operands `members`, merging them into one."""
+        """Adds an operation to the clusters of its operands `members`, merging the clusters."""
         roots = list(dict.fromkeys(self._root(self.cluster[member]) for member in members))
         if not roots:
             roots = [len(self.clusters)]

@@ -36,8 +36,8 @@ __all__ = [
 class Variable:
     """A value that a run computes once in each execution of its region.
 
-    `constant` is the value if it is known when the plan is made. `source` is the operation that
-    computes it, or None for parameters, constants and the state of loops.
+    `constant` is the value if it is known at compile time. `source` is the operation that computes
+    the value, or None for parameters, literals and the state of loops.
     """
 
     __slots__ = ("_view", "constant", "is_scalar", "shape", "source")
@@ -47,15 +47,15 @@ class Variable:
         self.constant = constant
         self.source: Operation | None = None
         self.is_scalar = shape.is_array and not shape.dimensions
-        """True for a number, which generated code holds as a NumPy scalar instead of an array."""
+        """True for a number; in generated code, it is a NumPy scalar instead of an array."""
         self._view: tuple[Variable, Axes] | None = None
 
     @property
     def view_source(self) -> tuple[Variable, Axes]:
-        """The variable that this one is a view of, and where its dimensions are in the view.
+        """The variable that this one is a view of, and the positions of its dimensions in the view.
 
-        A view is made by broadcasts and reshapes. Dimensions of one element are not counted:
-        reshapes may only add and remove these. A variable that is not a view is its own source.
+        Views result from broadcasts and reshapes. Dimensions of size 1 are not counted: reshapes
+        may only add and remove such dimensions. A variable that is not a view is its own source.
         """
         if self._view is None:
             self._view = _view_source(self)
@@ -93,7 +93,7 @@ def counted_dimension(variable: Variable) -> int | None:
     """Returns the dimension along which an iota counts.
 
     Returns None for constants, for variables that are not iotas, and for types in which counting
-    may not be exact. A part of an iota takes no more time to compute than to read.
+    may not be exact. Computing a part of an iota takes no more time than reading it.
     """
     operation = variable.source
     if (
@@ -129,7 +129,7 @@ def _places_of_broadcast(operation: Operation, operand: Shape, result: Shape) ->
 
 
 def _places_of_reshape(operation: Operation, operand: Shape, result: Shape) -> Axes | None:
-    """Like `_places_of_broadcast`, for reshapes that only add and remove dimensions of one element.
+    """Like `_places_of_broadcast`, for reshapes that only add and remove dimensions of size 1.
 
     Bitcasts between arrays in row-major order are treated in the same way.
     """
@@ -175,7 +175,7 @@ UNKNOWN = object()
 class Operation:
     """The application of an instruction's kernel to variables.
 
-    `operands` has the leaves of each operand, `results` those of the result.
+    `operands` contains the leaves of each operand, and `results` the leaves of the result.
     """
 
     __slots__ = ("form", "instruction", "operands", "reads", "results")
@@ -184,7 +184,7 @@ class Operation:
         self.instruction = instruction
         self.operands = tuple(operands)
         self.reads: Leaves = tuple([leaf for leaves in operands for leaf in leaves])
-        """The variables that it needs, including those that its regions read from outside."""
+        """The variables that the operation and its regions read from outside."""
         self.results = results
         self.form: Any = UNKNOWN
         """The result of `forms.form_of`, or UNKNOWN."""
@@ -193,12 +193,12 @@ class Operation:
 
     @property
     def is_pure(self) -> bool:
-        """True if it has no effects, so that it may run before or after other operations."""
+        """True if the operation has no effects, so that it may be reordered."""
         return not self.regions and all(x.op.is_pure for x in self._instructions)
 
     @property
     def is_removable(self) -> bool:
-        """True if it may be left out when nothing reads its results.
+        """True if the operation may be left out when nothing reads its results.
 
         Such an operation has no effects, terminates and cannot fail.
         """
@@ -206,13 +206,13 @@ class Operation:
 
     @property
     def _instructions(self) -> list[Instruction]:
-        """Its instruction, and those of all computations reachable from it."""
+        """The operation's instruction, and those of all computations reachable from it."""
         called = self.instruction.called
         return [self.instruction, *(x for computation in reachable(called) for x in computation.instructions)] if called else [self.instruction]
 
     @property
     def regions(self) -> tuple[Region, ...]:
-        """The regions that it runs, in the order in which they are generated."""
+        """The regions that the operation runs, in the order in which they are generated."""
         return ()
 
 
@@ -229,7 +229,7 @@ class Call(Operation):
 class Region:
     """Operations in the order in which they run.
 
-    `parameters` are set when the region is entered; `results` are read when it ends.
+    The `parameters` are set when the region is entered; the `results` are read when it ends.
     """
 
     __slots__ = ("operations", "parameters", "results")
@@ -242,7 +242,7 @@ class Region:
     def free_variables(self) -> Iterator[Variable]:
         """Yields the variables that operations or results read, including the sources of views.
 
-        Variables of the region itself are among them.
+        They include variables of the region itself.
         """
         for operation in self.operations:
             for variable in operation.reads:
@@ -262,8 +262,8 @@ def _with_free_variables(operation: Operation) -> Leaves:
 class Loop(Operation):
     """A while loop: `results` is the state, which the region `condition` reads and `body` replaces.
 
-    The first operand is the initial state. Elements of the state that the body does not change are
-    not part of it; the regions read the variables outside of the loop instead.
+    The first operand is the initial state. The state does not include elements that the body leaves
+    unchanged; the regions read the corresponding variables outside of the loop instead.
     """
 
     __slots__ = ("body", "condition", "state")

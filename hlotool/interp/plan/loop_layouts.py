@@ -1,8 +1,8 @@
-"""Memory orders for loops: copies an array once before a loop instead of a view per iteration.
+"""Memory orders for loops: copies an array once before a loop instead of a view in each iteration.
 
 Kernels that take operands in the memory order of their layouts receive copies of transposed views.
 If a loop reads an array only through such views, and at most updates it in place, the array itself
-is kept in the order of the views. This does not change any result.
+is stored in the order of the views. This does not change any result.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _SMALLEST = 1 << 12
 """Minimum number of elements; copying a smaller array is faster than this analysis."""
 
 _View = tuple[Variable, Axes]
-"""An array from outside of the loop or of its state, and its long dimensions in a view's order."""
+"""An array from outside of the loop or from its state, and its long dimensions in view order."""
 
 
 def orders_needed(loop: Loop) -> dict[Variable, Order]:
-    """Returns the arrays that need another memory order in a loop, each with this order.
+    """Returns the arrays that need another memory order in a loop, each with that order.
 
     The loop reads such an array only through views in one order, which is not row-major.
     """
@@ -40,9 +40,9 @@ def orders_needed(loop: Loop) -> dict[Variable, Order]:
 class _Orders:
     """The memory orders in which the operations of a loop read its arrays.
 
-    `needed` has the order of each array that kernels take in memory order, as a permutation of its
-    long dimensions, or None if there are several orders. `others` has the arrays that are read in
-    other ways.
+    `needed` maps each array that kernels take in the memory order of its layout to this order, as a
+    permutation of its long dimensions, or to None if there are several orders. `others` contains
+    the arrays that are read in other ways.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -58,7 +58,7 @@ class _Orders:
             self._add(operation)
         for state, result in zip(loop.state, loop.body.results, strict=True):
             if self._views.get(result) != self._views.get(state):
-                # The next iteration reads an array in another order.
+                # The next iteration would read an array in another order.
                 self._read_otherwise((state, result))
         for operation in operations:
             for region in operation.regions:
@@ -86,9 +86,9 @@ class _Orders:
                 self.needed[variable] = order if self.needed.get(variable, order) == order else None
 
     def _view(self, operation: Operation) -> _View | None:
-        """Returns the view that an operation makes, or the array that it updates in place.
+        """Returns the view that an operation creates, or the array that it updates in place.
 
-        Returns None if the operation does something else.
+        Returns None for all other operations.
         """
         if len(operation.results) != 1 or operation.reads[0] not in self._views:
             return None
@@ -100,7 +100,7 @@ class _Orders:
         if opcode == "transpose":
             long = long_dimensions(first.shape)
             return variable, tuple([axes[long.index(k)] for k in operation.instruction.attributes["dimensions"] if k in long])
-        # A reshape that only adds or removes dimensions of one element.
+        # The only remaining case is a reshape that adds or removes dimensions of size 1.
         source, places = result.view_source
         is_whole = source is not result and len(places) == len(long_dimensions(result.shape))
         return self._views.get(source) if is_whole else None
@@ -110,7 +110,7 @@ class _Orders:
 
 
 def _operations(loop: Loop) -> Iterator[Operation]:
-    """Yields the operations in a loop and its nested regions, in an order in which they may run."""
+    """Yields the operations in a loop and its nested regions, in a valid order of execution."""
     stack: list[Iterator[Operation]] = [_of(region) for region in reversed(loop.regions)]
     while stack:
         operation = next(stack[-1], None)

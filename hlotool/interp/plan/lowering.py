@@ -38,12 +38,12 @@ FOLDED_ELEMENTS = 1 << 16
 """Maximum number of elements of each operand, and of the result, of a folded operation."""
 _FOLDED_IN_ALL = 1 << 22
 _POWER = "power"
-"""Never simplified: for some floats, NumPy's first power differs from the base in the last bit."""
+"""Never simplified: for some floats, `x ** 1` in NumPy differs from `x` in the last bit."""
 _INLINED_SIZE = 64
 _GROWTH, _LEAST_GROWTH = 16, 10_000
 """Limit on the size of generated code: `_LEAST_GROWTH + _GROWTH * instructions of the module`.
 
-The body of a loop is generated for each loop that uses it.
+If several loops share a body, it is generated for each of them.
 """
 _DEEPEST_REGION = 12
 """Maximum depth of nested regions; Python allows 20 nested blocks."""
@@ -51,7 +51,10 @@ _DEEPEST_CALL = 60
 
 
 class CallGraph:
-    """The call graph below an entry: sizes of computations with their callees, numbers of calls."""
+    """The call graph below an entry computation.
+
+    It contains the number of calls of each computation, and its size including all callees.
+    """
 
     def __init__(self, entry: Computation) -> None:
         self.calls: Counter[Computation] = Counter()
@@ -161,7 +164,7 @@ class Lowering:
         self._left = 0
 
     def region(self, computation: Computation) -> Region:
-        """Returns the region of a computation, with a parameter per leaf of its parameters."""
+        """Returns the region of a computation, with one parameter for each leaf of a parameter."""
         self._left = self._most_instructions
         region = Region()
         arguments = [variables_of(parameter.shape) for parameter in computation.parameters]
@@ -170,7 +173,7 @@ class Lowering:
         return region
 
     def _lowered(self, request: _Request) -> Leaves:
-        """Runs the lowerings that request each other on an explicit stack."""
+        """Runs a lowering, and the lowerings that it requests, on an explicit stack."""
         stack = [self._computation(request)]
         sent: Any = None
         while stack:
@@ -211,9 +214,9 @@ class Lowering:
         return environment[computation.root]
 
     def _ordered(self, computation: Computation) -> list[tuple[int, Instruction]]:
-        """Returns the instructions to compute in a valid order, each with its random-stream number.
+        """Returns the instructions to compute, in a valid order, each with a random-stream number.
 
-        The numbers make random constants differ from each other.
+        Separate streams make random constants differ from each other.
         """
         try:
             unknown = left_out(computation, self.options)
@@ -229,7 +232,7 @@ class Lowering:
             raise CannotPlan(f"the constant '{x.name}' cannot be read") from error
 
     def _numbered(self, shape: Shape, leaves_of_constant: Leaves) -> Leaves:
-        """Returns the variables of a literal; scalars with equal bits share those of the first one.
+        """Returns the variables of a literal; scalars with equal bits share their variables.
 
         Folded results must not share variables: they have operations as sources, and an operation
         could then become its own source.
@@ -250,8 +253,8 @@ class Lowering:
     def operation(self, place: _Place, x: Instruction, operands: Sequence[Leaves]) -> Leaves:
         """Returns the results of an instruction's kernel.
 
-        They belong to a new operation or to an earlier one that computes the same, or they are
-        constants.
+        They belong to a new operation, or to an earlier operation that computes the same values, or
+        they are constants or the leaves of an operand.
         """
         binding = self.bindings.get(x)
         if binding is None:
@@ -281,7 +284,7 @@ class Lowering:
         return results
 
     def _folded(self, x: Instruction, binding: Binding, operands: Sequence[Leaves]) -> Leaves | None:
-        """Returns the result as a constant, if all operands are small constants; else None."""
+        """Returns the result as a constant if all operands are small constants, else None."""
         if not x.shape.is_array or any(leaf.constant is None for operand in operands for leaf in operand):
             return None
         # A broadcast takes no memory, regardless of its size.
@@ -300,7 +303,7 @@ class Lowering:
             return None
         value.flags.writeable = False
         results = constants_of(x.shape, value)
-        # The operation records what a broadcast repeats; it is not added to the region.
+        # This operation only records the source of a broadcast; it is not added to the region.
         Operation(x, operands, results)
         return results
 
@@ -311,7 +314,7 @@ def _identities(operand: Leaves) -> tuple[Any, ...]:
 
 
 def _unchanged_operand(x: Instruction) -> int | None:
-    """Returns the number of the operand that equals the result, such as `x` in `x * 1`.
+    """Returns the index of the operand that equals the result, such as `x` in `x * 1`.
 
     Returns None if no algebraic identity applies.
     """
@@ -319,7 +322,7 @@ def _unchanged_operand(x: Instruction) -> int | None:
         return None
     same = same_value(x)
     unchanged = next((k for k, operand in enumerate(x.operands) if operand is same), None)
-    # In the other cases, the kernel reports the error.
+    # In all other cases, the kernel must run, since it may report an error.
     return unchanged if unchanged is not None and is_as_inferred(x) and not may_fail(x) else None
 
 
@@ -359,7 +362,7 @@ def _is_alike(one: Shape, other: Shape) -> bool:
     )
 
 
-# ---- instructions that are more, or less, than a kernel ----------------------------------------
+# ---- instructions that are not lowered to single kernels ---------------------------------------
 
 
 _LOWERINGS: dict[str, _Handler] = {}

@@ -1,4 +1,4 @@
-"""Places operations on numbers in the branches or expressions that need them.
+"""Places operations on numbers in branches and expressions.
 
 An operation is written in the branch that needs it, or in the expression of its only user.
 """
@@ -28,8 +28,8 @@ Storing a number in it takes half the time that NumPy takes to create a scalar.
 class NumberBlock:
     """Operations in order. Those needed by only one choice of a select are in a block of their own.
 
-    `branches` has both blocks of each select for which at least one is not empty, including the
-    selects in inner blocks.
+    `branches` maps each select to the blocks of its two choices, unless both are empty. It includes
+    the selects in inner blocks.
     """
 
     __slots__ = ("branches", "depth", "operations", "outer")
@@ -82,7 +82,7 @@ def _common(one: NumberBlock, other: NumberBlock) -> NumberBlock:
 class NumberStatements:
     """A writer for blocks of operations with these templates.
 
-    `results` are the variables that are read after the last block.
+    `results` contains the variables that are read after the last block.
     """
 
     def __init__(self, writer: Writer, names: NumberTemplates, templates: Mapping[Operation, NumberTemplate], results: Leaves) -> None:
@@ -108,7 +108,7 @@ class NumberStatements:
     def write(self, block: NumberBlock) -> None:
         """Writes all operations of a block.
 
-        Blocks are never nested more deeply than Python's may be, so the method may recurse.
+        Blocks are never nested more deeply than Python's blocks may be, so the method may recurse.
         """
         for k, operation in enumerate(block.operations):
             self._writer.comment(operation.instruction)
@@ -155,7 +155,8 @@ class NumberStatements:
     def _is_read_in(self, variable: Variable, block: NumberBlock) -> bool:
         """Returns whether a variable is read in a single location.
 
-        This is its only user's expression, or the end of the block for results without users.
+        This location is its only user's expression or, for a result without users, the end of the
+        block.
         """
         reader = self._readers.get(variable)
         # Branches read their choices and their condition once.

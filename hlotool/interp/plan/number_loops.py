@@ -28,9 +28,9 @@ class NumberLoop:
     """A loop as a function `loop(n, limit, ...)`.
 
     The function takes the number of iterations so far, their limit, the state, and the variables
-    that the loop reads from outside. It returns whether the loop has ended, as opposed to reaching
-    `limit`, then the number of iterations and the state. Called with a run, and the initial state
-    and outside variables as NumPy scalars, an instance returns the final state.
+    that the loop reads from outside. It returns whether the loop has ended (instead of reaching
+    `limit`), the number of iterations and the state. Calling an instance with a run, and with the
+    initial state and the outside variables as NumPy scalars, returns the final state.
     """
 
     __slots__ = ("_is_compared", "_native", "_python", "_types", "outside", "source")
@@ -41,8 +41,8 @@ class NumberLoop:
         self._types = [NUMPY_TYPES[variable.shape.element_type].type for variable in loop.state]
         self._is_compared = exact_trip_count(loop.instruction) is None and all(map(is_pure, loop.instruction.called))
         self._native = native
-        # Safe to execute: the source consists of names and numbers that the writer generates, see
-        # the docstring of its module.
+        # Safe to execute: the source consists of names and numbers that the writer generates (see
+        # the docstring of its module).
         namespace = {**writer.namespace, "asarray": np.asarray, "wrapped": _wrapped}
         exec(compile(self.source, "<loop>", "exec"), namespace)
         self._python = namespace["loop"]

@@ -1,8 +1,8 @@
 """Operations on single numbers as expressions on Python's own numbers.
 
-Integers are unbounded and wrapped explicitly; there are also truth values and floats. This is
-faster than NumPy's scalars, for which `scalars` writes expressions, but values must be converted
-when they come from or go to arrays. It is therefore only used for loops that contain nothing else.
+Integers are unbounded and are wrapped explicitly; there are also truth values and floats. Python's
+numbers are faster than NumPy's scalars, for which `scalars` writes expressions, but they must be
+converted from and to arrays. They are therefore only used in loops that contain nothing else.
 Python's floats are doubles; sums, products and quotients of f32 numbers in double precision have so
 many digits that rounding them to f32 gives the same result as computing in f32.
 
@@ -32,7 +32,7 @@ __all__ = ["NumberTemplate", "NumberTemplates", "can_hold", "is_held", "wrapped"
 
 
 class NumberTemplate(NamedTuple):
-    """An expression for the result of an operation, with the numbers of its operands in braces.
+    """An expression for the result of an operation, where `{0}`, `{1}`, ... stand for its operands.
 
     `wraps` is the type to whose range the value must be wrapped, modulo two to the power of its
     width, or None if the value is in range. `rounds` is true if the value must be rounded to f32.
@@ -44,12 +44,15 @@ class NumberTemplate(NamedTuple):
 
 
 def can_hold(variable: Variable) -> bool:
-    """Returns whether a variable is a number that these statements can compute with."""
+    """Returns whether a variable is a number that these expressions can represent."""
     return variable.is_scalar and is_held(variable)
 
 
 def is_held(variable: Variable) -> bool:
-    """Returns whether a variable is a number or an array of a NumPy type that is not complex."""
+    """Returns whether a variable is a number or an array whose type NumPy computes in.
+
+    Complex types are excluded.
+    """
     number = NUMBERS.get(variable.shape.element_type)
     return number is not None and number.kind != "complex" and number.held == number.computed
 
@@ -101,7 +104,7 @@ _SHIFTED_BY_CONSTANT = {
 _NOT_IN_64_BITS = {functions.divide_integers, functions.remainder_integers, functions.shift_right_logical}
 """Functions that Numba computes differently for some 64-bit integers.
 
-The mask does not fit into 64 bits, and the smallest integer cannot be negated.
+The mask does not fit into a signed 64-bit integer, and the smallest integer cannot be negated.
 """
 
 _OF_TRUTH_VALUES: dict[Any, _Exact] = {
@@ -111,7 +114,7 @@ _OF_TRUTH_VALUES: dict[Any, _Exact] = {
     np.logical_xor: _Exact("{0} != {1}"),
     np.logical_not: _Exact("not {0}"),
 }
-"""Templates for operations whose first operand is a truth value; a select is one of them."""
+"""Templates for operations whose first operand is a truth value, including selects."""
 _COMBINED: dict[str, Callable[..., int]] = {"add": add, "subtract": sub, "multiply": mul, "negate": neg}
 _Range = tuple[int, int]
 
@@ -152,7 +155,10 @@ _RANGES: dict[str, Callable[[Sequence[_Range], int], _Range | None]] = {
     "select": _of_select,
     "shift-right-logical": _of_logical_shift,
 }
-"""Functions from the operands' ranges and the bit width to the result's range, None if unknown."""
+"""Functions from the operands' ranges and the bit width to the result's range.
+
+They return None if the range is unknown.
+"""
 
 
 _OF_FLOATS: dict[Any, str] = {np.abs: "abs({0})", np.divide: "{0} / {1} if {1} else {call}"}
@@ -169,7 +175,7 @@ _OF_NATIVE_FLOATS: dict[Any, str] = {
 _CLAMPED_NATIVE_FLOATS = _SMALLER.format("{2}", f"({_LARGER})")
 _ROUNDED = {np.add, np.subtract, np.multiply, np.divide}
 _DISTANCES = {"LT": (None, -1), "LE": (None, 0), "GT": (1, None), "GE": (0, None), "EQ": (0, 0)}
-"""Bounds of an operand, relative to the constant that it is compared with, if the comparison holds.
+"""Bounds of an operand, relative to the constant in a comparison that is true.
 
 None means that there is no bound.
 """
@@ -180,7 +186,7 @@ class NumberTemplates:
 
     The operations must be passed in the order in which they run.
 
-    For Numba, there are no templates for operations that it lacks or computes differently.
+    For Numba, there are no templates for operations that Numba lacks or computes differently.
     """
 
     def __init__(self, writer: Writer, *, for_numba: bool) -> None:
@@ -199,7 +205,7 @@ class NumberTemplates:
         return f"({number})" if number < 0 else str(number)
 
     def assume(self, comparison: Operation) -> None:
-        """Restricts ranges, given that a comparison of a variable with a constant holds."""
+        """Restricts the range of a variable, given that its comparison with a constant is true."""
         x = comparison.instruction
         variable, limit = comparison.reads[0], comparison.reads[-1].constant
         ends = _DISTANCES.get(str(x.attributes.get("direction"))) if x.opcode == "compare" else None
@@ -300,7 +306,7 @@ class NumberTemplates:
         return self._ranges.get(variable, _limits(variable))
 
     def _note_range(self, operation: Operation) -> None:
-        """Records the range of an integer result, for operations where this is simple."""
+        """Records the range of an integer result if it is easy to compute."""
         find = _RANGES.get(operation.instruction.opcode)
         (result,) = operation.results
         if find is None or not NUMBERS[result.shape.element_type].element.is_integral:
@@ -317,8 +323,8 @@ class NumberTemplates:
             return NumberTemplate("{0} != 0")
         if source.kind == "float":
             low, high = result.element.minimum, result.element.maximum
-            # The limits are powers of two, which all floats contain. A number just below the
-            # smallest integer is truncated to it, too.
+            # The limits are powers of two, which all float types represent exactly. A number just
+            # below the smallest integer is truncated to it, too.
             in_range = f"{float(low)} <= {{0}} < {float(high + 1)}"
             return NumberTemplate(f"int({{0}}) if {in_range} else {high} if {{0}} > 0 else {low} if {{0}} < 0 else 0")
         if source.kind == "pred":

@@ -15,9 +15,9 @@ __all__ = ["overwritten_operand"]
 def overwritten_operand(cluster: Cluster, result: Variable, dying: Sequence[Variable], axis: int) -> Variable | None:
     """Returns one of the `dying` variables that the result may overwrite; None if there is none.
 
-    Each block of it is read before the same block of the result is written. `axis` is the axis of
-    the domain that blocks divide. Only at run time is it known whether there are other references
-    to the array.
+    Each block of this variable is read before the same block of the result is written. `axis` is
+    the axis of the domain that is divided into blocks. It is only known at run time whether there
+    are other references to the array.
     """
     if cluster.axes[result][: axis + 1] != tuple(range(axis + 1)):
         # The same block of the result is written for several blocks of the domain, and its operands
@@ -46,7 +46,7 @@ def _is_read_before(cluster: Cluster, operand: Variable, result: Variable) -> bo
             if spanned != cluster.axes[result]:
                 return False
             if number.held != number.computed:
-                # Its blocks are converted immediately, before anything is written.
+                # The operand's blocks are converted immediately, before anything is written.
                 continue
             copies, works_in_place = (form.copies, form.works_in_place) if isinstance(form, Form) else (False, False)
             # A copy may be the block itself, which is read later.

@@ -32,9 +32,10 @@ __all__ = ["Plan", "PlanExecutor"]
 
 
 class PlanFunction:
-    """The generated function of one computation. It takes and returns values in the kernels' form.
+    """The generated function of one computation.
 
-    `source` is its text, and `blamed` the instruction to blame for each line. If `waits` is true,
+    It takes the leaves of arguments, and returns a value in the kernels' form. `source` is its
+    source code, and `blamed` contains the instruction to blame for each line. If `waits` is true,
     the function is a generator.
     """
 
@@ -50,8 +51,8 @@ class PlanFunction:
         self.blamed = writer.writer.blamed
         self._options = options
         namespace: dict[str, Any] = {**GLOBALS, **writer.writer.namespace}
-        # Safe to execute: the source consists of names and numbers that the writer generates, see
-        # the docstring of its module.
+        # Safe to execute: the source consists of names and numbers that the writer generates (see
+        # the docstring of its module).
         exec(compile(text, f"<plan of {computation.name!a}>", "exec"), namespace)
         self._function = namespace["plan"]
         self._parameters = [leaf for parameter in computation.parameters for leaf in parameter.shape.leaves()]
@@ -76,7 +77,7 @@ class PlanFunction:
     def accepts(self, leaves_of_arguments: Sequence[Any]) -> bool:
         """Returns whether the arguments match the declared parameters.
 
-        Nothing else checks them when a kernel calls a computation.
+        Nothing else checks the arguments when a kernel calls a computation.
         """
         return len(leaves_of_arguments) == len(self._parameters) and all(map(_is_of, leaves_of_arguments, self._parameters))
 
@@ -122,7 +123,7 @@ class Plan:
     """
 
     def __init__(self, module: Module, options: RunOptions, *, is_watched: bool = False) -> None:
-        # Not the module itself, which would be kept alive as long as its plan.
+        # Do not store the module itself, which would stay alive as long as its plan.
         self._entry = module.entry
         self._is_watched = is_watched
         self.options = options
@@ -141,8 +142,8 @@ class Plan:
     def start(self, reference: ReferenceExecutor, request: Invoke, observers: Sequence[Observer] = ()) -> Generator[Wait, None, Value]:
         """Runs a computation on the device of a reference executor and returns its value.
 
-        The reference executor does what the plan cannot do. Yields when the device has to wait.
-        Raises EvaluationError, or Mismatch if the reference executor has to run everything.
+        The reference executor computes what the plan cannot compute. Yields when the device has to
+        wait. Raises EvaluationError, or Mismatch if the reference executor has to run everything.
         """
         return PlanExecutor(self, reference, observers).run(request)
 
@@ -159,7 +160,7 @@ class Plan:
 class PlanExecutor:
     """One run of a plan on one device.
 
-    The reference executor does what the plan cannot do, such as batches of scalars.
+    The reference executor computes what the plan cannot compute, such as batches of scalars.
     """
 
     def __init__(self, plan: Plan, reference: ReferenceExecutor, observers: Sequence[Observer]) -> None:

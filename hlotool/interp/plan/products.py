@@ -1,6 +1,7 @@
 """Statements for dot products of floats: NumPy's product of two views.
 
-The forms of the views are computed at compile time; the kernel computes them in each call.
+The forms of the views are computed once, at compile time; the kernel would compute them in each
+call.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def write_product(writer: Writer, operation: Operation) -> bool:
     right = _viewed(writer, "b", rhs, form.rhs_order, form.rhs_sizes)
     product = f"{writer.bind(large_product) if form.is_large else writer.bind(np.matmul, 'matmul')}({left}, {right})"
     has_matrix = (*form.lhs_sizes[:-1], form.rhs_sizes[-1]) == form.sizes
-    # A scalar result is at first a matrix of one element.
+    # A scalar result is a matrix of one element at first.
     shaped = product if has_matrix else f"{product}.reshape({writer.bind(form.sizes)}){'' if form.sizes else '[()]'}"
     writer.line(f"{writer.name(operation.results[0])} = {shaped}; a = b = None")
     return True
@@ -44,7 +45,7 @@ def write_product(writer: Writer, operation: Operation) -> bool:
 def product_form(operation: Operation) -> MatrixForm | None:
     """Returns the form of a dot product as a product of matrices.
 
-    Returns None for all other operations, and unless all arrays have one float type that NumPy
+    Returns None unless the operation is a dot product of arrays of one float type that NumPy
     computes in.
     """
     x, variables = operation.instruction, (*operation.reads, *operation.results)

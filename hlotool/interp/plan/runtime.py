@@ -23,11 +23,11 @@ __all__ = ["GLOBALS", "PlanRun", "first_check"]
 
 
 class PlanRun:
-    """One run of a plan on one device: its limits, and how it invokes computations.
+    """One run of a plan on one device, with its limits and callbacks.
 
-    `invoke` is a generator that returns the value for an Invoke request, and yields when the device
-    has to wait. `reached` is called before instructions of the entry computation, in code that is
-    compiled with these calls.
+    `invoke` is a generator function that returns the value for an Invoke request, and yields when
+    the device has to wait. `reached` is called before instructions of the entry computation if the
+    code was compiled with such calls.
     """
 
     __slots__ = ("deadline", "device", "invoke", "options", "reached")
@@ -46,7 +46,7 @@ class PlanRun:
         self.deadline = None if options.timeout_seconds is None else time.monotonic() + options.timeout_seconds
 
     def driven(self, run: Run) -> Generator[Wait, None, Value]:
-        """Returns the value of a kernel that suspends. Yields when the device has to wait."""
+        """Runs a kernel that suspends and returns its value. Yields when the device has to wait."""
         value: Value = None
         while True:
             try:

@@ -1,8 +1,8 @@
 """Expressions for operations on single numbers, as Python operators on NumPy scalars.
 
-They take a tenth of the time of a NumPy function. A table maps the functions of the elementwise
-kernels to operators. If an operator differs for some numbers, the expression calls the kernel's
-function for these.
+An operator takes a tenth of the time of a NumPy function. A table maps the functions of the
+elementwise kernels to operators. If an operator gives a different result for some numbers, the
+expression calls the kernel's function for these numbers.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OPERATORS: dict[Any, str] = {
 }
 """Operator expressions by the function that computes arrays."""
 CLAMPED = "{2} if {1} > {2} or {0} > {2} else {0} if {1} < {0} else {1}"
-"""For integers; the operands are the lower limit, the number and the upper limit."""
+"""The template for clamping integers; its operands are lower limit, number and upper limit."""
 PARTLY: dict[Any, str] = {
     functions.maximum_floats: "{0} if {0} > {1} else {1} if {1} > {0} else {call}",
     functions.minimum_floats: "{0} if {0} < {1} else {1} if {1} < {0} else {call}",
@@ -67,7 +67,7 @@ PARTLY: dict[Any, str] = {
 def scalar_expression(operation: Operation, writer: Writer) -> str | None:
     """Returns the expression for an elementwise operation on scalars; None for other operations.
 
-    Returns None as well for types that NumPy does not compute in.
+    Also returns None for types that NumPy does not compute in.
 
     >>> import hlotool
     >>> from hlotool.interp.plan.graph import Variable

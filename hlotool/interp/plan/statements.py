@@ -21,8 +21,8 @@ __all__ = ["implicit_operands", "value_expression", "write_kernel", "write_opera
 def implicit_operands(operation: Operation) -> list[Variable] | None:
     """Returns the variables that an elementwise operation reads if NumPy does the broadcasting.
 
-    At least one of them has the result's shape, so that the value has it, too. Returns None if the
-    operation is not elementwise on arrays, or if this is impossible.
+    At least one of them has the result's shape, so that the value has this shape, too. Returns None
+    if the operation is not elementwise on arrays, or if NumPy cannot do the broadcasting.
     """
     if len(operation.results) != 1 or operation.results[0].is_scalar:
         return None
@@ -47,9 +47,9 @@ def write_operation(
 ) -> Variable | None:
     """Writes the statements that compute an operation's results.
 
-    `sources` are its `implicit_operands`, and `dying` the operands that nothing reads later.
-    `reusable` are variables whose arrays have no other references; the result is written into such
-    an array if its variable dies.
+    `sources` contains its `implicit_operands`, and `dying` the operands that nothing reads later.
+    `reusable` contains variables whose arrays have no other references; the result is written into
+    such an array if its variable dies.
 
     Returns the operand that the kernel may overwrite, if any; its name is deleted before the call.
     """
@@ -175,7 +175,7 @@ def _write_result(writer: Writer, operation: Operation, binding: Binding, call: 
 
 
 def write_unpacked(writer: Writer, shape: Shape, results: Leaves, name: str) -> None:
-    """Assigns the leaves of a tuple, which is held by a name, to variables."""
+    """Writes statements that assign the leaves of the tuple `name` to variables."""
     targets = "".join(f"{writer.name(result)}, " for result in results)
     if targets:
         nested = any(element.is_tuple for element in shape.elements)

@@ -39,7 +39,7 @@ def in_parts(compute: Callable[[int, int], None], size: int, step: int, threads:
 
 
 def _computed(compute: Callable[[int, int], None], first: int, last: int) -> None:
-    # NumPy's handling of overflows is set for each thread.
+    # NumPy's error handling must be set in each thread.
     with np.errstate(all="ignore"):
         compute(first, last)
 
@@ -51,5 +51,5 @@ def _pool(threads: int) -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    # The only thread of a forked process is the one that forked it.
+    # A forked process has only the thread that called fork, so it needs a new pool.
     os.register_at_fork(after_in_child=_pool.cache_clear)

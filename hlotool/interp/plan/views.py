@@ -1,6 +1,6 @@
 """Expressions for operations whose results are views.
 
-Everything that their kernels compute in each call is computed at compile time.
+Indices and shapes, which kernels compute in each call, are computed at compile time.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class Writer:
 
     @contextmanager
     def diverted(self) -> Iterator[Lines]:
-        """Diverts the lines added inside to the list that the context yields, for `extend`."""
+        """Diverts the lines added inside of the context to a Lines object, for `extend`."""
         outer, indent = self._lines, self._indent
         self._lines, self._indent = Lines(), ""
         try:
@@ -110,7 +110,7 @@ class Writer:
             yield
 
     def bind(self, value: Any, name: str | None = None) -> str:
-        """Returns the name of an object in the source: the given one if it is free."""
+        """Returns the name of an object in the source, which is `name` if that is free."""
         known = self._bound.get(id(value))
         if known is not None:
             return known
@@ -126,7 +126,7 @@ class Writer:
         return f"{prefix}{self._count}"
 
     def name(self, variable: Variable) -> str:
-        """Returns the expression for a variable: its local name, or that of the constant."""
+        """Returns the expression for a variable: its local name, or the name of its constant."""
         known = self._names.get(variable)
         if known is None:
             if variable.constant is not None:
@@ -139,5 +139,5 @@ class Writer:
         return known
 
     def rename(self, variable: Variable, name: str) -> None:
-        """Makes a variable stand for an existing name."""
+        """Assigns an existing name to a variable."""
         self._names[variable] = name

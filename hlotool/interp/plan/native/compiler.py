@@ -1,4 +1,4 @@
-"""Compiles a function in generated source with Numba, if it is installed."""
+"""Compiles functions in generated source with Numba, if it is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Step = Callable[..., tuple[Any, ...]]
 
 
 class NativeSource(NamedTuple):
-    """The text of a function `loop`, and the objects that it refers to."""
+    """The source of a function `loop`, and the objects that it refers to."""
 
     text: str
     namespace: dict[str, Any]
@@ -29,14 +29,15 @@ def is_installed() -> bool:
 
 
 def _numba() -> Any:
-    """Returns Numba without the settings that it reads from the working directory.
+    """Returns Numba, imported without the settings file of the working directory.
 
-    This directory may come from anywhere. Raises any error that importing Numba raises.
+    The file is not trusted, since the directory may come from anywhere. Raises any error that
+    importing Numba raises.
     """
     if sys.modules.get("numba") is not None:
         return import_module("numba")
-    # Numba reads the file if it can import yaml, and warns otherwise. Later, it looks for the file
-    # again.
+    # Numba reads the settings file if it can import yaml, and warns otherwise. It looks for the
+    # file again later, so its name is removed below.
     yaml = sys.modules.get("yaml")
     sys.modules["yaml"] = None  # type: ignore[assignment]
     try:
@@ -55,25 +56,25 @@ def _numba() -> Any:
 def compiled(source: NativeSource, arguments: Sequence[Any]) -> Step | None:
     """Returns the function in machine code, compiled for the types of these arguments.
 
-    Returns None if there is no Numba, or if it cannot compile the function.
+    Returns None if Numba cannot be imported, or if it cannot compile the function.
     """
     try:
         numba = _numba()
     except Exception:
-        # Numba is not installed, or was made for another version of NumPy, which its parts notice
-        # with many types of errors.
+        # Numba is not installed, or was built for another version of NumPy. In the latter case, its
+        # modules raise many types of errors.
         return None
-    # Numba's 64-bit integers wrap by themselves.
+    # Numba's 64-bit integers wrap on their own.
     namespace = {**source.namespace, "int64": numba.int64, "wrapped": numba.njit(lambda number: number)}
-    # Safe to execute: the source consists of names and numbers that the writer generates, see the
-    # docstring of its module.
+    # Safe to execute: the source consists of names and numbers that the writer generates (see the
+    # docstring of its module).
     exec(compile(source.text, "<loop>", "exec"), namespace)
     step = numba.njit(error_model="numpy")(namespace["loop"])
     try:
         step.compile(tuple(map(numba.typeof, arguments)))
     except Exception:
-        # Besides errors of its own, Numba exceeds the recursion limit in long functions, and LLVM's
-        # errors are plain Python exceptions.
+        # Besides errors of its own, Numba may exceed the recursion limit in long functions, and
+        # LLVM's errors are plain Python exceptions.
         return None
     result: Step = step
     return result

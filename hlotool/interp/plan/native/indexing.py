@@ -19,7 +19,7 @@ __all__ = ["write_dynamic_slice", "write_dynamic_update_slice", "write_gather", 
 
 
 def write_dynamic_slice(self: NativeStatements, operation: Operation) -> None:
-    """Writes a dynamic-slice. Raises CannotCompile."""
+    """Writes a dynamic-slice. Raises CannotCompile if it is unsupported."""
     (operand, *indices), (result,) = operation.reads, operation.results
     lengths = tuple(operation.instruction.attributes.get("dynamic_slice_sizes") or ())
     if lengths != result.shape.dimensions or not fits(operand, lengths, indices, [operand, result]):
@@ -30,7 +30,7 @@ def write_dynamic_slice(self: NativeStatements, operation: Operation) -> None:
 
 
 def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> None:
-    """Writes a dynamic-update-slice. Raises CannotCompile."""
+    """Writes a dynamic-update-slice. Raises CannotCompile if it is unsupported."""
     (operand, update, *indices), (result,) = operation.reads, operation.results
     lengths = update.shape.dimensions
     if operand.shape.dimensions != result.shape.dimensions or not fits(operand, lengths, indices, [operand, update, result]):
@@ -42,7 +42,7 @@ def write_dynamic_update_slice(self: NativeStatements, operation: Operation) -> 
 
 
 def _place(self: NativeStatements, operand: Variable, lengths: Sequence[int], indices: Sequence[Variable]) -> str:
-    """Returns the flat index of element `i` of a slice, whose start indices are clamped."""
+    """Returns the flat index of element `i` of a slice, with clamped start indices."""
     sizes = operand.shape.dimensions
     start = self.writer.local("s")
     self.writer.line(f"{start} = 0")
@@ -60,7 +60,7 @@ def _places(sizes: Sequence[int], lengths: Sequence[int]) -> Array:
 def _looked_up(self: NativeStatements, table: Array, index: str) -> str:
     """Returns the expression for an element of a table of integers.
 
-    The expression does without the table if its integers are evenly spaced.
+    If the integers are evenly spaced, the expression needs no table.
     """
     first, step = int(table[0]), int(table[1] - table[0]) if len(table) > 1 else 1
     if (table == first + step * np.arange(len(table))).all():
@@ -72,7 +72,7 @@ def _looked_up(self: NativeStatements, table: Array, index: str) -> str:
 
 
 def write_gather(self: NativeStatements, operation: Operation) -> None:
-    """Writes a gather without batching dimensions. Raises CannotCompile."""
+    """Writes a gather without batching dimensions. Raises CannotCompile if it is unsupported."""
     (operand, indices), (result,) = operation.reads, operation.results
     attributes = operation.instruction.attributes
     lengths, sizes = attributes["slice_sizes"], operand.shape.dimensions
@@ -106,14 +106,17 @@ def _vectors(indices: Variable, index_vector_dim: int) -> Array:
 
 
 def write_scatter(self: NativeStatements, operation: Operation) -> None:
-    """Writes a scatter of one array without batching dimensions. Raises CannotCompile."""
+    """Writes a scatter of one array without batching dimensions.
+
+    Raises CannotCompile if it is unsupported.
+    """
     if len(operation.reads) != 3:
         raise CannotCompile
     (operand, indices, updates), (result,) = operation.reads, operation.results
     attributes, sizes = operation.instruction.attributes, operand.shape.dimensions
     if attributes.get("input_batching_dims") or len({variable.shape for variable in (operand, result)}) != 1 or result.is_scalar:
         raise CannotCompile
-    # If the reducer has wider numbers, the result is rounded.
+    # If the reducer computes in a wider type, the result would have to be rounded.
     if {updates.shape.element_type, attributes["to_apply"].root.shape.element_type} != {operand.shape.element_type}:
         raise CannotCompile
     window, inserted = attributes.get("update_window_dims", ()), attributes.get("inserted_window_dims", ())
@@ -137,7 +140,7 @@ def write_scatter(self: NativeStatements, operation: Operation) -> None:
 def _write_start(
     self: NativeStatements, indices: Variable, vectors: Array, index_map: Sequence[int], sizes: Sequence[int], lengths: Sequence[int]
 ) -> None:
-    """Assigns the start of a slice to `s`; slices that are not entirely in bounds are skipped."""
+    """Writes the start of a slice to `s`; slices that are not entirely in bounds are skipped."""
     self.writer.line("s = 0")
     for k, dimension in enumerate(index_map):
         start = self.writer.local("s")

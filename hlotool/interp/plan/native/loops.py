@@ -1,6 +1,6 @@
 """Decides which loops to compile and when, writes their source for Numba, and runs them.
 
-A loop is compiled when it has run so long that compiling it is worthwhile.
+A loop is compiled once it has run for so long that compiling it is worthwhile.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _MOST_COMPILED = 250
 _MOST_ELEMENTS = 1 << 10
 """Maximum number of elements of a computed array.
 
-For more elements, NumPy's functions take no longer than machine code.
+For larger arrays, NumPy's functions take no longer than machine code.
 """
 _MOST_READ = 1 << 20
 """Maximum number of elements of an array from which slices are read."""
 _MOST_AT_ONCE = 1 << 16
-"""Maximum number of iterations between checks for timeouts and interrupts by the user."""
+"""Maximum number of iterations between checks for timeouts and user interrupts."""
 _MOST_WORK = 1 << 25
-"""Maximum number of elements computed between these checks. Each may take from 1 to 10 ns."""
+"""Maximum number of elements computed between such checks. Each element takes 1 to 10 ns."""
 _TOO_MUCH_WORK = 1 << 29
 """The number of elements after which a nested loop gives up.
 
@@ -50,24 +50,26 @@ Such a loop might never end, and it cannot be interrupted.
 """
 _MOST_ITERATIONS = (1 << 63) - 1
 _SECONDS, _SECONDS_PER_OPERATION, _SECONDS_PER_PAIR = 0.25, 0.003, 0.0003
-"""Terms of the run time in seconds before a loop is compiled: constant, per operation, per pair.
+"""Terms of the run time in seconds after which a loop is compiled.
 
-The sum is about a third of the compile time, which is longest for calls of NumPy's loops.
+They are a constant, a term per operation and a term per pair of operations. The sum is about a
+third of the compile time, which is longest for calls of NumPy's loops.
 """
 _HOT = 1 << 17
 """The number of iterations after which a loop is compiled in any case."""
 _SECONDS_TO_COMPILE = 10.0
-"""Time that must remain for the run, in addition to the estimated compile time.
+"""Seconds that must remain for the run, in addition to the estimated compile time.
 
-It ensures the time limit even if compiling takes longer than usual.
+This margin keeps the run within its time limit even if compiling takes longer than usual.
 """
 _GOES_ON, _HAS_ENDED, _GIVES_UP = range(3)
 
 Reached = tuple[bool, int, tuple[Any, ...]]
 Part = Callable[[int, int, tuple[Any, ...]], "Reached | None"]
-"""Runs a loop from one number of iterations to another, starting from a state.
+"""A function that runs a loop from one number of iterations to another, starting from a state.
 
-Returns whether the loop has ended, the number of iterations and the state, or None to give up.
+It returns whether the loop has ended, the number of iterations and the state, or None if it gives
+up.
 """
 
 
@@ -99,7 +101,7 @@ def in_parts(run: PlanRun, part: Part, iterations: int, state: tuple[Any, ...], 
 class NativeLoop:
     """A loop that is compiled to machine code once it has run for long enough.
 
-    `outside` are the variables, other than constants, that it reads besides its state.
+    `outside` contains the variables that the loop reads besides its state, except for constants.
     """
 
     __slots__ = (
@@ -126,8 +128,8 @@ class NativeLoop:
         self._is_possible = True
         self._seconds = 0.0
         self._iterations = 0
-        # The time, and the iteration of the current loop, up to which `_seconds` and `_iterations`
-        # count.
+        # The time and the iteration up to which `_seconds` and `_iterations` include the current
+        # execution of the loop.
         self._entered, self._counted = 0.0, 0
         self._step: Step | None = None
         self._arguments: list[Array] = []
@@ -135,17 +137,16 @@ class NativeLoop:
     def enter(self, check: int = FIRST_COMPARED) -> int:
         """Records the start of the loop; returns the first iteration at which to call this object.
 
-        This is the first of all iterations if the loop has already run for long enough, else
-        `check`.
+        This is iteration 1 if the loop has already run for long enough, else `check`.
         """
         self._entered, self._counted = time.monotonic(), 0
         return 1 if self._has_run_long() else check
 
     def __call__(self, run: PlanRun, iterations: int, *values: Any) -> tuple[Any, ...] | None:
-        """Runs the loop from a state after this many iterations; returns its final state.
+        """Continues the loop after `iterations` iterations; returns its final state.
 
-        Returns None if the loop must continue without machine code. `values` are the state and the
-        variables read from outside, as arrays and NumPy scalars.
+        Returns None if the loop must continue without machine code. `values` contains the state and
+        the variables read from outside, as arrays and NumPy scalars.
         """
         if not self._is_hot(run, iterations):
             return None
@@ -167,13 +168,14 @@ class NativeLoop:
         )
 
     def _part(self, run: PlanRun, outside: Sequence[Any], iterations: int, limit: int, state: tuple[Any, ...]) -> Reached | None:
-        """Runs at most up to iteration `limit`.
+        """Runs the loop up to iteration `limit` at most.
 
-        Returns whether the loop has ended, the number of iterations and the state.
+        Returns whether the loop has ended, the number of iterations and the state; None if it gives
+        up.
         """
         assert self._step is not None
         most = _MOST_ITERATIONS if run.options.max_iterations is None else run.options.max_iterations
-        # The loop overwrites the arrays of its state.
+        # Pass copies, since the loop overwrites the arrays of its state.
         current = list(map(_owned, state))
         code, iterations, *numbers = self._step(iterations, limit, most, *current, *outside)
         if code == _GIVES_UP:
@@ -211,7 +213,8 @@ class NativeLoop:
 def _owned(value: Any) -> Any:
     """Returns an argument that machine code may overwrite.
 
-    Arrays become flat copies. Numbers become Python's, except floats, which keep their width.
+    Arrays become flat copies. Numbers become Python numbers, except for floats, which keep their
+    width.
     """
     if isinstance(value, np.ndarray):
         return value.copy(order="C").reshape(-1)
@@ -221,7 +224,7 @@ def _owned(value: Any) -> Any:
 def _read_only(value: Any) -> Any:
     """Returns an argument that machine code only reads.
 
-    In Numba, read-only arrays have a type of their own, so all of these arrays are made read-only.
+    In Numba, read-only arrays have a type of their own, so all such arrays are made read-only.
     """
     if not isinstance(value, np.ndarray):
         return _owned(value)
@@ -233,7 +236,8 @@ def _read_only(value: Any) -> Any:
 def native_loop(loop: Loop, bindings: Mapping[Instruction, Binding]) -> NativeLoop | None:
     """Returns an object that can compile a loop.
 
-    Returns None without Numba, or if the loop contains more than numbers and small arrays.
+    Returns None if Numba is not installed, or if the loop contains more than numbers and small
+    arrays.
     """
     if not is_installed() or not loop.state or not all(map(_is_small, loop.state)):
         return None
@@ -259,15 +263,15 @@ def _operations(loop: Loop) -> Iterator[Operation]:
 
 
 def is_simple(operation: Operation) -> bool:
-    """Returns whether an operation is a kernel without effects that cannot fail.
+    """Returns whether an operation applies a kernel that has no effects and cannot fail.
 
-    The declared shape of its result must be right, too.
+    The declared shape of its result must be correct, too.
     """
     return type(operation) is Operation and operation.is_removable
 
 
 def _can_be_read(variable: Variable) -> bool:
-    # Numba has no u64 that it would not mix with floats.
+    # u64 is excluded, because Numba converts it to floats when it is combined with signed integers.
     is_known = is_held(variable) and variable.shape.element_type != "u64"
     return is_known and not any(variable.shape.dynamic) and 0 < size_of(variable) <= _MOST_READ
 
@@ -277,7 +281,7 @@ def _is_small(variable: Variable) -> bool:
 
 
 def outside_of(loop: Loop) -> Leaves:
-    """Returns the variables, other than constants, that a loop reads and does not compute."""
+    """Returns the variables that a loop reads but does not compute, except for constants."""
     reads: dict[Variable, None] = {}
     inside: set[Variable] = {*loop.state}
     for operation in _operations(loop):
@@ -305,8 +309,8 @@ class _LoopWriter:
     def write(self, loop: Loop) -> None:
         """Writes the body of the function.
 
-        The function returns a code for whether the loop goes on, the number of iterations, and the
-        numbers of the state.
+        The function returns a code that says whether the loop goes on, the number of iterations,
+        and the scalars of the state.
         """
         line, name = self.writer.line, self.statements.name
         self._leaves = ", ".join(["n", *(name(variable) for variable in loop.state if variable.is_scalar)])
@@ -337,7 +341,7 @@ class _LoopWriter:
     def _write_loop(self, loop: Loop) -> None:
         """Writes a nested loop.
 
-        The loop gives up if it takes too long, because the run cannot be interrupted there.
+        The nested loop gives up if it takes too long, because the run cannot be interrupted there.
         """
         line = self.writer.line
         for variable in loop.state:
@@ -409,11 +413,11 @@ _WRITERS: dict[type, Callable[[_LoopWriter, Any], None]] = {Loop: _LoopWriter._w
 
 
 def _source(loop: Loop, bindings: Mapping[Instruction, Binding], outside: Leaves) -> tuple[NativeSource, list[Any], list[Array]]:
-    """Returns the source of `loop(n, limit, most, ...)`, and some of its arguments.
+    """Returns the source of `loop(n, limit, most, ...)`, and arguments for constants and memory.
 
-    After these three, the parameters are the state, the variables read from outside, constants and
-    memory; the arguments for the last two are returned. `most` is the maximum number of iterations
-    of each nested loop. Raises CannotCompile.
+    The parameters after the first three are the state, the variables read from outside, constants
+    and memory. `most` is the maximum number of iterations of each nested loop. Raises CannotCompile
+    if an operation is unsupported.
     """
     lowered = _LoopWriter(bindings)
     writer, statements = lowered.writer, lowered.statements

@@ -1,6 +1,7 @@
 """Operations that only move elements.
 
-The source of each element of the result is found by running the kernel itself on arrays of numbers.
+The source of each element of the result is found by running the kernel itself on arrays of element
+numbers.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ __all__ = ["Move", "moves_of"]
 
 _MOST_MOVES = 32
 _MOST_OF_ONE = 3
-"""Maximum number of moves from a single operand; a table of indices replaces more of them."""
+"""Maximum number of moves from a single operand; more moves are replaced by a table of indices."""
 
 
 class Move(NamedTuple):
-    """A move of elements from an operand to the result, from element `start` on.
+    """A move of elements from an operand to the result, where they begin at element `start`.
 
-    The elements come from the flat indices `places`, or else from every `step`-th element from
-    `first` on.
+    The elements come from the flat indices in `places`, or, if that is None, from every `step`-th
+    element of the operand, beginning at element `first`.
     """
 
     start: int
@@ -38,9 +39,9 @@ class Move(NamedTuple):
 
 
 def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
-    """Returns the moves that make the result of an operation, in row-major order.
+    """Returns the moves that produce the result of an operation, in row-major order.
 
-    Returns None if the operation has too many moves, or changes the type of elements.
+    Returns None if the operation has too many moves, or changes the element type.
     """
     types = {variable.shape.element_type for variable in (*operation.reads, *operation.results)}
     if len(types) != 1 or binding.per_call:
@@ -61,7 +62,7 @@ def moves_of(operation: Operation, binding: Binding) -> list[Move] | None:
 
 
 def _of_integers(value: Any) -> Any:
-    """Returns a fact with the element type of its shapes changed to that of element numbers."""
+    """Returns a fact with s64, the type of element numbers, as the element type of its shapes."""
     if isinstance(value, Shape):
         return array_shape("s64", value.dimensions, value.dynamic, value.layout)
     if isinstance(value, tuple):
@@ -70,9 +71,10 @@ def _of_integers(value: Any) -> Any:
 
 
 def _grouped(places: Array, owners: Array) -> list[Move] | None:
-    """Returns the moves for elements from these flat indices of these operands; None if too many.
+    """Returns the moves for elements from the flat indices `places` of the operands `owners`.
 
-    If all elements come from one operand, a table replaces too many moves.
+    If there are too many moves, returns a single move with a table of indices, or None if the
+    elements come from several operands.
     """
     moves: list[Move] = []
     is_of_one = bool((owners == owners[:1]).all())

@@ -1,6 +1,6 @@
-"""Writes the statements for each operation: elementwise operations and moves.
+"""Writes the statements for elementwise operations and moves.
 
-The other operations have modules of their own.
+All other operations have modules of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["write_operation"]
 
 
 def write_operation(self: NativeStatements, operation: Operation) -> None:
-    """Writes the statements for an operation. Raises CannotCompile."""
+    """Writes the statements for an operation. Raises CannotCompile if it is unsupported."""
     if len(operation.results) != 1:
         raise CannotCompile
     _WRITERS.get(operation.instruction.opcode, _write_elementwise)(self, operation)
@@ -46,7 +46,7 @@ def _write_elementwise(self: NativeStatements, operation: Operation) -> None:
 
 
 def _write_ufunc(self: NativeStatements, operation: Operation, ufunc: np.ufunc) -> None:
-    """Writes the call of NumPy's own loop, which takes numbers as arrays of one element."""
+    """Writes a call of NumPy's own loop, which takes numbers as arrays of one element."""
     (result,) = operation.results
     count = size_of(result)
     addresses = [(f"{self.in_memory(variable, count)}.ctypes.data", dtype_of(variable)) for variable in operation.reads]

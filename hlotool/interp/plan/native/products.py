@@ -15,7 +15,7 @@ __all__ = ["write_dot"]
 
 
 def write_dot(self: NativeStatements, operation: Operation) -> None:
-    """Writes a dot. Raises CannotCompile."""
+    """Writes a dot. Raises CannotCompile if it is unsupported."""
     form = product_form(operation)
     if form is None or not all(is_row_major(operand.shape) for operand in operation.instruction.operands):
         raise CannotCompile
@@ -25,7 +25,8 @@ def write_dot(self: NativeStatements, operation: Operation) -> None:
     columns = form.rhs_sizes[-1]
     names, matrices = [], []
     for variable, order, sizes in ((lhs, form.lhs_order, form.lhs_sizes), (rhs, form.rhs_order, form.rhs_sizes)):
-        # The strides of matrices in memory. If a reshape copies, they do not apply to the operand.
+        # Find the strides of matrices in memory. If the reshape copies, they do not apply to the
+        # operand.
         array = np.empty(variable.shape.dimensions, dtype)
         matrix = array.transpose(order).reshape(prod(batch), *sizes[-2:])
         if not np.shares_memory(array, matrix):
@@ -33,7 +34,8 @@ def write_dot(self: NativeStatements, operation: Operation) -> None:
         matrices.append(matrix.strides)
         names.append(self.in_memory(variable, size_of(variable)))
     if names[0] == names[1]:
-        # NumPy has a separate function for the product of a matrix and its own transpose.
+        # Copy the operand, since NumPy has a separate function for the product of a matrix and its
+        # own transpose.
         names[1] = self.allocate(dtype, size_of(rhs))
         self.writer.line(f"for i in range({size_of(rhs)}): {names[1]}[i] = {names[0]}[i]")
     target = self.allocate(dtype, 1) if result.is_scalar else self.array(result)

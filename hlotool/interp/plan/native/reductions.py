@@ -1,4 +1,4 @@
-"""Reductions by one operation, in the same order as NumPy if the order affects the result."""
+"""Reductions with one operation, in the same order as in NumPy if the order affects the result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["combination", "write_reduce"]
 
 
 def write_reduce(self: NativeStatements, operation: Operation) -> None:
-    """Writes a reduce. Raises CannotCompile."""
+    """Writes a reduce. Raises CannotCompile if it is unsupported."""
     if reduction_of(operation) is None:
         raise CannotCompile
     (source, init), (result,) = operation.reads, operation.results
@@ -43,9 +43,9 @@ def write_reduce(self: NativeStatements, operation: Operation) -> None:
 
 
 def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
-    """Returns whether the axes are the first dimensions, but not all.
+    """Returns whether the axes are the first dimensions, but not all dimensions.
 
-    Only dimensions of more than one element count, since the others make no difference to NumPy.
+    Only dimensions larger than 1 count, since the others make no difference to NumPy.
     """
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
@@ -53,14 +53,20 @@ def _reduces_first(source: Variable, axes: Sequence[int]) -> bool:
 
 
 def _reduces_last(source: Variable, axes: Sequence[int]) -> bool:
-    """Returns whether the axes are the last dimensions of more than one element, or all."""
+    """Returns whether the axes are the last dimensions, or all dimensions.
+
+    Only dimensions larger than 1 count.
+    """
     dimensions = long_dimensions(source.shape)
     kept = [k for k in dimensions if k not in axes]
     return dimensions[: len(kept)] == tuple(kept)
 
 
 def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> NumberTemplate:
-    """Returns the template for a monoid on numbers of a variable's type. Raises CannotCompile."""
+    """Returns the template for a monoid on numbers of a variable's type.
+
+    Raises CannotCompile if there is none.
+    """
     template = self.templates.combination(monoid, NUMBERS[variable.shape.element_type])
     if template is None:
         raise CannotCompile
@@ -68,7 +74,7 @@ def combination(self: NativeStatements, monoid: Monoid, variable: Variable) -> N
 
 
 def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
-    """Writes a reduction of one element after the other.
+    """Writes a reduction that combines one element after the other.
 
     NumPy combines the rows of matrices in this way. It also suits operations for which the order
     makes no difference.
@@ -85,7 +91,7 @@ def _write_columns(self: NativeStatements, monoid: Monoid, source: Variable, tar
 
 
 def _write_rows(self: NativeStatements, monoid: Monoid, source: Variable, target: str, places: Array) -> None:
-    """Writes a reduction by NumPy's loop, which starts from the identity in each row."""
+    """Writes a reduction with NumPy's loop, which starts from the identity in each row."""
     count, length = places.shape
     dtype = dtype_of(source)
     size, name = np.dtype(dtype).itemsize, self.in_memory(source, count * length)

@@ -2,7 +2,7 @@
 
 Arrays are flat and row-major; each has its own memory, which is allocated before the loop begins.
 Elementwise operations are loops over elements, with the same expressions as for numbers. If Numba's
-results differ from NumPy's, the C loops of NumPy's functions are called.
+results would differ from NumPy's, the C loops of NumPy's functions are called instead.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class CannotCompile(Exception):
 
 
 def size_of(variable: Variable) -> int:
-    """Returns the number of elements."""
+    """Returns the number of elements of a variable."""
     return prod(variable.shape.dimensions)
 
 
 def dtype_of(variable: Variable) -> str:
-    """Returns the name of the NumPy type of the elements."""
+    """Returns the name of the NumPy type of a variable's elements."""
     return NUMPY_TYPES[variable.shape.element_type].name
 
 
 def read(variable: Variable, text: str) -> str:
-    """Returns the expression for an element of memory; integers are widened to 64 bits."""
+    """Returns the expression for an element in memory; integers are widened to 64 bits."""
     return f"int64({text})" if NUMBERS[variable.shape.element_type].kind in ("signed", "unsigned") else text
 
 
@@ -49,21 +49,21 @@ def _enclosed(text: str) -> str:
 
 
 class NativeStatements:
-    """A writer for operations. `bindings` are the kernels of their instructions."""
+    """A writer for operations. `bindings` maps instructions to their kernels."""
 
     def __init__(self, writer: Writer, bindings: Mapping[Instruction, Binding]) -> None:
         self.constants: dict[str, Array] = {}
         """The constant arrays that the statements read, by name."""
         self.memory: Counter[str] = Counter()
-        """The number of elements of memory for each NumPy type, without the loop's state."""
+        """The number of elements of memory for each NumPy type, excluding the loop's state."""
         self.prologue: list[str] = []
         """The lines that name parts of the memory."""
         self.writer = writer
         self.bindings = bindings
         self.templates = NumberTemplates(writer, for_numba=True)
         self._has_calls = False
-        # `_uniform` maps arrays to the number that all their elements are, `_shared` those that use
-        # the memory of another array.
+        # `_uniform` maps arrays to the number that all their elements equal. `_shared` maps arrays
+        # to other arrays whose memory they use.
         self._uniform: dict[Variable, Variable] = {}
         self._shared: dict[Variable, Variable] = {}
 
@@ -80,7 +80,7 @@ class NativeStatements:
         return name
 
     def element(self, variable: Variable, index: str) -> str:
-        """Returns the expression for a number or an array element; integers get 64 bits."""
+        """Returns the expression for a number or an array element; integers have 64 bits."""
         number = self.number_in(variable)
         if number is not None:
             return self.name(number)
@@ -91,13 +91,13 @@ class NativeStatements:
         self._uniform[array] = number
 
     def share(self, operand: Variable, result: Variable) -> None:
-        """Makes an array share the memory of another one with the same flat elements."""
+        """Makes an array share the memory of another array with the same flat elements."""
         self._shared[result] = self._shared.get(operand, operand)
 
     def number_in(self, variable: Variable) -> Variable | None:
-        """Returns the number that a variable is, or that all elements of an array are known to be.
+        """Returns a variable that is a number, or the number that all elements of an array equal.
 
-        Returns None if there is no such number.
+        Returns None if the elements of the array differ, or if they are not known to be equal.
         """
         if variable.is_scalar:
             return variable
@@ -137,7 +137,7 @@ class NativeStatements:
             self.writer.line(f"{', '.join(target for target, _ in numbers)} = {', '.join(value for _, value in numbers)}")
 
     def write_value(self, target: str, template: NumberTemplate, operands: Sequence[str]) -> None:
-        """Writes the value that a template computes from operands to a variable or element."""
+        """Writes statements that assign a template's value for these operands to `target`."""
         value = target if target.isidentifier() else self.writer.local("t")
         self.writer.line(f"{value} = {template.text.format(*map(_enclosed, operands))}")
         if template.wraps is not None:
@@ -146,7 +146,7 @@ class NativeStatements:
             self.writer.line(f"{target} = {value}")
 
     def in_memory(self, variable: Variable, count: int) -> str:
-        """Returns the name of memory with an array's elements, or with a number `count` times."""
+        """Returns the name of memory that has an array's elements, or `count` equal numbers."""
         if self.number_in(variable) is None:
             return self.name(variable)
         name = self.allocate(dtype_of(variable), count)
@@ -154,10 +154,10 @@ class NativeStatements:
         return name
 
     def call_loop(self, ufunc: np.ufunc, arrays: Sequence[tuple[str, str]], counts: Sequence[int], steps: Sequence[int]) -> None:
-        """Writes the call of a NumPy loop for arrays, given by their addresses and types.
+        """Writes a call of a NumPy loop for arrays, given by their addresses and types.
 
-        The last array is the result. `counts` are the sizes that the loop takes, `steps` its
-        strides in bytes. Raises CannotCompile.
+        The last array is the result. `counts` contains the sizes that the loop takes, and `steps`
+        its strides in bytes. Raises CannotCompile if there is no such loop.
         """
         letters = [np.dtype(dtype).char for _, dtype in arrays]
         loop = ufunc_loop(ufunc, f"{''.join(letters[:-1])}->{letters[-1]}")

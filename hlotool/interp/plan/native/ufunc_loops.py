@@ -1,6 +1,6 @@
 """The C loops of NumPy's functions.
 
-Machine code calls them in the same way as NumPy, so that results have the same bits.
+Machine code calls them in the same way as NumPy does, so that results have the same bits.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Head(ctypes.Structure):
 
 
 class UfuncLoop(NamedTuple):
-    """The loop of a ufunc for operands of some types: `function(addresses, count, steps, data)`.
+    """The loop of a ufunc for certain operand types: `function(addresses, count, steps, data)`.
 
     `addresses` points to the addresses of the operands and of the result, `count` to the number of
     elements, and `steps` to the strides in bytes, one for each address.

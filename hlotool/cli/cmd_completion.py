@@ -1,4 +1,4 @@
-"""`hlotool completion`: the script that lets a shell complete commands, options and file names."""
+"""`hlotool completion`: prints the script with which a shell completes commands and options."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Use it in this session only:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     kind = get_completion_class(shell)
-    assert kind is not None, "click knows the three shells"
+    assert kind is not None, "click supports all three shells"
     completion = kind(COMMANDS, {}, "hlotool", "_HLOTOOL_COMPLETE")
-    # The method of the subclass for bash runs bash to check its version, but the script may be for
-    # another machine.
+    # The subclass for bash overrides this method and runs bash to check its version, but the script
+    # may be for another machine.
     write_out(ShellComplete.source(completion))
     flush_out()

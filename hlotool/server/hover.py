@@ -1,4 +1,4 @@
-"""Hover: facts about the part of a text at a position, as Markdown."""
+"""Hover: facts about the part of a document at a position, as Markdown."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _shape(x: Instruction) -> Iterator[str]:
     try:
         inferred = inferred_shape(x.op, [operand.shape for operand in x.operands], x.attributes)
     except (Violation, TypeError, IndexError, ValueError, AttributeError):
-        # Inference may not accept everything that a tolerant parse does.
+        # Inference does not accept everything that a tolerant parse accepts.
         return
     if not compatible(inferred, x.shape):
         yield f"The operands imply `{_shortened(inferred.text_without_layout)}`."

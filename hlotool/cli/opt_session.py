@@ -200,7 +200,7 @@ class OptReport:
             complain(f"'{result.name}' is not valid HLO{more}; use --no-verify to optimize it anyway")
 
     def finish(self) -> None:
-        """Writes the final output: JSON, the -o file if all files succeeded, and statistics."""
+        """Writes the final output: JSON, the -o file unless a file failed, and file counts."""
         if self.job.as_json:
             write_out(json.dumps(self.records, indent=1) + "\n")
         if self.output is not None and self.outcome.exit_code < 2:

@@ -33,7 +33,8 @@ def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
 def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Iterator[str]:
     """Yields the numbers of instructions, then a row for each pass and a row for each rule.
 
-    The passes and rules with the most rewrites come first. Rules that never matched are shown only if `verbose`.
+    The passes and rules with the most rewrites come first. Rules that never matched are shown only
+    if `verbose`.
     """
     report = module.report
     yield visible(

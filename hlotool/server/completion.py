@@ -65,7 +65,7 @@ def _placed(document: Document, statement: Statement, offset: int, item: types.C
 
 
 def described(item: types.CompletionItem) -> types.CompletionItem:
-    """Returns an item with its documentation, which an editor requests when the item is selected."""
+    """Returns an item with its documentation, which editors request when the item is selected."""
     op = OPS.get(item.label)
     if op is not None and (item.detail or "").startswith(f"{op.name}("):
         item.documentation = types.MarkupContent(types.MarkupKind.Markdown, op_markdown(explain_op(op)))

@@ -200,7 +200,7 @@ class Hull(NamedTuple):
         return min(offset, self.end) if offset < now else offset - now + self.end
 
     def now(self, offset: int) -> int:
-        """Converts an offset in the text before the edits to the current offset."""
+        """Converts an offset before the edits to the current offset."""
         if offset < self.start:
             return offset
         now = self.start + self.size
@@ -231,12 +231,12 @@ class Document:
 
     @cached_property
     def lines(self) -> LineTable:
-        """The lines of the text."""
+        """The lines of the document."""
         return LineTable(self.text, self.encoding)
 
     @property
     def is_read(self) -> bool:
-        """True if the modules of the text have been read."""
+        """True if the modules of the document have been read."""
         return self._modules is not None
 
     def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
@@ -260,7 +260,7 @@ class Document:
 
     @property
     def modules(self) -> list[ModuleText]:
-        """The modules of the text, in order. They are read tolerantly on first use."""
+        """The modules of the document, in order. They are read tolerantly on first use."""
         with self._lock:
             if self._modules is None:
                 self._modules = list(self._read())

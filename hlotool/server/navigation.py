@@ -184,8 +184,8 @@ def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | Non
     return (location[0], location[1].line) if location is not None else None
 
 
-# Beginnings of network paths. On Windows, a mere check for such a file would send the user's name and
-# a hash of the password to the computer named in the path.
+# Beginnings of network paths. On Windows, a mere check for such a file would send the user's name
+# and a hash of the password to the computer named in the path.
 _REMOTE = ("//", "\\\\", "/\\", "\\/")
 
 

@@ -64,7 +64,8 @@ class HloProtocol(LanguageServerProtocol):
     def handle_message(self, message: Any) -> None:
         """Handles a message if the connection is open.
 
-        Before the connection is initialized and after it is shut down, requests are answered with an error.
+        Before the connection is initialized and after it is shut down, requests are answered with
+        an error.
         """
         method = getattr(message, "method", None)
         if method is None or method == types.EXIT:

@@ -120,7 +120,7 @@ class Session:
     # ---- checks ---------------------------------------------------------------------------------
 
     def forget_settings(self) -> None:
-        """Clears the caches, so that settings files are read again and documents are checked again."""
+        """Clears the caches, so that settings are read again and documents are checked again."""
         self._settings_age += 1
         forget_settings()
         self._checked.clear()

@@ -1,6 +1,7 @@
 """Checks files, and returns their findings.
 
-The modules `files` and `rules` choose the files and the rules. Results can be sent between processes.
+The modules `files` and `rules` choose the files and the rules. Results can be sent between
+processes.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs
 
 
 def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False, form: InputForm = _PLAIN) -> list[FileFinding]:
-    """Returns the findings in all modules of a file's text, sorted by position.
+    """Returns the findings in all modules of `text`, sorted by position.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings

@@ -1,4 +1,7 @@
-"""`hlotool completion`: prints the script with which a shell completes commands and options."""
+"""`hlotool completion`: prints the completion script for a shell.
+
+The script completes commands, options and file names.
+"""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
 
 
 def _run_choice(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the options for running that are set, or None without --semantic."""
+    """Returns the options of --semantic that are set; None if --semantic itself is not."""
     return {name: options[name] for name in _RUN_OPTIONS if options[name] is not None} if options["semantic"] else None
 
 

@@ -144,7 +144,10 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
 
 
 def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
-    """Returns the result of --check, --diff or -l: an error if writing the file would fail."""
+    """Returns the result of --check, --diff or -l.
+
+    The result has an error if the file could not be written.
+    """
     # Imported on use, since --help does not need it.
     from hlotool.workspace.in_place import check_writable  # noqa: PLC0415
 
@@ -165,7 +168,10 @@ def lost_file(file: str, reason: str) -> Result:
 
 
 def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm) -> Result:
-    """Formats the modules found in other text, and collects the errors of the rest."""
+    """Formats the modules extracted from other text.
+
+    The result also has the errors of the modules that do not parse.
+    """
     # Imported on use, since --help does not need the parser.
     from hlotool.text.formatting.formatter import format_source  # noqa: PLC0415
     from hlotool.workspace.modules import module_sources  # noqa: PLC0415

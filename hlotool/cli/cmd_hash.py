@@ -1,4 +1,4 @@
-"""`hlotool hash`: prints hashes of modules, independent of names, from `differ.canonical`."""
+"""`hlotool hash`: prints name-independent hashes of modules, computed by `differ.canonical`."""
 
 from __future__ import annotations
 

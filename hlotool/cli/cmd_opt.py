@@ -91,7 +91,7 @@ class OptCommand(HloCommand):
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # For an optional value, click would take the next word.
+        # click would take the next word as the optional value.
         end = args.index("--") if "--" in args else len(args)
         for word, following in pairwise(args[:end]):
             if word == "--fast-math" and {*FAST_MATH, *FAST_MATH_GROUPS}.issuperset(following.split(",")):

@@ -218,7 +218,7 @@ def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
         if options.quiet > 1:
             continue
         if to_stdout:
-            # Formats for people have escapes already, and formats for programs have no control
+            # Formats for people are escaped already, and formats for programs contain no control
             # characters.
             write_out(piece, is_escaped=True)
         else:
@@ -263,7 +263,7 @@ def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_
         path = str(baseline_of[result.name])
         writers[path].take(result.findings)
         files[path] += 1
-    # Writing known findings is a success; only unreadable files cause a failure.
+    # Findings that are written to a baseline are no failure, but unreadable files are.
     outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
     for path, writer in writers.items():
         if outcome.unreadable:

@@ -37,7 +37,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Information": ("list_rules", "explain", "show_settings"),
 }  # fmt: skip
-"""Groups of options in --help, in the order shown: titles and names of parameters.
+"""Groups of options in --help, in the order shown, with the names of their parameters.
 
 Options that are in no group come first.
 """

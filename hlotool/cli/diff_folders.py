@@ -1,7 +1,7 @@
 """`hlotool diff` of two folders: pairs their modules by content, and shows the pairs that differ.
 
-Each of these pairs gets a line. This module imports the differ, and with it NumPy, so the command
-imports it only to compare folders.
+Each of these pairs is shown on one line. This module imports the differ, and with it NumPy, so the
+command imports it only to compare folders.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
 
 
 def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
-    """Returns a sentence as at most two lines; with --details and --show-all, as one full line."""
+    """Returns a sentence as at most two lines; with --details or --show-all, as one full line."""
     if not request.style.width or request.choice.details or request.base.show_all:
         return [f"    {sentence}"]
     return wrap(

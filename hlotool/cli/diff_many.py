@@ -60,7 +60,7 @@ class ManyRequest(NamedTuple):
 
 
 def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace, right: ModulePlace) -> Any:
-    """Returns a difference in the form in which the output format shows it."""
+    """Returns a difference in the form that the output format requires."""
     if output_format == "json":
         document = report.delta.to_dict()
         for side, place in (("left", left), ("right", right)):

@@ -203,7 +203,7 @@ def _until_sentence(told: _Told, request: ManyRequest) -> str:
     assert request.until is not None
     text = request.until.text
     if told.first is None:
-        return f"{text} changes in none of {counted(len(told.rows) - 1, 'step')}"
+        return f"{text} does not change in {counted(len(told.rows) - 1, 'step')}"
     number = len(told.rows) - 1
     return f"{text} first changes in step {number} of {len(told.sequence.files) - 1}, {told.first.label} ({told.first.compared.evidence})"
 

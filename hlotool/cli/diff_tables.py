@@ -189,7 +189,7 @@ def pass_headline(rows: Sequence[PassRow]) -> str:
 
 
 def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, list[Row]]]:
-    """Yields each dump with its lines; a change of the pipeline adds a line with its name."""
+    """Yields each dump with its lines; the first dump of each pipeline has a heading."""
     stage_width = min(_LONGEST_STAGE, max((len(row.stage) for row in rows), default=0))
     count_width = max((len(row.instructions) for row in rows), default=0)
     pipeline = ""

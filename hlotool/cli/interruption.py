@@ -1,6 +1,6 @@
 """Ends commands on Ctrl-C and SIGTERM, cleaning up their files and processes.
 
-This works even during a long call of NumPy, when Python handles no signals.
+This works even during a long NumPy call, when Python handles no signals.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ size_type = _Size()
 """The type of options that take a number of bytes."""
 
 number_type = _Number(min=0)
-"""The type of options that take a number that is not negative."""
+"""The type of options that take a non-negative number."""
 
 seconds_type = _Number(min=0, min_open=True)
 """The type of options that take a time in seconds."""

@@ -123,7 +123,7 @@ def complain(message: str) -> None:
 
 
 def system_message(error: OSError) -> str:
-    """Returns the message of the operating system, after the name of the file, as one line.
+    """Returns the operating system's message as one line, preceded by the name of the file.
 
     >>> system_message(FileNotFoundError(2, "No such file or directory", "a.hlo"))
     "'a.hlo': No such file or directory"

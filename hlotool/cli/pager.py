@@ -29,8 +29,8 @@ _ASSIGNMENT = re.compile(r"\w+=")
 def show_in_pager(pieces: Iterable[str]) -> bool:
     """Shows text in $HLOTOOL_PAGER, $PAGER or less, if standard output is a terminal.
 
-    Otherwise, or if there is no pager, shows nothing and returns False. An empty value and `cat`
-    mean that there is no pager.
+    Otherwise, or if there is no pager, shows nothing and returns False. An empty value or `cat`
+    means that there is no pager.
     Leaving the pager before the end is not an error.
     """
     command = _command()
@@ -68,7 +68,7 @@ def _command() -> str | None:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ignores Ctrl-C while a pager is open, since the user means the pager.
+    """Ignores Ctrl-C while a pager is open, since the pager handles it.
 
     For example, Ctrl-C ends a search in `less`, but not `less` itself.
     """

@@ -111,7 +111,7 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
     start = min(column - 1, len(line))
     end = max(start + 1, min(end_column - 1, len(line)))
     if end == start + 1 and (word := _WORD.match(line, start)):
-        # A span of one character is only a position; a mark of the whole word is easier to see.
+        # A span of one character is only a position; marks under a whole word are easier to see.
         end = word.end()
     low, high = 0, len(line)
     if high > room:

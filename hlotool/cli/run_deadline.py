@@ -17,7 +17,7 @@ from hlotool.errors import HlotoolError
 
 __all__ = ["Deadline", "TimeoutExceeded"]
 
-# The time, in seconds, that an executor is given to notice the end by itself and to report the
+# The time, in seconds, that an executor is given to notice the timeout by itself and to report the
 # instruction.
 _GRACE = 1.0
 # In seconds. Timers cannot wait much longer than this.
@@ -33,7 +33,7 @@ class TimeoutExceeded(HlotoolError):
 class Deadline:
     """A context manager whose block must end within a number of seconds; None means no limit.
 
-    `work` is the name for this work in messages.
+    `work` names the limited work in messages.
     """
 
     def __init__(self, seconds: float | None, work: str = "run") -> None:

@@ -140,7 +140,10 @@ class Session:
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
-        """Returns the shape of the results; for several devices, a tuple of one shape each."""
+        """Returns the shape of the results.
+
+        For several devices, this is a tuple with one shape per device, replica by replica.
+        """
         shape = module.entry.root.shape
         return shape if self.devices == 1 else tuple_shape([shape] * self.devices)
 
@@ -284,7 +287,7 @@ class Session:
         self._show_profile(module)
 
     def _show_nans(self, module: Any, values: list[Any], value: Any, shape: Any) -> None:
-        """Reports NaNs in the results, with their origin or the way to find it."""
+        """Reports NaNs in the results, and where they come from or how to find out."""
         if self.quiet or self.request.as_json:
             return
         found = nan_counts(zip(files.output_names(shape, self.devices), leaves(value), strict=True))
@@ -310,8 +313,8 @@ class Session:
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """Returns the results as JSON.
 
-        If comparisons, a trace or a profile are requested, the result is an object that contains
-        them and the outputs.
+        If a comparison, a trace or a profile is requested, the result is an object that contains it
+        and the outputs.
         """
         outputs = report.as_rows(value, self._result_shape(module), self.devices)
         more: dict[str, Any] = {}

@@ -116,7 +116,7 @@ def _touches(finding: Finding, low: int, high: int) -> bool:
 
 
 def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
-    """Yields the title and the edits of each fix for a finding, and whether it is safe.
+    """Yields the title and the edits of each fix for a finding, and whether the fix is safe.
 
     The offsets of the edits refer to the module's source.
     """
@@ -191,7 +191,7 @@ def _are_attributes_sorted(text: str, x: Instruction) -> bool:
 
 
 def _instructions(document: Document, start: int, end: int) -> tuple[ModuleText, Computation, list[Instruction]] | None:
-    """Returns the instructions in a range; None if there are none or several computations."""
+    """Returns the instructions in a range; None unless they are in exactly one computation."""
     module = document.module_at(start)
     if module is None:
         return None

@@ -87,7 +87,7 @@ COMMANDS: Mapping[str, Command] = {
     GRAPH: Command(_graph, "page"),
     SHOW_GRAPH: Command(_graph, "open"),
 }
-"""The commands by name. Their arguments are the URI of a document and, to draw it, a position."""
+"""The commands by name. Their arguments are a document's URI and, for pictures, a position."""
 
 
 async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:

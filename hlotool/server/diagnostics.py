@@ -34,7 +34,7 @@ _TAGS = {
     **dict.fromkeys(("W048", "W060"), types.DiagnosticTag.Deprecated),
 }
 _PLACE_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
-# No one reads more findings than this, and they would make editors slow.
+# No one reads more findings than this, and more of them would slow down editors.
 _MOST_FINDINGS = 1000
 
 
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """The offsets of its start and end in the module's source."""
+        """The start and end offsets of the finding in the module's source."""
         d, source = self.diagnostic, self.module.source
         start = source.offset(d.line, d.column)
         return start, max(start, source.offset(d.end_line, d.end_column))

@@ -1,8 +1,8 @@
 """Documents that are open in an editor: their modules, and the nodes at given offsets.
 
 Nodes are instructions and computations. A Document is one version of a text and does not change. An
-edit creates the next version. It reads the computations that the edit changed and those whose
-callees changed, and reuses all others from the previous version.
+edit creates the next version, which reads only the computations that the edit changed and those
+whose callees changed. All other computations are reused from the previous version.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ class ModuleText:
         """The errors that a strict parse of the source reports."""
         tolerated = self.module.diagnostics
         if all(d.severity == "error" for d in tolerated):
-            # Nothing was tolerated that only a strict parse refuses, so a strict parse has the same
-            # errors.
+            # The module contains nothing that only a strict parse refuses, so a strict parse has
+            # the same errors.
             return list(tolerated)
         try:
             parse_source(self.source)
@@ -240,7 +240,7 @@ class Document:
         return self._modules is not None
 
     def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
-        """Returns the next version of the document, with the changes of a client.
+        """Returns the version of the document that results from the changes of a client.
 
         Each change refers to the text after the previous change.
         """
@@ -273,7 +273,7 @@ class Document:
 
         For a large document whose modules have not been read yet, this is the last version that has
         been read. It has the positions of the current version, but its own offsets; `place`
-        converts current offsets to these.
+        converts current offsets to its own.
         """
         if self.is_read or self._base is None or self._hull is None or len(self.text) < _LEAST_SHIFTED:
             return self

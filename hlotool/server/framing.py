@@ -17,7 +17,7 @@ _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNO
 # The first line of an HTTP request. Any web page can make a browser send arbitrary messages to a
 # port of this computer.
 _HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
-# In bytes. Documents have at most 400 MB, and escapes make them longer.
+# In bytes. Documents are at most 400 MB long, and escapes make them longer.
 _LARGEST = 2 << 30
 _LONGEST_LINE = 1 << 20
 _NOT_VALID = b"not a message"

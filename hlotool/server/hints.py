@@ -1,6 +1,6 @@
 """Inlay hints: shapes, names of operands, numbers of iterations, and sizes.
 
-They show, inside of a line, what the line leaves out.
+They appear inside a line, and show what the line leaves out.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _of(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.In
     opcode = locate(text, x.start, x.end, _OPCODE)
     shape = locate(text, x.start, x.end, _SHAPE)
     if name_span(module, x) is None:
-        # The instruction is written inside of an operand list, or not at all.
+        # The instruction is written inside an operand list, or not at all.
         return
     if shape == opcode:
         yield opcode[0], brief(x.shape), kinds.Type, True

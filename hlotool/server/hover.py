@@ -33,7 +33,7 @@ _MOST_CALLERS = 8
 
 
 def hover(document: Document, position: types.Position) -> types.Hover | None:
-    """Returns facts about the part at a position; None if there is nothing to say.
+    """Returns facts about the part at a position; None if there is nothing to show.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
     >>> print(hover(document, types.Position(0, 57)).contents.value)

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _CHANNEL = "channel_id"
-# The maximum number of links; no one would follow more of them.
+# The maximum number of links. No one would follow more in one document.
 _MOST_LINKS = 2000
 
 
@@ -50,9 +50,9 @@ def _start_span(target: Instruction | Computation) -> Span | None:
 
 
 def _spans(part: Part, *, with_definition: bool) -> list[tuple[Span, bool]]:
-    """Returns the spans that name a part's target, and whether each of them is the definition.
+    """Returns the spans of the names of a part's target, and whether each is the definition.
 
-    For a channel, these are the values of all `channel_id` attributes with its number.
+    For a channel, these are all `channel_id` attributes with its number.
     """
     if part.target is None:
         return [(span, False) for span in _channel(part)]
@@ -204,7 +204,7 @@ def source_uri(document: Document, file: str, line: int) -> str | None:
 
 
 def links(document: Document) -> list[types.DocumentLink]:
-    """Returns links from metadata to source files, if these exist."""
+    """Returns links from metadata to existing source files."""
     found: list[types.DocumentLink] = []
     uris: dict[tuple[str, int], str | None] = {}
     for module in document.modules:

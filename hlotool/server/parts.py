@@ -145,7 +145,7 @@ def operand_span(text: str, x: Instruction, number: int) -> Span:
 
 
 def _last_name(text: str, span: Span, name: str) -> Span:
-    """Returns the span of a name at the end of `span`, or `span` itself if it does not end so."""
+    """Returns the span of a name at the end of `span`; if the name is not there, `span` itself."""
     start, end = span
     return (end - len(name), end) if end - len(name) >= start and text.startswith(name, end - len(name)) else span
 

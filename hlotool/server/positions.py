@@ -59,7 +59,7 @@ class LineTable:
         return max(0, bisect_right(self.starts, offset) - 1)
 
     def line_span(self, line: int) -> tuple[int, int]:
-        """Returns the start and the end of a line, without its line break, as offsets.
+        """Returns the start and end offsets of a line, excluding its line break.
 
         Lines outside the text are clamped.
         """

@@ -112,7 +112,7 @@ def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
 def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> list[Edit]:
     """Returns the edits of a module's source that make a change.
 
-    Raises EditError if the change cannot be expressed by edits of lines.
+    Raises EditError if the change cannot be made by edits of whole lines.
     """
     before = module.module
     if any(d.severity == "error" for d in before.diagnostics):
@@ -266,8 +266,9 @@ class _Lines:
 
 
 def _typical(computation: Computation) -> Instruction:
-    """Returns an instruction that is typical of the spelling in a computation.
+    """Returns the instruction that best shows how a computation is written.
 
-    It shows how operands and layouts are written, if any instruction does.
+    An array with dimensions is preferred, since it may have a layout, and then an instruction with
+    operands.
     """
     return max(computation.instructions, key=lambda x: (x.start >= 0, x.shape.is_array and x.shape.rank > 0, bool(x.operands)))

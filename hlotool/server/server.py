@@ -37,8 +37,8 @@ from hlotool.server.session import ClientOptions, Session
 __all__ = ["HloServer", "serve"]
 
 Answer = TypeVar("Answer")
-# Limits for the time between the last edit and the check of a document, in seconds. It is longer if
-# checks take longer.
+# The shortest and the longest time, in seconds, between the last edit and the check of a document.
+# It is longer if the last check took longer.
 _SHORTEST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
 # Seconds after the last edit until garbage is collected.
@@ -133,8 +133,8 @@ class HloProtocol(LanguageServerProtocol):
 class HloServer(LanguageServer):
     """A language server for HLO.
 
-    `pushes` is True if the server sends diagnostics by itself, since the client does not request
-    them.
+    `pushes` is True if the server sends diagnostics on its own initiative, because the client does
+    not request them.
     """
 
     def __init__(self, version: str) -> None:
@@ -191,7 +191,7 @@ class HloServer(LanguageServer):
     async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
         """Calls a function with a document in a thread, and returns the result.
 
-        This is one of the threads of the checks, since the function may need the findings.
+        The thread is one of those that run checks, since the function may need the findings.
         """
         return await asyncio.wrap_future(self._checks.submit(function, document))
 
@@ -225,7 +225,7 @@ class HloServer(LanguageServer):
     # ---- output of commands ---------------------------------------------------------------------
 
     def log(self, text: str) -> str:
-        """Writes `text` to the client's log, shows its beginning as a message, and returns it."""
+        """Writes `text` to the client's log, shows its first lines as a message, and returns it."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Info, text))
         if self.session.options.shows_output:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, beginning(text)))

@@ -14,7 +14,7 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["Statement", "statement_before"]
 
-# Statements with more characters before the cursor are constants.
+# Statements with more characters than this before the cursor are constants.
 _LONGEST = 20_000
 _BEGINNING = re.compile(
     r"(?:(?P<root>ROOT)[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]+=|^[^\S\n]*\}|\{[ \t]*\r?\n|(?P<header>^HloModule\b)",

@@ -76,7 +76,7 @@ def _area(text: str, x: Instruction) -> Span:
 
 
 def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.WorkspaceSymbol]:
-    """Searches all open documents for computations and instructions by a word in their names.
+    """Returns computations and instructions with `query` in their names, from all open documents.
 
     Computations come first.
     """

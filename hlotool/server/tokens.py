@@ -27,8 +27,8 @@ _DECLARATION, _READONLY, _LIBRARY = (1 << k for k in range(len(_MODIFIERS)))
 _KEYWORDS = frozenset(["HloModule", "ENTRY", "ROOT"])
 _TOKEN = re.compile(
     rf"(?P<comment>{LINE_COMMENT}|{BLOCK_COMMENT})"
-    # An unclosed comment extends to the end of the document. Otherwise, the rest of a document with
-    # many of them would be searched for each.
+    # An unclosed comment extends to the end of the document. Otherwise, each of many unclosed
+    # comments would cause a search to the end of the document.
     r"|(?P<open>/\*)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*+"?)'
     r"|(?P<type>[a-z][a-z0-9]*+\[[^\[\]\s\"]*+\](?:\{[0-9,]*+[^{}\s\"]*+\})?+)"
@@ -36,11 +36,12 @@ _TOKEN = re.compile(
     r"|%?+(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)"
 )
 _AFTER = re.compile(r"[ \t]*+(?P<mark>[=({:]?+)(?P<space>[ \t]?+)")
-# The largest range for which tokens are returned. It limits editors that cannot request a range.
+# The largest range, in characters, for which tokens are returned. Editors that cannot request a
+# range get only the beginning of a longer document.
 _MOST_CHARACTERS = 400_000
 
 Token = tuple[int, int, int, int]
-"""Start and end offsets, the number of the type, and modifiers."""
+"""A token: its start and end offsets, the number of its type, and its modifiers."""
 
 
 def tokens(document: Document, area: types.Range | None = None) -> types.SemanticTokens:

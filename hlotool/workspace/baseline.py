@@ -23,7 +23,7 @@ from hlotool.workspace.writing import replace_file
 __all__ = ["Baseline", "BaselineError", "BaselineWriter", "Baselines", "read_baseline"]
 
 _VERSION = 1
-# In bytes. A finding takes about 200.
+# In bytes. A finding takes about 200 bytes.
 _LARGEST = 32 << 20
 _MOST_COUNT = 1 << 31
 _PLACE = re.compile(r"\b\d+:\d+\b")
@@ -63,7 +63,7 @@ class Baseline:
         self.files: set[str] = set()
 
     def without_known(self, result: Checked) -> Checked:
-        """Returns the result without known findings. Of equal findings, the first are hidden."""
+        """Returns the result without known findings. Among equal findings, the first are hidden."""
         if result.failure is None:
             self.files.add(_relative(result.name, self.folder))
         findings = [finding for finding in result.findings if not self._hides(finding)]

@@ -44,14 +44,14 @@ _MOST_ERRORS = 3
 # The modules of the two files that were read last, so that each file of a pass-by-pass dump is
 # parsed only once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
-# Sketches by the digest of a file, since most files of two folders are equal.
+# Sketches by the digest of a file, since most files in two folders are equal.
 _sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
 # Modules that could not be read, so that each is tried only once.
 _unreadable: set[tuple[ModulePlace, InputForm]] = set()
 
 
 class ModulePlace(NamedTuple):
-    """The location of a module: a file, and a number, which is None for the only module in it."""
+    """The location of a module: a file, and its number there, or None for the only module."""
 
     file: str
     number: int | None = None
@@ -219,7 +219,8 @@ def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: Com
 def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -> Iterator[Compared]:
     """Returns the changes in each file since the previous one.
 
-    Files that cannot be read or parsed are skipped.
+    A file that cannot be read or parsed gets a failure, and the next file is compared with an
+    earlier one.
     """
     work = [(file, number) for number, file in enumerate(files)]
     return in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)

@@ -1,4 +1,4 @@
-"""Chooses files: replaces folders with the HLO files in them, and finds the settings for files."""
+"""Chooses files: replaces folders with the HLO files in them, and finds each file's settings."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def _is_regular(path: str) -> bool:
 
 
 def names_from(path: str) -> list[str]:
-    """Returns the file names in a list, which end with line breaks or NUL characters.
+    """Returns the file names in a list, separated by line breaks or NUL characters.
 
     The path `-` means standard input. Raises HlotoolError if the list cannot be read.
     """

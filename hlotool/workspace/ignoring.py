@@ -18,7 +18,7 @@ from hlotool.workspace.reading import is_link, read_bounded
 
 __all__ = ["IgnoreRules", "rules_for"]
 
-# In bytes. Ignore files written by hand have a size of a few kilobytes.
+# In bytes. Ignore files written by hand are a few kilobytes long.
 _LARGEST = 1 << 18
 # In bytes. No system allows longer paths.
 _LONGEST = 4096
@@ -38,9 +38,9 @@ _CLASSES = {
 class _Pattern(NamedTuple):
     """A line of an ignore file.
 
-    `segments` contains an expression for each part of a path, or None for any number of parts. If
-    `is_name` is True, the only segment matches the last part of a path. A pattern without wildcards
-    has no segments; `literal` is the only path or name that it matches.
+    `segments` contains a regular expression for each part of a path, or None for any number of
+    parts. If `is_name` is True, the only segment matches the last part of a path. A pattern without
+    wildcards has no segments; `literal` is the only path or name that it matches.
     """
 
     segments: tuple[re.Pattern[bytes] | None, ...]
@@ -209,7 +209,7 @@ def _segments(text: bytes, *, is_name: bool) -> tuple[re.Pattern[bytes] | None, 
 
     Returns None if the pattern is not valid and matches nothing.
     """
-    # For each segment, the expressions of its characters, or None for a star.
+    # For each segment, regular expressions for its characters, and None for a star.
     segments: list[list[bytes | None]] = [[]]
     is_deep = [False]
     at = 0

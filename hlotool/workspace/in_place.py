@@ -22,8 +22,9 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
     """Replaces the text of a file.
 
     `before` is the text that was read. `action` and `instead` are parts of the message: the action
-    that failed, and the alternative. Raises WriteError. Raises InputError if the file has changed
-    since it was read, or if something would be lost, as `check_writable` describes.
+    that failed, and the alternative. Raises WriteError if the file cannot be written, and
+    InputError if it has changed since it was read, or if something would be lost, as
+    `check_writable` describes.
     """
     check_writable(file, before, action=action, instead=instead)
     if read_text(file) != before:

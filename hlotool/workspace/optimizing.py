@@ -33,7 +33,7 @@ _MOST_ITERATIONS = 100_000
 
 
 class CheckFailure(HlotoolError):
-    """Raised if a self-check of the optimization fails, so that nothing is written."""
+    """Raised if a self-check of the optimization fails. Nothing is written then."""
 
     exit_code = 3
 

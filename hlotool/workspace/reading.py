@@ -37,7 +37,10 @@ _max_size = DEFAULT_INPUT_SIZE
 
 
 class InputForm(NamedTuple):
-    """The form of the input: in spellings of earlier versions of XLA, or inside other text."""
+    """The form of the input.
+
+    `legacy` allows spellings of earlier versions of XLA. `extract` finds modules inside other text.
+    """
 
     legacy: bool = False
     extract: bool = False
@@ -74,7 +77,7 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 def file_status(name: str) -> os.stat_result | None:
     """Returns the status of a file or folder; None if there is none, or if it cannot be examined.
 
-    It accepts any name: `Path.exists` and `Path.is_dir` raise an exception for some long ones.
+    Unlike `Path.exists` and `Path.is_dir`, it accepts any name, even one that is too long.
     """
     try:
         return Path(name).stat()

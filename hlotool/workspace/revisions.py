@@ -21,7 +21,7 @@ from hlotool.workspace.reading import file_status, input_size, read_bounded, rea
 
 __all__ = ["GitError", "changed_since"]
 
-# In seconds.
+# The time limit for a git command, in seconds.
 _PATIENCE = 60
 # In bytes: the memory that git may allocate. Packs are mapped, and do not count.
 _MEMORY = 2 << 30

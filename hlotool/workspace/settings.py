@@ -23,7 +23,7 @@ __all__ = ["Settings", "SettingsError", "forget_settings", "settings_for", "wron
 Keys = Mapping[str, Mapping[str, Option]]
 _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
-# In bytes.
+# The maximum size of a settings file, in bytes.
 _LARGEST = 1 << 19
 _MOST_DOTS = 200
 # The maximum number of characters that a message shows of a wrong value.
@@ -77,7 +77,7 @@ def _reason_to_refuse(name: str, folder: str) -> str:
     if PurePath(name).anchor:
         return "is an absolute path"
     if "\0" in name:
-        # The code that opens the file reports this. It also reports a folder.
+        # Opening the file fails and reports this, as it does for a folder.
         return ""
     target = os.path.realpath(real_path(os.path.join(folder, name)))  # noqa: PTH118
     if target != folder and not target.startswith(os.path.join(folder, "")):  # noqa: PTH118

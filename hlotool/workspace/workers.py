@@ -36,7 +36,7 @@ def in_order(
 
     If `jobs` is 0, the size of the files determines how many processes are worth starting. If a
     process dies, the result of its file is `lost(file, reason)`, and another process takes its
-    place. When the iteration ends, even early or with an exception, so do the processes.
+    place. The processes end when the iteration ends, even if it ends early or with an exception.
     """
     workers = min(_workers(jobs, [file for file, _ in files]), len(files), _MAX_WORKERS)
     if workers <= 1:
@@ -173,8 +173,8 @@ def _safe_path() -> Iterator[None]:
     """Keeps the working directory off the import path of processes started in a `with` block.
 
     This includes the servers and trackers that multiprocessing starts with the first process.
-    Modules in the working directory, which may come from untrusted sources, would take precedence
-    over those of Python. Forked processes are not affected.
+    Otherwise, modules in the working directory, which may come from untrusted sources, would take
+    precedence over those of Python. Forked processes are not affected.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"

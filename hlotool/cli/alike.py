@@ -9,15 +9,15 @@ from hlotool.workspace.findings import FileFinding
 
 __all__ = ["collapsed"]
 
-# Larger groups of similar findings are collapsed.
+# Groups of more findings than this are collapsed.
 _MAX_ALIKE = 3
 _VARIABLE = re.compile(r"'[^']*'|\([^()]*\)|[a-z][a-z0-9]*\[[^\]]*\](?:\{[^}]*\})?|[0-9]+")
 
 
 def collapsed(findings: Sequence[FileFinding]) -> Iterator[FileFinding]:
-    """Yields the findings of a file, reducing each large group of similar ones to its first.
+    """Yields the findings of a file, reducing large groups of similar findings to the first one.
 
-    The first finding of a group says how many others there are.
+    The first finding of such a group says how many others there are.
 
     >>> from hlotool.errors import Diagnostic
     >>> findings = [FileFinding(Diagnostic("T003", "result-shape", "error", f"'a.{k}' is wrong", computation="e"), "") for k in range(5)]

@@ -1,4 +1,7 @@
-"""`hlotool completion`: the script that lets a shell complete commands, options and file names."""
+"""`hlotool completion`: prints the completion script for a shell.
+
+The script completes commands, options and file names.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,9 @@ Use it in this session only:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     kind = get_completion_class(shell)
-    assert kind is not None, "click knows the three shells"
+    assert kind is not None, "click supports all three shells"
     completion = kind(COMMANDS, {}, "hlotool", "_HLOTOOL_COMPLETE")
-    # The method of the subclass for bash runs bash to check its version, but the script may be for
-    # another machine.
+    # The subclass for bash overrides this method and runs bash to check its version, but the script
+    # may be for another machine.
     write_out(ShellComplete.source(completion))
     flush_out()

@@ -69,7 +69,7 @@ _FORMATS = ("text", "json", "markdown", "html", "patch")
 
 
 class DiffCommand(HloCommand):
-    """The class of the command, with its own groups of options."""
+    """The `diff` command, with its own groups of options."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
         "Differences": ("ignore", "only"),
@@ -84,7 +84,7 @@ class DiffCommand(HloCommand):
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """Returns the words of an option that takes lists and may be repeated."""
+    """Splits the comma-separated lists of a repeatable option into words."""
     return tuple(word.strip() for value in values for word in value.split(",") if word.strip())
 
 
@@ -169,12 +169,12 @@ def command(files: tuple[str, ...], choice: FolderChoice, output: str | None, ti
 
 
 def _run_choice(options: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the options of --semantic that are set, or None without --semantic."""
+    """Returns the options of --semantic that are set; None if --semantic itself is not."""
     return {name: options[name] for name in _RUN_OPTIONS if options[name] is not None} if options["semantic"] else None
 
 
 def _check_usage(options: Mapping[str, Any]) -> None:
-    """Raises UsageError for contradictory options, and for categories that do not exist."""
+    """Raises UsageError for contradictory options and for unknown categories."""
     for name in ("ignore", "only"):
         try:
             check_categories(options[name])

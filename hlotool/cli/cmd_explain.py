@@ -1,7 +1,7 @@
 """`hlotool explain`: explains rules, opcodes, rewrite rules and passes.
 
-`verifier.explanations` and `optimizer.explanations` collect the explanations, `cli.explain` renders
-them.
+`verifier.explanations` and `optimizer.explanations` collect the explanations, and `cli.explain`
+renders them.
 """
 
 from __future__ import annotations

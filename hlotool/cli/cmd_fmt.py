@@ -36,7 +36,8 @@ __all__ = ["command"]
 
 # The maximum number of errors shown for a file that does not parse.
 _MAX_ERRORS = 3
-# In characters. Python refuses to read numbers of thousands of digits.
+# The maximum length of a line range, in characters. Python refuses to parse numbers with thousands
+# of digits.
 _LONGEST_RANGE = 64
 _HELP = """Format HLO files: spacing, line breaks and attribute order match XLA's printer.
 
@@ -143,7 +144,10 @@ def format_file(file: str, style: FormatStyle, job: Job) -> Result:
 
 
 def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
-    """Returns the result of --check, --diff or -l. It fails if writing the file would fail."""
+    """Returns the result of --check, --diff or -l.
+
+    The result has an error if the file could not be written.
+    """
     # Imported on use, since --help does not need it.
     from hlotool.workspace.in_place import check_writable  # noqa: PLC0415
 
@@ -159,12 +163,15 @@ def _unwritten(file: str, name: str, text: str, after: str, job: Job) -> Result:
 
 
 def lost_file(file: str, reason: str) -> Result:
-    """Returns the result for a file whose process has died."""
+    """Returns the result for a file whose worker process died."""
     return Result(file, error=HlotoolError(f"cannot format '{file}': {reason}"))
 
 
 def _format_extracted(name: str, text: str, style: FormatStyle, form: InputForm) -> Result:
-    """Returns the formatted modules inside a text, with the errors of those that do not parse."""
+    """Formats the modules extracted from other text.
+
+    The result also has the errors of the modules that do not parse.
+    """
     # Imported on use, since --help does not need the parser.
     from hlotool.text.formatting.formatter import format_source  # noqa: PLC0415
     from hlotool.workspace.modules import module_sources  # noqa: PLC0415
@@ -295,7 +302,7 @@ def command(
             advance(result.name)
             report.take(result)
     if excludes_stdin and not (check or diff or list_different):
-        # An editor replaces its buffer with the output.
+        # An editor replaces its buffer with the output, so an excluded file must be repeated.
         write_out(read_input(STDIN, stdin_filename)[1])
     if not quiet and names and names != [STDIN] and not list_different and (check or diff or not stdout):
         complain(report.summary())

@@ -53,7 +53,7 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".svg": "svg", ".png": "png", ".do
 
 
 class GraphCommand(HloCommand):
-    """The class of the command, with its own groups of options."""
+    """The `graph` command, with its own groups of options."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = {
         "Contents": ("computation", "around", "depth", "path", "select", "constants", "expand"),
@@ -120,7 +120,7 @@ def command(
 
 
 def _format_of(output: str | None) -> str:
-    """Returns the format given by the suffix of the output. Raises UsageError for others."""
+    """Returns the format for the suffix of the output. Raises UsageError for unknown suffixes."""
     if output is None or output == STDIN:
         return FORMATS[0]
     suffix = PurePath(output).suffix.lower()

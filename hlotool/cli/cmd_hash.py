@@ -1,4 +1,4 @@
-"""`hlotool hash`: prints hashes of modules, independent of names, from `differ.canonical`."""
+"""`hlotool hash`: prints name-independent hashes of modules, computed by `differ.canonical`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["command"]
 
 _HELP = """Hash HLO modules by their contents, ignoring names.
 
-Modules have the same hash if they differ only in names, metadata, spelling, or an order of
-instructions that has no meaning. A hash is computed from the text that `hlotool canon` prints. It begins
+Modules have the same hash if they differ only in names, metadata, spelling or, unless they are
+scheduled, the order of instructions. A hash is computed from the text that `hlotool canon` prints. It begins
 with the version of its scheme (`hlo1:`) and is the same in all versions of hlotool that use this
 scheme.
 

@@ -49,9 +49,9 @@ def command(stdio: bool, port: int | None) -> int:
             raise
         raise HlotoolError("the language server needs an extra package: pip install 'hlotool[lsp]'") from error
     if port is None and (sys.stdin is None or sys.stdout is None):
-        # Otherwise, a pipe of this process would take the place of the missing stream, and the
-        # server would wait for itself.
+        # Otherwise, a pipe of this process would get the file descriptor of the closed stream, and
+        # the server would wait for itself.
         raise HlotoolError(f"standard {'input' if sys.stdin is None else 'output'} is closed; editors speak to the server over it")
-    # A thread waits for the next line of the editor, which may never come.
+    # A thread waits for the editor's next line, which may never come.
     with PromptEnd():
         return 0 if serve(hlotool.__version__, port) else 1

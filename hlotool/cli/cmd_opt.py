@@ -74,7 +74,7 @@ _NAMES = ("passes", "level", "fast_math", "only", "max_constant_size", "max_unro
 
 
 class OptCommand(HloCommand):
-    """The class of the command, with its own groups of options.
+    """The `opt` command, with its own groups of options.
 
     `--fast-math` may be used with or without a value.
     """
@@ -91,7 +91,7 @@ class OptCommand(HloCommand):
     }
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        # click would take the next word as the value.
+        # click would take the next word as the optional value.
         end = args.index("--") if "--" in args else len(args)
         for word, following in pairwise(args[:end]):
             if word == "--fast-math" and {*FAST_MATH, *FAST_MATH_GROUPS}.issuperset(following.split(",")):
@@ -101,9 +101,9 @@ class OptCommand(HloCommand):
 
 
 def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-    """Returns the words of an option that takes lists and may be repeated.
+    """Splits the comma-separated lists of a repeatable option into words.
 
-    Raises BadParameter for an empty one.
+    Raises BadParameter for an empty word.
     """
     words = tuple(word.strip() for value in values for word in value.split(","))
     if "" in words:
@@ -171,7 +171,7 @@ def _words(ctx: click.Context, param: click.Parameter, values: Sequence[str]) ->
 @click.option("--list-passes", is_flag=True, help="List passes and pipelines, and exit; with --json, as JSON.")
 @click.option("--list-rules", is_flag=True, help="List rewrite rules with their flags, and exit; with --json, as JSON.")
 def command(files: tuple[str, ...], choice: FileChoice, files_from: str | None, jobs: int, output: str | None, **options: Any) -> None:
-    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps
+    # Idle threads of OpenBLAS spin, which slows down a busy machine more than the threads help
     # here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     _check_usage(options, output)

@@ -1,4 +1,4 @@
-"""`hlotool run`: runs a module on arguments from the user or random ones, and shows the results.
+"""`hlotool run`: runs a module on given or random arguments, and shows the results.
 
 This module defines the options; `run_session` does the work.
 """
@@ -150,7 +150,7 @@ def command(files: tuple[str, ...], stdin_filename: str, **options: Any) -> None
     (path,) = files_or_stdin(files, options["against"])
     if STDIN in (options["output"], options["trace_out"]):
         raise click.UsageError("arrays are written to a file, not to standard output; --json prints them")
-    # Idle threads of OpenBLAS spin, which slows down an otherwise busy machine more than it helps
+    # Idle threads of OpenBLAS spin, which slows down a busy machine more than the threads help
     # here, unless --threads requests them.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", str(options["threads"]))
     outcome = Outcome()

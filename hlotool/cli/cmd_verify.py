@@ -137,7 +137,7 @@ class Options(NamedTuple):
 
 
 class VerifyReport:
-    """The report of a run, which counts the findings while they are written."""
+    """The report of a run. It counts the findings while they are written."""
 
     def __init__(self, outcome: Outcome, options: Options, baseline_of: Mapping[str, str | None]) -> None:
         self.outcome = outcome
@@ -169,7 +169,7 @@ class VerifyReport:
             yield from islice(findings, room)
 
     def take(self, result: Checked) -> None:
-        """Counts the findings of a file, and reports its failure."""
+        """Counts the findings of a file, and reports an error if the file could not be checked."""
         if result.traceback is not None:
             self.outcome.unreadable += 1
             self.outcome.at_least(3)
@@ -208,7 +208,7 @@ class VerifyReport:
 
 
 def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
-    """Writes findings to a file, atomically at the end, or to standard output or standard error."""
+    """Writes findings to the -o file, atomically at the end, or to standard output or error."""
     if options.output is not None:
         text = "".join(pieces)
         if options.quiet < 2:
@@ -218,7 +218,8 @@ def _write(pieces: Iterable[str], options: Options, *, to_stdout: bool) -> None:
         if options.quiet > 1:
             continue
         if to_stdout:
-            # The formats for people are escaped, and those for programs have no control characters.
+            # Formats for people are escaped already, and formats for programs contain no control
+            # characters.
             write_out(piece, is_escaped=True)
         else:
             flush_out()
@@ -250,7 +251,7 @@ def _summarize_for_github(report: VerifyReport) -> None:
 def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_of: Mapping[str, str | None]) -> None:
     """Writes all findings to the baselines of their files.
 
-    If a file cannot be read, the old baselines are kept.
+    If a file cannot be read, the baselines do not change.
     """
     options, outcome = report.options, report.outcome
     writer_for = import_module("hlotool.workspace.baseline").BaselineWriter
@@ -262,7 +263,7 @@ def _write_baselines(results: Iterable[Checked], report: VerifyReport, baseline_
         path = str(baseline_of[result.name])
         writers[path].take(result.findings)
         files[path] += 1
-    # Known findings are no reason to fail, but a file that cannot be read is.
+    # Findings that are written to a baseline are no failure, but unreadable files are.
     outcome.exit_code = outcome.exit_code if outcome.unreadable else 0
     for path, writer in writers.items():
         if outcome.unreadable:
@@ -391,7 +392,7 @@ def command(
         for name in names:
             shown, settings = stdin_filename if name == STDIN else name, choice.settings_of(name)
             work.append((name, rules.checks_for(shown, settings)))
-            # A file that cannot be read is reported under the name of the argument.
+            # A file that cannot be read is reported under its argument, not under the name shown.
             baseline_of[name] = baseline_of[shown] = options.baseline_for(settings)
             if settings.origin is not None:
                 settings_files[str(settings.origin)] = None
@@ -401,7 +402,7 @@ def command(
         to_stdout = not (options.rewrites and (excludes_stdin or STDIN in names))
         _verify(work, baseline_of, options, outcome, stdin_filename, to_stdout=to_stdout)
         if excludes_stdin and options.rewrites and not options.show_diff:
-            # An editor replaces its buffer with the output.
+            # An editor replaces its buffer with the output, so an excluded file must be repeated.
             write_out(read_input(STDIN, stdin_filename)[1])
     if options.exit_zero and outcome.exit_code == 1:
         outcome.exit_code = 0

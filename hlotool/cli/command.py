@@ -1,4 +1,4 @@
-"""The class of all subcommands, with groups of options and suggestions for misspellings."""
+"""The base class of all subcommands, with groups of options and suggestions for misspellings."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Information": ("list_rules", "explain", "show_settings"),
 }  # fmt: skip
-"""Groups of options in --help, in the order shown, by the names of the parameters.
+"""Groups of options in --help, in the order shown, with the names of their parameters.
 
-All other options come first.
+Options that are in no group come first.
 """
 
 _OTHER_NAMES = {
@@ -65,14 +65,14 @@ _OTHER_NAMES = {
     "-i": "--in-place",
     "--inplace": "--in-place",
 }
-"""Names that options have in other tools."""
+"""Option names from other tools, with hlotool's name for each."""
 
 _NOT_A_NUMBER = re.compile(r"(?P<value>'.*' is not a valid )(?P<kind>integer|float) range\.$", re.DOTALL)
 _NOT_A_CHOICE = re.compile(r"'(?P<value>.*)' is not one of ", re.DOTALL)
 
 
 class HloCommand(click.Command):
-    """A subcommand. `groups` are the groups of its options."""
+    """A subcommand. `groups` defines the groups of its options in --help."""
 
     groups: ClassVar[Mapping[str, Sequence[str]]] = GROUPS
 
@@ -84,7 +84,7 @@ class HloCommand(click.Command):
             record = param.get_help_record(ctx)
             if record is not None and isinstance(param, click.Option):
                 rows[group_of.get(param.name or "", "Options")].append(record)
-        # --help alone needs no group of its own.
+        # A group for --help alone is not needed.
         help_option = rows["Options"].pop()
         rows["Information"].append(help_option)
         for title, records in rows.items():
@@ -100,7 +100,7 @@ class HloCommand(click.Command):
             meant = _OTHER_NAMES.get(error.option_name)
             if meant not in known:
                 raise
-            # The message of NoSuchOption leaves out possibilities that are not similar.
+            # The message of NoSuchOption leaves out suggestions with a dissimilar spelling.
             raise click.UsageError(f"No such option '{error.option_name}'. Did you mean '{meant}'?", ctx) from error
         except click.BadParameter as error:
             number = _NOT_A_NUMBER.match(error.message)

@@ -1,6 +1,6 @@
 """Shell completion for values other than files.
 
-It offers codes and names of rules, opcodes, passes, and names from a module.
+The candidates are codes and names of rules, opcodes, passes, categories, and names from a module.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = [
     "complete_subjects",
 ]
 
-# In bytes. The shell waits for the answer, so that names of larger modules are not completed.
+# In bytes. The shell waits for the answer, so names from larger modules are not completed.
 _MAX_BYTES = 20_000_000
 
 
 def complete_codes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes codes and names of rules, also after a comma."""
+    """Completes codes and names of rules, including after a comma."""
     before, comma, word = incomplete.rpartition(",")
     items = [(letter, title) for letter, (title, _) in FAMILIES.items()] if not word else []
     items += [*CODE_NAMES.items(), *((name, code) for code, name in CODE_NAMES.items()), ("ALL", "every rule")]
@@ -55,19 +55,19 @@ def complete_subjects(ctx: click.Context, param: click.Parameter, incomplete: st
 
 
 def complete_passes(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes passes and topics of rewrite rules, also after a comma."""
+    """Completes passes and topics of rewrite rules, including after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(pass_summaries().items(), word, before + comma)
 
 
 def complete_flags(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the flags of `--fast-math`, also after a comma."""
+    """Completes the flags of `--fast-math`, including after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items([*FAST_MATH.items(), (FAST, "all except precision"), ("all", "all of them")], word, before + comma)
 
 
 def complete_categories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes categories of differences, also after a comma."""
+    """Completes categories of differences, including after a comma."""
     before, comma, word = incomplete.rpartition(",")
     return _items(CATEGORIES.items(), word, before + comma)
 
@@ -86,13 +86,13 @@ def complete_predicates(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def complete_computations(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the computations of the module that is named earlier on the command line."""
+    """Completes the computations of the module named earlier on the command line."""
     module = _module_before(ctx)
     return [] if module is None else _items(((c.name, f"{len(c.instructions)} instructions") for c in module.computations), incomplete)
 
 
 def complete_instructions(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Completes the instructions of the module that is named earlier on the command line."""
+    """Completes the instructions of the module named earlier on the command line."""
     module = _module_before(ctx)
     return [] if module is None else _items(((x.name, f"{x.opcode} in {c.name}") for c in module.computations for x in c.instructions), incomplete)
 
@@ -104,7 +104,7 @@ def complete_parameters(ctx: click.Context, param: click.Parameter, incomplete: 
 
 
 def _module_before(ctx: click.Context) -> hlotool.Module | None:
-    """Returns the module that is named earlier on the command line.
+    """Returns the module named earlier on the command line.
 
     Returns None if there is none, or if it cannot be read.
     """

@@ -1,7 +1,7 @@
 """`hlotool diff` of two folders: pairs their modules by content, and shows the pairs that differ.
 
-Each of these pairs gets a line. Imports the differ, and NumPy with it; so the command imports this
-module only when it compares folders.
+Each of these pairs is shown on one line. This module imports the differ, and with it NumPy, so the
+command imports it only to compare folders.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCHEMA = "hlotool.diff-folders/1"
 def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
     """Compares the modules of two folders, and sets the exit code.
 
-    It is 1 if something differs, and 2 if a file cannot be read.
+    The exit code is 1 if something differs, and 2 if a file cannot be read.
     """
     base = request.base
     for name, other in ((base.left, base.right), (base.right, base.left)):
@@ -50,7 +50,7 @@ def compare_folders(request: ManyRequest, outcome: Outcome, deadline: Deadline) 
         result = _compared(request, outcome, deadline)
     finally:
         forget_modules()
-    # The time limit does not apply to reading the output.
+    # The time limit does not apply while the user reads the output.
     deadline.stop()
     outcome.at_least(1 if result.differs else 0)
     if not base.quiet:
@@ -94,7 +94,7 @@ def _sketched(name: str, request: ManyRequest, outcome: Outcome, deadline: Deadl
     base = request.base
     files = chosen(request, [name], outcome)
     check_outputs([base.output], files)
-    # Git keeps the contents of commits in temporary folders, whose names mean nothing.
+    # `git difftool --dir-diff` compares temporary folders, whose names mean nothing to the user.
     labels = [os.path.relpath(file, name) if is_folder(name) else Path(file).name for file in files]
     sketches: list[Sketch] = []
     places: list[ModulePlace] = []
@@ -147,7 +147,7 @@ def _text_rows(result: FolderComparison, request: ManyRequest) -> Iterator[Row]:
 
 
 def _wrapped(sentence: str, request: ManyRequest) -> list[str]:
-    """Returns the lines of a sentence, at most two of them; --details shows all."""
+    """Returns a sentence as at most two lines; with --details or --show-all, as one full line."""
     if not request.style.width or request.choice.details or request.base.show_all:
         return [f"    {sentence}"]
     return wrap(

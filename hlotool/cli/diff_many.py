@@ -1,4 +1,4 @@
-"""Code shared by `hlotool diff` of folders and of passes: options, messages about files, output."""
+"""Code shared by `hlotool diff` for folders and for passes: options, messages and output."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ManyRequest(NamedTuple):
 
 
 def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace, right: ModulePlace) -> Any:
-    """Returns a difference as an output format shows it."""
+    """Returns a difference in the form that the output format requires."""
     if output_format == "json":
         document = report.delta.to_dict()
         for side, place in (("left", left), ("right", right)):
@@ -68,7 +68,7 @@ def _shown(output_format: str, layout: Layout, report: Report, left: ModulePlace
         return document
     if output_format == "markdown":
         return details(report)
-    # Without the summary, which has been shown above.
+    # Leaves out the summary, which was shown above.
     return list(text_rows(report, layout))[1:]
 
 
@@ -88,7 +88,7 @@ def chosen(request: ManyRequest, names: Iterable[str], outcome: Outcome) -> list
 
 
 def report_failure(failure: Failure, outcome: Outcome, color: str) -> None:
-    """Shows why a file is left out."""
+    """Reports why a file is left out."""
     if failure.findings:
         lines = {finding.diagnostic.line: finding.line for finding in failure.findings}
         render_to_stderr([finding.diagnostic for finding in failure.findings], lambda number: lines.get(number, ""), color)
@@ -108,5 +108,5 @@ def write_document(document: dict[str, Any], request: ManyRequest) -> None:
 
 
 def write_text(text: str, request: ManyRequest) -> None:
-    """Writes a text to the file of -o, or to standard output."""
+    """Writes a string to the -o file, or to standard output."""
     write_difference([text], request.base.output, has_pager=False, is_escaped=False)

@@ -18,7 +18,7 @@ from hlotool.workspace.reading import STDIN
 __all__ = ["FOLDER_OPTIONS", "FolderChoice", "folder_options"]
 
 FOLDER_OPTIONS = ("passes", "until", "module", "details")
-"""The options for folders and passes in a group of their own."""
+"""The options that form a group of their own in --help."""
 
 _FORMATS = ("text", "json", "markdown")
 
@@ -26,8 +26,8 @@ _FORMATS = ("text", "json", "markdown")
 class FolderChoice(NamedTuple):
     """The options for folders and passes.
 
-    They say whether passes are compared, the change to look for, the amount of output, and the
-    files to take from folders.
+    They determine whether passes are compared, which change to look for, how much to show, and
+    which files to take from folders.
     """
 
     passes: bool = False
@@ -39,9 +39,9 @@ class FolderChoice(NamedTuple):
     jobs: int = 0
 
     def is_about_many(self, files: Sequence[str]) -> bool:
-        """Returns whether the arguments are folders or dumps of passes, and not two modules.
+        """Returns whether the arguments are folders or dumps of passes rather than two modules.
 
-        Raises UsageError if they are neither.
+        Raises UsageError for any other arguments.
         """
         if self.passes:
             if not files:
@@ -62,18 +62,18 @@ class FolderChoice(NamedTuple):
         return False
 
     def check(self, options: Mapping[str, Any]) -> None:
-        """Raises UsageError for options that only two modules have."""
+        """Raises UsageError for options that apply only to two modules."""
         output_format = options["output_format"]
         if output_format not in _FORMATS:
             raise click.UsageError(f"--output-format {output_format} is for two modules; for folders and passes, use one of {', '.join(_FORMATS)}")
         if options["semantic"]:
             raise click.UsageError("--semantic runs two modules; it cannot be used for folders and passes")
         if self.details and (options["stat"] or options["name_only"]):
-            raise click.UsageError(f"--details shows differences, {'--stat' if options['stat'] else '--name-only'} does not; use one of the two")
+            raise click.UsageError(f"--details shows differences, and {'--stat' if options['stat'] else '--name-only'} does not; use one of the two")
 
 
 def folder_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options, which become one argument `choice`."""
+    """Adds the options, which the function gets as one argument, `choice`."""
 
     @wraps(function)
     def with_choice(**values: Any) -> Any:

@@ -17,7 +17,7 @@ _COLORS = {"-": "red", "+": "green", "~": "yellow", "@": "cyan"}
 
 
 def row_line(row: Row, *, has_color: bool) -> str:
-    """Returns the text of a row with a line break, and with its control characters escaped."""
+    """Returns the text of a row, with control characters escaped and a line break at the end."""
     return f"{_painted(row) if has_color else visible(row.text)}\n"
 
 
@@ -42,8 +42,8 @@ def _style(text: str, mark: str, *, is_strong: bool = False) -> str:
 def write_difference(pieces: Sequence[str], output: str | None, *, has_pager: bool, is_escaped: bool) -> None:
     """Writes text to a file or to standard output.
 
-    On a terminal, it goes through a pager if `has_pager` is True and there is one. `is_escaped` is
-    as in `write_out`.
+    On a terminal, the text goes through a pager if `has_pager` is True and a pager is available.
+    `is_escaped` has the same meaning as for `write_out`.
     """
     if output is not None:
         replace_file(output, "".join(pieces))

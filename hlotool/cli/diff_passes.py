@@ -1,9 +1,8 @@
 """`hlotool diff --passes`: shows the changes of each pass in a pass-by-pass dump.
 
-With --until, it finds the first pass with a certain kind of change.
+With --until, it shows the first pass that makes a certain kind of change.
 
-Imports the differ, and NumPy with it; so the command imports this module only when it compares
-dumps.
+This module imports the differ, and with it NumPy, so the command imports it only to compare dumps.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ SCHEMA = "hlotool.diff-passes/1"
 
 # Matches the name of an instruction or a computation at its definition.
 _NAME = re.compile(r"^[ \t]*+(?:ROOT |ENTRY )?+%?([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[=({]", re.MULTILINE)
-# The maximum number of names that are considered for a hint.
+# The maximum number of names considered for a hint.
 _MOST_NAMES = 10_000
 
 
 class _Told(NamedTuple):
     """The compared dumps of a module.
 
-    With --until, they end with the first one that matches, which is `first`.
+    With --until, `rows` ends with `first`, the first dump that matches.
     """
 
     sequence: DumpSequence
@@ -68,7 +67,7 @@ def _titled(told: _Told, sentence: str) -> str:
 def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome, deadline: Deadline) -> None:
     """Compares consecutive dumps of each module, and sets the exit code.
 
-    It is 1 if something has changed, and 2 if a file cannot be read.
+    The exit code is 1 if something changed, and 2 if a file cannot be read.
     """
     names = [name for file in files for name in _files_of(file, request, outcome)]
     check_outputs([request.base.output], names)
@@ -80,7 +79,7 @@ def compare_passes(files: Sequence[str], request: ManyRequest, outcome: Outcome,
                 told.append(one)
     finally:
         forget_modules()
-    # The time limit does not apply to reading the output.
+    # The time limit does not apply while the user reads the output.
     deadline.stop()
     if request.until is not None and not any(one.first for one in told):
         _check_name(request.until, [file for one in told for file in one.sequence.files], request)
@@ -94,15 +93,15 @@ def _differs(told: _Told, request: ManyRequest) -> bool:
 
 
 def _files_of(name: str, request: ManyRequest, outcome: Outcome) -> list[str]:
-    """Returns the files of an argument; those in a folder are in natural order."""
+    """Returns the files that an argument stands for; files in a folder are in natural order."""
     files = chosen(request, [name], outcome)
     return natural_order(files) if is_folder(name) else files
 
 
 def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outcome) -> list[DumpSequence]:
-    """Returns the dumps of each module, or of the one that --module names.
+    """Returns the dumps of each module, or only of the module given by --module.
 
-    Raises HlotoolError if there are none.
+    Raises NoDumps if there is nothing to compare.
     """
     found = sequences(files)
     if request.choice.module is not None:
@@ -114,7 +113,7 @@ def _chosen_sequences(files: Sequence[str], request: ManyRequest, outcome: Outco
             raise NoDumps(f"no dump is of a module named '{request.choice.module}'; {hint}")
     several = [sequence for sequence in found if len(sequence.files) > 1]
     for sequence in found:
-        # Other files are read later, which reports those that cannot be read.
+        # The other files are read later; those that cannot be read are reported then.
         if len(sequence.files) == 1:
             with outcome.file(sequence.files[0]):
                 Path(sequence.files[0]).stat()
@@ -181,7 +180,7 @@ def _text_rows(told: Sequence[_Told], request: ManyRequest) -> Iterator[Row]:
 
 
 def _listed(told: _Told, request: ManyRequest) -> list[PassRow]:
-    """Returns the passes to show: those that have changed more than names and metadata, or all."""
+    """Returns the passes to show: all, or those that change more than names and metadata."""
     return [row for row in told.rows[1:] if request.base.show_all or (row.differs and not row.is_minor)]
 
 
@@ -204,7 +203,7 @@ def _until_sentence(told: _Told, request: ManyRequest) -> str:
     assert request.until is not None
     text = request.until.text
     if told.first is None:
-        return f"{text} changes in none of {counted(len(told.rows) - 1, 'step')}"
+        return f"{text} does not change in {counted(len(told.rows) - 1, 'step')}"
     number = len(told.rows) - 1
     return f"{text} first changes in step {number} of {len(told.sequence.files) - 1}, {told.first.label} ({told.first.compared.evidence})"
 

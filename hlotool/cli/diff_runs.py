@@ -34,7 +34,7 @@ class RunChoice(NamedTuple):
 def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: Deadline, *, quiet: bool) -> SemanticDifference:
     """Runs both modules of a difference.
 
-    Raises EvaluationError if one is not valid or would need too much memory.
+    Raises EvaluationError if either module is not valid or would need too much memory.
     """
     devices = max(devices_of(delta.left), devices_of(delta.right))
     if devices > _MOST_DEVICES:
@@ -44,7 +44,7 @@ def run_both(delta: Delta, choice: RunChoice, max_memory: int | None, deadline: 
         _check(side, module)
         if diagnostics := too_much_memory(module, max_memory, devices, held=held):
             raise EvaluationError(diagnostics)
-        # The results, and copies of values until they are compared.
+        # The results stay in memory, and so do copies of values until they are compared.
         held = 2 * devices * estimate(module).bytes
         deadline.check()
     options = RunOptions(

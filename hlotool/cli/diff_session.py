@@ -1,6 +1,6 @@
 """The work of `hlotool diff`: reads two modules, compares them, and writes the difference.
 
-Imports the differ, and NumPy with it; so the command imports this module only when it compares
+This module imports the differ, and with it NumPy, so the command imports it only to compare
 something.
 """
 
@@ -88,7 +88,7 @@ def compare(request: DiffRequest, outcome: Outcome, deadline: Deadline) -> None:
 def _compare_runs(delta: Delta, request: DiffRequest, names: _Names, outcome: Outcome, deadline: Deadline) -> None:
     """Runs both modules.
 
-    A module that cannot be run is bad input. But if only the right one fails, that is the
+    A module that cannot be run is bad input, but if only the right module fails, its failure is the
     difference.
     """
     # Imported on use, since most comparisons run nothing.
@@ -153,7 +153,7 @@ _RENDERED: dict[str, Callable[[Delta, DiffRequest, _Names], Iterator[str]]] = {
 def _write(rendered: Iterable[str], request: DiffRequest, deadline: Deadline) -> None:
     pieces = list(rendered)
     deadline.check()
-    # The time limit does not apply to reading the output.
+    # The time limit does not apply while the user reads the output.
     deadline.stop()
     is_text = request.output_format == "text"
     is_escaped = is_text or (request.output_format == "patch" and _is_colored(request))

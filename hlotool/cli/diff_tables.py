@@ -1,4 +1,4 @@
-"""Differences of many modules as lines: the modules of two folders, and the passes of a dump."""
+"""Line-by-line summaries of differences between two folders, or between the dumps of passes."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ class FolderComparison(NamedTuple):
 
 
 def headline(result: FolderComparison) -> str:
-    """Returns a sentence about the numbers of modules that differ or that only one folder has.
+    """Returns a sentence with the numbers of modules that differ, are equal, or are unmatched.
 
-    It is empty if there are none.
+    The sentence is empty if the folders do not differ.
     """
     if not result.differs:
         return ""
@@ -96,10 +96,10 @@ def headline(result: FolderComparison) -> str:
 
 
 def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRow]]:
-    """Returns the pairs that differ, in groups with the same sentence.
+    """Returns the pairs that differ, grouped by the sentences that summarize the differences.
 
-    Without `show_all`, pairs that differ only in names and metadata are left out. With it, pairs
-    are grouped by their labels instead.
+    Pairs that differ only in names and metadata are left out. With `show_all`, they are included,
+    and pairs are grouped by their labels instead.
     """
     groups: dict[object, list[PairRow]] = {}
     for row in pairs:
@@ -109,9 +109,9 @@ def pair_groups(pairs: Iterable[PairRow], *, show_all: bool) -> list[list[PairRo
 
 
 def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
-    """Yields the line for all pairs of a group but the first, if there are any.
+    """Yields one line for all pairs of a group after the first, if there are any.
 
-    It has at most `width` characters; 0 means no limit.
+    The line has at most `width` characters; 0 means no limit.
     """
     if len(group) > 1:
         names = ", ".join(row.right.label for row in group[1 : _MOST_ALIKE + 1])
@@ -120,7 +120,7 @@ def alike_line(group: Sequence[PairRow], width: int) -> Iterator[Row]:
 
 
 def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
-    """Yields a line for each module that only one folder has, or only for the first ones."""
+    """Yields a line for each unmatched module; long lists are cut unless `show_all` is set."""
     for mark, sketches in (("-", result.left_only), ("+", result.right_only)):
         number = len(sketches) if show_all or len(sketches) <= _MOST_ONLY + 1 else _MOST_ONLY
         for sketch in sketches[:number]:
@@ -133,9 +133,9 @@ def only_rows(result: FolderComparison, *, show_all: bool) -> Iterator[Row]:
 
 
 class PassRow(NamedTuple):
-    """A dump and its changes since the one before it.
+    """A dump and its changes since the previous dump.
 
-    `is_minor` is True if only names and metadata have changed.
+    `is_minor` is True if only names and metadata changed.
     """
 
     name: DumpName | None
@@ -153,14 +153,14 @@ class PassRow(NamedTuple):
 
     @property
     def stage(self) -> str:
-        """The number of the dump and the name of the pass, as far as the file name has them."""
+        """The number of the dump and the name of the pass, if the file name contains them."""
         if self.name is None:
             return self.file.replace("\\", "/").rpartition("/")[2]
         return f"{self.name.number:04} {self.name.stage}" if self.name.pipeline else self.name.stage or self.name.module
 
     @property
     def label(self) -> str:
-        """The number, the pipeline and the pass in one word each."""
+        """The number of the dump, its pipeline and its pass, as in `0003 simplification/dce`."""
         name = self.name
         return f"{name.number:04} {name.pipeline}/{name.stage}" if name is not None and name.pipeline else self.stage
 
@@ -171,7 +171,7 @@ class PassRow(NamedTuple):
 
 
 def pass_headline(rows: Sequence[PassRow]) -> str:
-    """Returns a sentence about the number of dumps of a module that differ from the one before."""
+    """Returns a sentence with the number of dumps that differ from the previous dump."""
     differing = sum(row.differs and not row.is_minor for row in rows)
     minor = [row for row in rows if row.differs and row.is_minor]
     total = len(rows) - 1
@@ -189,7 +189,7 @@ def pass_headline(rows: Sequence[PassRow]) -> str:
 
 
 def pass_rows(rows: Sequence[PassRow], width: int) -> Iterator[tuple[PassRow, list[Row]]]:
-    """Yields each dump with its lines, preceded by the name of the pipeline if that has changed."""
+    """Yields each dump with its lines; the first dump of each pipeline has a heading."""
     stage_width = min(_LONGEST_STAGE, max((len(row.stage) for row in rows), default=0))
     count_width = max((len(row.instructions) for row in rows), default=0)
     pipeline = ""

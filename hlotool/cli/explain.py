@@ -1,7 +1,7 @@
 """Explanations of rules, opcodes, rewrite rules and passes, and the list of all rules.
 
-Explanations are text for a terminal, Markdown or JSON. `verifier.explanations` and
-`optimizer.explanations` collect the explanations.
+An explanation is text for a terminal, Markdown or JSON. `verifier.explanations` and
+`optimizer.explanations` collect the contents.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WIDTH = 80
 def explain(subject: str, output_format: str) -> str:
     """Returns the explanation of a code, a name or an opcode, as "text", "markdown" or "json".
 
-    Raises UnknownSubjectError.
+    Raises UnknownSubjectError for any other subject.
     """
     try:
         explanation = explanations.explain(subject)
@@ -112,7 +112,7 @@ def _explain_rewriting(subject: str, output_format: str) -> str:
         return rewrite_markdown(rewrite) if output_format == "markdown" else "\n".join(_rewrite_lines(rewrite)) + "\n"
     known: PassExplanation | None = optimizer.explain_pass(subject)
     if known is None:
-        # Looks it up again, with more names to suggest.
+        # This lookup fails again, but with more names to suggest.
         return str(explanations.explain(subject, [*optimizer.all_rules(), *optimizer.pass_names()]))
     if output_format == "json":
         return json.dumps(known._asdict(), indent=1) + "\n"
@@ -148,7 +148,7 @@ def _pass_lines(known: PassExplanation) -> Iterator[str]:
 
 
 def rewrite_markdown(rewrite: RewriteExplanation, note: str = "") -> str:
-    """Returns a section about a rewrite rule, with a heading; `note` is appended to it."""
+    """Returns a Markdown section about a rewrite rule, with a heading; `note` is appended."""
     lines = [f"## {rewrite.name}", "", *(f"`{part.strip()}`\\" for part in rewrite.summary.split("; "))]
     lines[-1] = lines[-1].removesuffix("\\")
     if rewrite.details:
@@ -171,7 +171,7 @@ def _pass_markdown(known: PassExplanation) -> str:
 
 
 def list_rules(selection: Selection, as_json: bool) -> str:
-    """Returns all rules, one per line, marked if they are selected or have a fix."""
+    """Returns a list of all rules, marking those that are selected and those that have a fix."""
     if as_json:
         rules = [{**explain_rule(code)._asdict(), "is_selected": selection.has(code)} for code in CODE_NAMES]
         return json.dumps(rules, indent=1) + "\n"

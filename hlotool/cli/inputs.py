@@ -23,7 +23,7 @@ __all__ = ["Outcome", "chosen_files", "files_or_stdin", "read_module", "read_mod
 
 
 class Outcome:
-    """The exit code of a command: the maximum of its files, since a bad file does not stop it."""
+    """The exit code of a command: the maximum over its files, since a bad file does not end it."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.exit_code = 0
@@ -34,7 +34,7 @@ class Outcome:
         self.exit_code = max(self.exit_code, exit_code)
 
     def failed(self, message: str, exit_code: int = 2) -> None:
-        """Reports a file that failed, with a one-line message."""
+        """Counts a file that failed, and reports it with a one-line message."""
         self.unreadable += 1
         self.at_least(exit_code)
         if not self.silent:
@@ -65,10 +65,10 @@ class Outcome:
 
 
 def files_or_stdin(files: Sequence[str], *others: str | None) -> Sequence[str]:
-    """Returns the arguments, or standard input if there are none and it is not a terminal.
+    """Returns the arguments, or `-` if there are none and standard input is not a terminal.
 
-    `others` are the files that options name. Naming standard input twice is a usage error, since it
-    can be read only once.
+    `others` contains the files given by options. Naming standard input twice is a usage error,
+    since it can be read only once.
     """
     if [*files, *others].count(STDIN) > 1:
         raise click.UsageError("standard input can be read only once, but '-' is given more than once")
@@ -80,7 +80,7 @@ def files_or_stdin(files: Sequence[str], *others: str | None) -> Sequence[str]:
 
 
 class ModulesOfFile(NamedTuple):
-    """The name of a file in messages, and its modules."""
+    """The name of a file, as shown in messages, and its modules."""
 
     name: str
     modules: list[Module]
@@ -89,7 +89,7 @@ class ModulesOfFile(NamedTuple):
 def read_modules(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str) -> ModulesOfFile:
     """Returns the modules of a file; none if it does not parse.
 
-    Its errors are written to standard error. With `form.extract`, the modules that parse are
+    Parse errors are written to standard error. With `form.extract`, the modules that parse are
     returned even if others do not.
     """
     # Imported on use, since --help does not need the parser.
@@ -104,7 +104,7 @@ def read_modules(file: str, outcome: Outcome, form: InputForm, color: str, stdin
 
 
 class ModuleOfFile(NamedTuple):
-    """The name of a file in messages, its text, and the only module in it."""
+    """The name of a file, as shown in messages, its text, and the only module in it."""
 
     name: str
     text: str
@@ -114,8 +114,8 @@ class ModuleOfFile(NamedTuple):
 def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_filename: str, needs_one: str) -> ModuleOfFile | None:
     """Returns the only module of a file; None if it does not parse.
 
-    Its errors are written to standard error. Raises HlotoolError if there are several modules;
-    `needs_one` says in the message why there must be one.
+    Parse errors are written to standard error. Raises HlotoolError if there are several modules;
+    `needs_one` is the reason given in the message.
     """
     # Imported on use, since --help does not need the parser.
     from hlotool.workspace.modules import modules_or_error, only_module  # noqa: PLC0415
@@ -130,7 +130,7 @@ def read_module(file: str, outcome: Outcome, form: InputForm, color: str, stdin_
 
 
 class Chosen(NamedTuple):
-    """The files that arguments stand for, and whether standard input is excluded by its name."""
+    """The files that arguments stand for, and whether the name for standard input is excluded."""
 
     names: list[str]
     excludes_stdin: bool
@@ -139,7 +139,7 @@ class Chosen(NamedTuple):
 def chosen_files(choice: FileChoice, names: Sequence[str], outcome: Outcome, *others: str | None) -> Chosen:
     """Returns the files that arguments stand for, and reports remarks about the choice.
 
-    `others` are the files that options name.
+    `others` contains the files given by options.
     """
     chosen = choice.files(files_or_stdin(names, *others))
     for remark in chosen.remarks:

@@ -1,6 +1,6 @@
 """Ends commands on Ctrl-C and SIGTERM, cleaning up their files and processes.
 
-This works even while NumPy does not let Python run.
+This works even during a long NumPy call, when Python handles no signals.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ __all__ = ["TERMINATED", "PromptEnd", "Terminated", "end_process", "raise_on_ter
 TERMINATED = 128 + 15
 """The exit code that shells report for a program ended by SIGTERM."""
 
-# The time in seconds that a command has to end by itself.
+# The time, in seconds, that a command is given to end by itself.
 _GRACE = 0.5
 
 
 class Terminated(BaseException):
     """Raised when SIGTERM is received.
 
-    It is not an Exception, so that nothing takes it for an error of one file.
+    It is not an Exception, so that no handler mistakes it for an error in one file.
     """
 
 
 def raise_on_termination() -> None:
-    """Makes SIGTERM raise Terminated, so that everything is cleaned up.
+    """Makes SIGTERM raise Terminated, so that cleanup code runs.
 
-    Works in the main thread only.
+    It has an effect in the main thread only.
     """
 
     def terminated(number: int, frame: FrameType | None) -> None:
@@ -51,9 +51,9 @@ def end_process(exit_code: int) -> None:
 
 
 class PromptEnd:
-    """A context in which a signal ends the process soon.
+    """A context manager that makes signals end the process promptly.
 
-    Python handles signals only between its own instructions, and one call of NumPy may take
+    Python handles signals only between bytecode instructions, and one call of NumPy may take
     minutes, so a thread waits for signals, too.
     """
 

@@ -61,11 +61,11 @@ _OTHER_NAMES = {
     "patch": "apply",
     "version": "--version",
 }
-"""Names that commands have in other tools."""
+"""Command names from other tools, with hlotool's name for each."""
 
 
 class CommandError(click.ClickException):
-    """An error that the library raises, shown as an error of the command."""
+    """An error raised by the library, shown as an error of the command."""
 
     exit_code = 2
 
@@ -146,7 +146,7 @@ def run(arguments: list[str] | None = None) -> int:
         silence()
         return TERMINATED
     except OSError as error:
-        # A full disk, a working directory that is gone: the system's fault and not a bug.
+        # For example, a full disk or a deleted working directory: a system error, not a bug.
         silence()
         complain(system_message(error))
         return 2
@@ -159,7 +159,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _show(error: click.ClickException) -> None:
     """Shows an error with control characters escaped.
 
-    They may occur in arguments, which may be names of files from anywhere.
+    They may occur in arguments, for example in the names of files from untrusted sources.
     """
     shown = StringIO()
     error.show(shown)
@@ -169,8 +169,8 @@ def _show(error: click.ClickException) -> None:
 
 def main() -> NoReturn:
     """Runs one command and ends the process; this is the console script."""
-    # Most objects live until the command ends; searching for garbage would take a third of its
-    # time.
+    # Most objects live until the command ends, so garbage collection would gain little and take a
+    # third of the running time.
     gc.disable()
     raise_on_termination()
     sys.exit(run())

@@ -1,6 +1,6 @@
 """The value of `--max-memory`.
 
-Imports the interpreter, so commands import it when they run something.
+This module imports the interpreter, so commands import it only when they run something.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ __all__ = ["memory_limit_of"]
 
 
 def memory_limit_of(text: str | None) -> int | None:
-    """Returns the limit in bytes: by default 80 % of the available memory, None for `none`.
+    """Returns the limit in bytes, or None for `none`; the default is 80 % of the available memory.
 
-    Raises UsageError.
+    Raises UsageError for anything but a size or `none`.
 
     >>> memory_limit_of("2k"), memory_limit_of("none")
     (2048, None)

@@ -1,6 +1,6 @@
 """Converts the options of `hlotool opt` to requests.
 
-Imports the optimizer, so the command imports this module only when it needs it.
+This module imports the optimizer, so the command imports it only to optimize and to list rules.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def listing(options: Mapping[str, Any]) -> str:
 
 
 def job_of(options: Mapping[str, Any]) -> Job:
-    """Returns the job: how to optimize, and what to do with each file.
+    """Returns the job, which contains the request and the options for output.
 
-    Raises HlotoolError for names of passes and flags that do not exist.
+    Raises HlotoolError for unknown passes and flags.
     """
     level = DEFAULT_LEVEL if options["level"] is None else int(options["level"])
     passes = parse_passes(PIPELINES[level] if options["passes"] is None else options["passes"])

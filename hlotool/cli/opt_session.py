@@ -1,8 +1,8 @@
 """The work of `hlotool opt`: optimizes each file, and writes the results and the reports.
 
-Files are optimized in this process or in others.
+Files are optimized in this process or in worker processes.
 
-Imports the optimizer, and NumPy with it; so the command imports this module only when it optimizes
+This module imports the optimizer, and with it NumPy, so the command imports it only to optimize
 something.
 """
 
@@ -51,8 +51,8 @@ class Job(NamedTuple):
 class Result(NamedTuple):
     """The result for one file.
 
-    It has the text, the intermediate output, the records of the modules, and an error if there was
-    one.
+    It contains the text, the intermediate output, the records of the modules, and an error if there
+    was one.
     """
 
     name: str
@@ -65,9 +65,9 @@ class Result(NamedTuple):
 
 
 def load(paths: Iterable[str]) -> None:
-    """Runs each of the files of --load once.
+    """Runs each file given by --load once.
 
-    Their output goes to standard error, since standard output is for modules.
+    The output of these files goes to standard error, since standard output is for modules.
     """
     for path in paths:
         with redirect_stdout(sys.stderr):
@@ -75,7 +75,7 @@ def load(paths: Iterable[str]) -> None:
 
 
 def lost_file(file: str, reason: str) -> Result:
-    """Returns the result for a file whose process has died."""
+    """Returns the result for a file whose worker process died."""
     return Result(file, error=HlotoolError(f"cannot optimize '{file}': {reason}"))
 
 
@@ -88,10 +88,10 @@ def optimize_file(file: str, setting: None, job: Job) -> Result:
     name, text = job.stdin_filename if file == STDIN else file, ""
     shown: list[str] = []
     try:
-        # In another process, the files may not have been loaded yet.
+        # A worker process may not have loaded these files yet.
         load(job.load)
         name, text = read_input(file, job.stdin_filename)
-        # The rules of a user may print.
+        # User-defined rules may print.
         with memory_limit(job.request.max_memory), redirect_stdout(sys.stderr):
             result = optimized_text(text, name, job.request, shown.append)
         out = _output(file, name, text, result, job)
@@ -120,9 +120,10 @@ def _output(file: str, name: str, text: str, result: Optimized, job: Job) -> str
 
 
 class OptReport:
-    """The report of a run, which takes the results of the files.
+    """The report of a run, built from the results for the files.
 
-    It writes their texts to standard output, or keeps them for -o, and reports to standard error.
+    It writes the optimized modules to standard output, or keeps them for -o, and reports to
+    standard error.
     """
 
     def __init__(self, job: Job, outcome: Outcome, output: str | None, *, quiet: bool, verbose: bool) -> None:
@@ -199,7 +200,7 @@ class OptReport:
             complain(f"'{result.name}' is not valid HLO{more}; use --no-verify to optimize it anyway")
 
     def finish(self) -> None:
-        """Writes the final output: JSON, the -o file if no file failed, and the number of files."""
+        """Writes the final output: JSON, the -o file unless a file failed, and file counts."""
         if self.job.as_json:
             write_out(json.dumps(self.records, indent=1) + "\n")
         if self.output is not None and self.outcome.exit_code < 2:

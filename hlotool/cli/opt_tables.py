@@ -31,9 +31,10 @@ def _table(rows: Sequence[Sequence[str]], left: int) -> Iterator[str]:
 
 
 def statistics_lines(file: str, module: ModuleRecord, *, verbose: bool) -> Iterator[str]:
-    """Yields the instructions before and after, then a row for each pass and for each rule.
+    """Yields the numbers of instructions, then a row for each pass and a row for each rule.
 
-    Those with the most rewrites come first. Rules that never matched are shown only if `verbose`.
+    The passes and rules with the most rewrites come first. Rules that never matched are shown only
+    if `verbose`.
     """
     report = module.report
     yield visible(
@@ -75,10 +76,10 @@ def _place(file: str, line: int) -> str:
 
 
 def reason_lines(file: str, reasons: Sequence[WhyNot], *, verbose: bool) -> Iterator[str]:
-    """Yields the reasons why the instructions of the requested name are not rewritten.
+    """Yields the reasons why the instructions with the requested name are not rewritten.
 
-    There is a line for each pass and for each rule that matches, with the reason why it does not
-    change the instruction. Rules that do not match are counted or, if `verbose`, shown as well.
+    Each pass and each matching rule gets a line with the reason. Rules that do not match are only
+    counted, unless `verbose` is True.
     """
     shown = [reason for reason in reasons if verbose or reason.is_match is not False]
     longest = max((len(reason.name) for reason in shown), default=0)
@@ -107,7 +108,7 @@ def module_json(file: str, module: ModuleRecord) -> dict[str, Any]:
 
 
 def list_passes(*, as_json: bool) -> str:
-    """Returns all passes, topics of rules, and the pipelines."""
+    """Returns a list of all passes, topics of rewrite rules, and pipelines."""
     pipelines = {f"-O{level}": list(names) for level, names in PIPELINES.items()}
     if as_json:
         rows = [{"name": name, "is_topic": name not in PASSES, "summary": pass_summary(name)} for name in pass_names()]

@@ -51,7 +51,7 @@ def decorate(function: Callable[..., Any], options: Iterable[Decorator]) -> Call
 
 
 class _Number(click.FloatRange):
-    """A number in a range, and not NaN, which `click.FloatRange` accepts."""
+    """A number in a range. It cannot be NaN, which `click.FloatRange` accepts."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -99,15 +99,15 @@ def click_option(name: str, option: Option) -> Decorator:
 
 
 def list_option(name: str, option: Option, metavar: str, callback: Any = None, complete: Any = None) -> Decorator:
-    """Returns an option that may be repeated; `complete` returns the values to offer to a shell."""
+    """Returns an option that may be repeated; `complete` returns the values that a shell offers."""
     flag = f"--{name.replace('_', '-')}"
     return click.option(flag, multiple=True, metavar=metavar, callback=callback, shell_complete=complete, help=option.description)
 
 
 def _unset(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[str] | None:
-    """Returns the values of an option that may be repeated, or None if it is not used.
+    """Returns the values of a repeatable option, or None if it is not used.
 
-    With None, settings can provide the values.
+    None lets the settings provide the values.
     """
     return values or None
 
@@ -121,13 +121,13 @@ def _limit_input_size(ctx: click.Context, param: click.Parameter, size: int | No
 
 
 size_type = _Size()
-"""The type of options with a number of bytes."""
+"""The type of options that take a number of bytes."""
 
 number_type = _Number(min=0)
-"""The type of options with a number that is not negative."""
+"""The type of options that take a non-negative number."""
 
 seconds_type = _Number(min=0, min_open=True)
-"""The type of options with a time in seconds."""
+"""The type of options that take a time in seconds."""
 
 input_size_option = click.option(
     "--max-input-size",
@@ -139,11 +139,11 @@ input_size_option = click.option(
 )
 
 
-# ---- how texts are read ------------------------------------------------------------------------
+# ---- how files are read ------------------------------------------------------------------------
 
 
 def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --legacy and --extract, which become one argument `form`."""
+    """Adds --legacy and --extract, which the function gets as one argument, `form`."""
 
     @wraps(function)
     def with_form(*, legacy: bool, extract: bool, **values: Any) -> Any:
@@ -160,7 +160,7 @@ def input_form_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def file_choice_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that become one argument `choice`, together with `--stdin-filename`."""
+    """Adds options that the function gets as `choice`, which also contains `--stdin-filename`."""
 
     @wraps(function)
     def with_choice(**values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Writing to standard output and standard error."""
+"""Functions that write to standard output and standard error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BROKEN_PIPE = 128 + 13
 
 # Control characters other than tabs and line ends, characters that control the direction of text,
 # and bytes that are not UTF-8, which some terminals take for control characters. Other unprintable
-# characters do no harm.
+# characters are harmless.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]|\r(?!\n)")
 
 SEPARATOR = "// -----\n\n"
@@ -40,9 +40,9 @@ SEPARATOR = "// -----\n\n"
 
 
 class OutputError(Exception):
-    """Raised if standard output cannot be written, which ends the command.
+    """Raised if standard output cannot be written. It ends the command.
 
-    `message` is None if the reader of the pipe has closed it.
+    `message` is None if the reader of a pipe has closed it.
     """
 
     def __init__(self, exit_code: int, message: str | None) -> None:
@@ -52,7 +52,7 @@ class OutputError(Exception):
 
 
 def escaped(text: str) -> str:
-    """Returns a text with control characters escaped, except for line ends and tabs.
+    """Returns a string with control characters escaped, except for line ends and tabs.
 
     >>> escaped("a\\tb\\x1b[31m\\n")
     'a\\tb\\\\x1b[31m\\n'
@@ -61,7 +61,7 @@ def escaped(text: str) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Returns the number with its noun, which is in the plural unless the number is 1.
+    """Returns the number with its noun, in the plural unless the number is 1.
 
     >>> counted(1, "file"), counted(2, "file"), counted(2, "try", "tries")
     ('1 file', '2 files', '2 tries')
@@ -72,10 +72,10 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def write_out(text: str | bytes, *, is_escaped: bool = False) -> None:
     """Writes UTF-8 to standard output, regardless of the locale.
 
-    Bytes are written unchanged, and so are bytes of the source that are not UTF-8. On a terminal,
-    control characters of a text are escaped, unless it `is_escaped` already and may have colors:
-    modules may come from anywhere, and must not control the terminal. Files and pipes get every
-    character unchanged.
+    A `bytes` object is written unchanged, and so are bytes of the input that are not UTF-8. On a
+    terminal, control characters in a string are escaped, since modules may come from untrusted
+    sources and must not control the terminal. If `is_escaped` is True, the string has been escaped
+    already, and may contain colors. Files and pipes get every character unchanged.
     """
     if not text:
         return
@@ -123,7 +123,7 @@ def complain(message: str) -> None:
 
 
 def system_message(error: OSError) -> str:
-    """Returns the message of the operating system, and the file that it is about, as one line.
+    """Returns the operating system's message as one line, preceded by the name of the file.
 
     >>> system_message(FileNotFoundError(2, "No such file or directory", "a.hlo"))
     "'a.hlo': No such file or directory"

@@ -18,10 +18,10 @@ __all__ = ["show_in_pager"]
 
 # -F ends at once if the text fits on the screen, -R shows colors, -X leaves the text on the screen.
 _DEFAULT = "less -FRX"
-# Default options of `less` and `lv`, for a pager that the user has chosen.
+# Default options for `less` and `lv`, in case the user has chosen one of them.
 _ENVIRONMENT = {"LESS": "FRX", "LV": "-c"}
-# Keeps the shell of Windows from starting programs in the working directory, which may come from
-# anywhere.
+# Keeps the Windows shell from starting programs in the working directory, whose files may come from
+# untrusted sources.
 _SAFE = {"NoDefaultCurrentDirectoryInExePath": "1"}
 _ASSIGNMENT = re.compile(r"\w+=")
 
@@ -29,7 +29,8 @@ _ASSIGNMENT = re.compile(r"\w+=")
 def show_in_pager(pieces: Iterable[str]) -> bool:
     """Shows text in $HLOTOOL_PAGER, $PAGER or less, if standard output is a terminal.
 
-    Returns False, with nothing shown, if there is no pager; an empty value and `cat` mean no pager.
+    Otherwise, or if there is no pager, shows nothing and returns False. An empty value or `cat`
+    means that there is no pager.
     Leaving the pager before the end is not an error.
     """
     command = _command()
@@ -55,7 +56,7 @@ def show_in_pager(pieces: Iterable[str]) -> bool:
 
 
 def _command() -> str | None:
-    """Returns the command; None if there is no such program, or no pager is wanted."""
+    """Returns the pager's command; None if the program is missing or no pager is wanted."""
     chosen = next((value for name in ("HLOTOOL_PAGER", "PAGER") if (value := os.environ.get(name)) is not None), _DEFAULT)
     try:
         words = shlex.split(chosen)
@@ -67,9 +68,9 @@ def _command() -> str | None:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ignores Ctrl-C while a pager is open, since it is meant for the pager.
+    """Ignores Ctrl-C while a pager is open, since the pager handles it.
 
-    For example, `less` stops a search and goes on.
+    For example, Ctrl-C ends a search in `less`, but not `less` itself.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

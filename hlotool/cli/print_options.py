@@ -1,4 +1,4 @@
-"""The options of XLA's printer as options of a command."""
+"""The options of XLA's printer as command-line options."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ PRESETS: dict[str, str | None] = {
     "canonical": "canonical",
     "fingerprint": "fingerprint",
 }
-"""The constructor of PrintOptions for each preset; None for PrintOptions without arguments."""
+"""The name of the method that constructs each preset; None stands for `PrintOptions()`."""
 
 PRINT_OPTIONS = options_of(hlotool.PrintOptions)
 """The fields of PrintOptions."""
 
 
 def print_options(preset: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds --preset, with this default, and an option for each field of PrintOptions.
+    """Adds --preset, with `preset` as default, and an option for each field of PrintOptions.
 
-    They become one argument `print_options`. --help lists options with a value first, then flags.
+    The function gets them as one argument, `print_options`. --help lists options with a value
+    first, then flags.
     """
 
     def add(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Writes texts of modules, for `hlotool print` and `hlotool python`."""
+"""Writes modules in printed form, for `hlotool print` and `hlotool python`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def print_modules(
     stdin_filename: str,
     form: InputForm,
 ) -> None:
-    """Writes the text of each module, with separators between them, and ends the command.
+    """Writes the text of each module, with separators in between, and ends the command.
 
     `output` is a file; None and `-` stand for standard output.
     """

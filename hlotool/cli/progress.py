@@ -1,4 +1,4 @@
-"""A progress bar for long work, on terminals only.
+"""A progress bar for long-running work, on terminals only.
 
 The package rich, which draws it, is imported when the bar is first shown.
 """
@@ -60,7 +60,7 @@ def progress(total: int, title: str, *, quiet: bool = False) -> Iterator[Callabl
 
 
 def _end_of(name: str, width: int) -> str:
-    """Returns the last characters of a name, which distinguish files; empty if none fit.
+    """Returns the end of a name, which distinguishes files best; empty if nothing fits.
 
     >>> _end_of("dumps/module_0001.txt", 12), _end_of("a.hlo", 12), _end_of("a.hlo", 1)
     ('..._0001.txt', 'a.hlo', '')

@@ -31,8 +31,7 @@ _WIDTH_WITHOUT_TERMINAL = 120
 class Style(NamedTuple):
     """The width and color of text for people.
 
-    `files` are the names of the checked files; the list is complete once all findings have been
-    read.
+    `files` lists the names of the checked files; it is complete once all findings have been read.
     """
 
     width: int = _WIDTH_WITHOUT_TERMINAL
@@ -102,9 +101,9 @@ def _block(finding: FileFinding, style: Style) -> Iterator[str]:
 
 
 def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, int, int]:
-    """Returns the part of a line around a span that fits into `room` characters.
+    """Cuts a line to `room` characters around a span.
 
-    Also returns the numbers of spaces and of marks to print below it.
+    Returns the part to show, and the numbers of spaces and of marks to print below it.
 
     >>> _excerpt("add(first, second), metadata={}", 12, 13, 16)
     ('..., second),...', 5, 6)
@@ -112,7 +111,7 @@ def _excerpt(line: str, column: int, end_column: int, room: int) -> tuple[str, i
     start = min(column - 1, len(line))
     end = max(start + 1, min(end_column - 1, len(line)))
     if end == start + 1 and (word := _WORD.match(line, start)):
-        # A span of one character is only a position; marking the whole word is easier to see.
+        # A span of one character is only a position; marks under a whole word are easier to see.
         end = word.end()
     low, high = 0, len(line)
     if high > room:
@@ -138,9 +137,9 @@ def _one_cell_each(text: str) -> str:
 
 
 def _cells(text: str) -> int:
-    """Returns the width of a text on a terminal.
+    """Returns the width of a string on a terminal.
 
-    rich is imported for the rare lines that are not ASCII.
+    The package rich is imported only for the rare lines that are not ASCII.
     """
     return len(text) if text.isascii() else import_module("rich.cells").cell_len(text)
 
@@ -183,7 +182,7 @@ FORMATS: dict[str, Render] = {
     "markdown": _from("render_reports", "markdown"),
     "null": _from("render_records", "null"),
 }
-"""Formats by the name that `--output-format` takes.
+"""The output formats, by the names that `--output-format` takes.
 
 Each converts an iterable of findings to pieces of output.
 """

@@ -1,6 +1,6 @@
 """Diagnostics for programs, with one record for each finding.
 
-There are several formats in JSON, and annotations for GitHub. Reports that need all findings at
+The formats are several kinds of JSON, and annotations for GitHub. Reports that need all findings at
 once are in `render_reports`.
 """
 
@@ -28,7 +28,7 @@ _FIELDS = (
 def record_of(d: Diagnostic) -> dict[str, Any]:
     """Returns the fields of a diagnostic.
 
-    A fix is a list of offsets into the file with replacement texts.
+    The edits of a fix consist of offsets into the file and replacement strings.
     """
     record: dict[str, Any] = {field: getattr(d, field) for field in _FIELDS}
     fix = d.fix
@@ -39,7 +39,7 @@ def record_of(d: Diagnostic) -> dict[str, Any]:
 def fingerprint(d: Diagnostic) -> str:
     """Returns a hash of file, code, computation, instruction and message.
 
-    It does not depend on line numbers.
+    The hash does not depend on line numbers.
 
     >>> fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=1)) == fingerprint(Diagnostic("T003", "result-shape", "error", "m", line=9))
     True
@@ -61,12 +61,12 @@ def _array(records: Iterable[Any]) -> Iterator[str]:
 
 
 def json_array(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """Returns the pieces of an array of objects, one per line."""
+    """Returns the pieces of a JSON array with one object per line."""
     return _array(record_of(finding.diagnostic) for finding in findings)
 
 
 def json_lines(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """Yields one object per line."""
+    """Yields one JSON object per line."""
     for finding in findings:
         yield _dumps(record_of(finding.diagnostic)) + "\n"
 
@@ -127,7 +127,7 @@ def gitlab(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def rdjson(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """Yields the diagnostic format of reviewdog, in which columns count bytes."""
+    """Yields diagnostics in the format of reviewdog, which counts columns in bytes."""
     yield '{"source": {"name": "hlotool"}, "diagnostics": [\n'
     before = ""
     for finding in findings:

@@ -92,13 +92,13 @@ def _replacement(edit: Edit) -> dict[str, Any]:
 def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
     """Yields JUnit XML with a test suite for each file.
 
-    It has a failed test for each finding and skipped tests for information, or one test that
-    passes.
+    A suite has a failed test for each error or warning, and a skipped test for each finding of
+    severity `info`. If there are no findings, it has one test that passes.
     """
     files: dict[str, list[Diagnostic]] = {}
     for finding in findings:
         files.setdefault(finding.diagnostic.filename, []).append(finding.diagnostic)
-    # The list of files is complete once all findings have been read. The order is that of the
+    # The list of files is complete once all findings have been read. Files are in the order of the
     # command line.
     files = {name: files.get(name, []) for name in dict.fromkeys([*style.files, *files])}
     suites = Element("testsuites", name="hlotool")
@@ -127,12 +127,12 @@ def junit(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
 
 
 def _xml(text: str) -> str:
-    """Returns the text with the characters that XML does not allow escaped."""
+    """Escapes the characters that XML does not allow."""
     return visible(text).encode("utf-8", "backslashreplace").decode()
 
 
 def markdown(findings: Iterable[FileFinding], style: Style) -> Iterator[str]:
-    """Yields a table, for comments on pull requests and job summaries."""
+    """Yields a Markdown table, for comments on pull requests and for job summaries."""
     is_first = True
     for finding in findings:
         d = finding.diagnostic

@@ -1,6 +1,6 @@
 """`--fix`, `--diff` and `--add-ignore`: writes rewritten files, or shows the changes.
 
-`workspace.rewriting` computes the new texts.
+`workspace.rewriting` computes the new contents of files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["RewriteOptions", "rewrite_files"]
 
 
 class RewriteOptions(Protocol):
-    """The command-line options that matter to rewriting."""
+    """The command-line options that affect rewriting."""
 
     @property
     def fix(self) -> bool: ...

@@ -22,7 +22,7 @@ __all__ = ["rule_options", "settings_lines"]
 
 
 def rule_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds options that become one argument `rules`; names that are not rules are usage errors."""
+    """Adds options that the function gets as `rules`; unknown rules are usage errors."""
 
     @wraps(function)
     def with_rules(**values: Any) -> Any:

@@ -17,9 +17,10 @@ from hlotool.errors import HlotoolError
 
 __all__ = ["Deadline", "TimeoutExceeded"]
 
-# The time in seconds that an executor has to notice by itself, and to report the instruction.
+# The time, in seconds, that an executor is given to notice the timeout by itself and to report the
+# instruction.
 _GRACE = 1.0
-# In seconds. Timers cannot wait for much longer times.
+# In seconds. Timers cannot wait much longer than this.
 _LONGEST = threading.TIMEOUT_MAX / 2
 
 
@@ -30,9 +31,9 @@ class TimeoutExceeded(HlotoolError):
 
 
 class Deadline:
-    """A context that must be left within a number of seconds; None means no limit.
+    """A context manager whose block must end within a number of seconds; None means no limit.
 
-    `work` is the name of the limited work in messages.
+    `work` names the limited work in messages.
     """
 
     def __init__(self, seconds: float | None, work: str = "run") -> None:
@@ -50,7 +51,7 @@ class Deadline:
         return self
 
     def check(self) -> None:
-        """Raises TimeoutExceeded if the time is over; called between the phases of a command."""
+        """Raises TimeoutExceeded if the time is up; called between the phases of a command."""
         if self.end is not None and time.monotonic() > self.end:
             raise TimeoutExceeded(f"the {self.work} took longer than {self.seconds:g} s")
 
@@ -67,7 +68,7 @@ class Deadline:
         try:
             complain(f"the {self.work} took longer than {self.seconds:g} s; it was stopped in an operation that cannot be interrupted")
         except OutputError:
-            # Standard output is closed or full, so that nothing can be reported.
+            # Standard output is closed or full, so nothing can be reported.
             pass
         finally:
             end_process(2)

@@ -45,7 +45,7 @@ class RunProgress(Observer):
             self._show(self.line(where, now), now)
 
     def reached(self, instruction: Instruction) -> None:
-        # A loop is reached once more before its first iteration.
+        # A loop is also reached once before its first iteration.
         self.iteration = self.iteration + 1 if instruction is self.current else -1
         self.current = instruction
         now = time.monotonic()

@@ -10,7 +10,7 @@ __all__ = ["RunRequest"]
 
 
 class RunRequest(NamedTuple):
-    """The options of the command by name; `arguments` are the names and values of --input."""
+    """The options of the command by name; `arguments` lists the names and values of --input."""
 
     seed: int | None
     inputs: str | None

@@ -1,6 +1,6 @@
 """One run of `hlotool run`: checks, arguments, the run with its observers, and its output.
 
-Imports the interpreter, and NumPy with it; so the command imports this module only when it runs
+This module imports the interpreter, and with it NumPy, so the command imports it only to run
 something.
 """
 
@@ -86,9 +86,9 @@ class Session:
     # ---- the run --------------------------------------------------------------------------------
 
     def run(self, name: str, text: str) -> None:
-        """Runs the module of a text.
+        """Runs the module in `text`.
 
-        Diagnostics go to standard error, and the exit code to the outcome.
+        Diagnostics go to standard error, and the outcome gets the exit code.
         """
         try:
             self._run(name, text)
@@ -140,7 +140,10 @@ class Session:
             self.outcome.at_least(1)
 
     def _result_shape(self, module: Any) -> Any:
-        """Returns the shape of the results; for several devices, a tuple, replica by replica."""
+        """Returns the shape of the results.
+
+        For several devices, this is a tuple with one shape per device, replica by replica.
+        """
         shape = module.entry.root.shape
         return shape if self.devices == 1 else tuple_shape([shape] * self.devices)
 
@@ -157,7 +160,7 @@ class Session:
         return module
 
     def _choose_devices(self, name: str, module: Any) -> None:
-        """Sets the number of devices; without options, the module's header decides."""
+        """Sets the number of devices; without options, the module's header determines it."""
         request = self.request
         replicas, partitions = request.replicas or max(1, module.replica_count), request.partitions or max(1, module.num_partitions)
         if request.partitions is None and partitions > 1 and is_whole(module) and same_everywhere(module):
@@ -204,7 +207,7 @@ class Session:
     def _show_random_values(self, missing: list[str], assumed: list[tuple[str, Domain]]) -> None:
         """Lists the parameters with random values.
 
-        With --verbose, it also lists the ranges to which some of them are constrained.
+        With --verbose, it also lists the ranges to which some of the values are constrained.
         """
         names = missing[:_MOST_NAMES]
         if len(missing) > _MOST_NAMES:
@@ -284,7 +287,7 @@ class Session:
         self._show_profile(module)
 
     def _show_nans(self, module: Any, values: list[Any], value: Any, shape: Any) -> None:
-        """Reports NaN in the results, and how its origin could be found."""
+        """Reports NaNs in the results, and where they come from or how to find out."""
         if self.quiet or self.request.as_json:
             return
         found = nan_counts(zip(files.output_names(shape, self.devices), leaves(value), strict=True))
@@ -310,8 +313,8 @@ class Session:
     def _json(self, module: Any, value: Any, comparisons: dict[str, list[Comparison]]) -> str:
         """Returns the results as JSON.
 
-        If comparisons, a trace or a profile are requested, it is an object with these and the
-        results.
+        If a comparison, a trace or a profile is requested, the result is an object that contains it
+        and the outputs.
         """
         outputs = report.as_rows(value, self._result_shape(module), self.devices)
         more: dict[str, Any] = {}
@@ -342,7 +345,7 @@ def _handlers(texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _peak_memory() -> int | None:
-    """Returns the peak memory of this process in bytes; None on Windows, which reports none."""
+    """Returns the peak memory of this process in bytes; None on Windows, where it is unknown."""
     if sys.platform == "win32":
         return None
     used = import_module("resource").getrusage(import_module("resource").RUSAGE_SELF).ru_maxrss

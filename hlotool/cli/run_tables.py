@@ -33,9 +33,9 @@ def table(rows: Sequence[Sequence[str]], *, left: int) -> Iterator[str]:
 
 
 def comparison_lines(comparisons: Sequence[Comparison], source: str, *, quiet: bool) -> Iterator[str]:
-    """Yields a line for each array, the worst elements of those that differ, and a summary.
+    """Yields a line for each array, the worst elements of arrays that differ, and a summary.
 
-    With `quiet`, yields only the arrays that differ.
+    With `quiet`, yields only the lines for arrays that differ.
     """
     names = max((len(c.name) for c in comparisons), default=0)
     types = max((len(c.type) for c in comparisons), default=0)
@@ -96,7 +96,7 @@ def trace_line(row: TraceRow) -> str:
 
 
 def trace_json(row: TraceRow) -> dict[str, Any]:
-    """Returns the row of a trace as a JSON object."""
+    """Returns a row of a trace as a JSON object."""
     s = row.statistics
     numbers = {"min": s.least, "max": s.greatest, "mean": s.mean, "nan": s.nans, "inf": s.infinities}
     place = {} if row.device is None else {"device": row.device}

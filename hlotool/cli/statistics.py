@@ -16,7 +16,7 @@ __all__ = ["statistics"]
 def statistics(findings: Iterable[FileFinding], *, as_json: bool) -> Iterator[str]:
     """Yields a row for each code, the most frequent first.
 
-    It has the location of the first finding, and a mark if `--fix` can fix the code.
+    A row has the location of the first finding, and a mark if `--fix` can fix some of the findings.
     """
     firsts: dict[str, Diagnostic] = {}
     counts: dict[str, int] = {}

@@ -17,10 +17,10 @@ _COLORS = {"@": "cyan", "-": "red", "+": "green"}
 
 
 def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> Iterator[str]:
-    """Yields the lines of a unified diff, each with its line end; none if the texts are equal.
+    """Yields the lines of a unified diff, each with its line end; none if there are no changes.
 
-    Without `color`, it is a patch; with it, control characters are escaped, since the diff is for a
-    terminal.
+    Without `color`, the diff is a patch. With `color`, control characters are escaped, since the
+    diff is for a terminal.
 
     >>> print("".join(unified_diff("a\\nb\\n", "a\\nc\\n", "m.hlo")), end="")
     --- m.hlo
@@ -43,16 +43,16 @@ def unified_diff(before: str, after: str, name: str, *, color: bool = False) -> 
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines of a text with their ends. Only line feeds end a line, as for `patch`."""
+    """Returns the lines of a string with their ends. Only line feeds end a line, as for `patch`."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
 
 
 def header_name(name: str) -> str:
-    """Returns a file name as it is written in a patch.
+    """Returns a file name in the form that patches use.
 
-    It is quoted like a string in C if it has control characters, and followed by a tab if it has
-    spaces.
+    A name with unprintable characters, quotes or backslashes is quoted like a string in C. A name
+    with spaces is followed by a tab.
 
     >>> print(header_name("a.hlo"), header_name('a\x1b"b'))
     a.hlo "a\\033\\"b"

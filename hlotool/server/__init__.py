@@ -1,4 +1,4 @@
-"""The language server: answers requests of editors about HLO texts.
+"""The language server: answers requests of editors about HLO files.
 
-`server.py` has the table of requests.
+`server.py` contains the table of requests.
 """

@@ -1,7 +1,7 @@
 """Code actions: quick fixes, suppression comments and refactorings at a position.
 
-Actions are listed quickly. Their edits are made when one is chosen, if the editor can wait for
-them.
+Listing actions is quick. The edits of an action are computed when it is chosen, if the editor
+supports that.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ _QUOTED = re.compile(r"'(?P<word>[^']+)'")
 # The maximum number of findings in a selection for which fixes are tried.
 _MOST_FIXED = 20
 _DEAD = ("W001", "W003")
-# The maximum number of instructions in a selection that are examined.
+# The maximum number of selected instructions whose attributes are examined.
 _MOST_SORTED = 500
-# In characters. The edits of refactorings take seconds in longer texts.
+# In characters. Computing the edits of refactorings takes seconds in longer documents.
 _MOST_AT_ONCE = 100_000
 
 
 class ActionRequest(NamedTuple):
     """The context of code actions.
 
-    It has the findings in the text, the checks and the settings file, and whether edits can be made
-    later.
+    It contains the findings in the document, the checks and the settings file, and whether the
+    editor can request edits later.
     """
 
     findings: Sequence[Finding]
@@ -61,7 +61,7 @@ class ActionRequest(NamedTuple):
 
 
 def actions(document: Document, area: types.Range, context: types.CodeActionContext, request: ActionRequest) -> list[types.CodeAction]:
-    """Returns the actions for a range of a text."""
+    """Returns the actions for a range of a document."""
     found = [action for make in (_fixes, _refactorings, _of_text) for action in make(document, area, request)]
     if context.only is not None:
         wanted = tuple(str(getattr(kind, "value", kind)) for kind in context.only)
@@ -71,8 +71,8 @@ def actions(document: Document, area: types.Range, context: types.CodeActionCont
     complete = []
     for action in found:
         if action.edit is None and context.only is None and len(document.text) > _MOST_AT_ONCE:
-            # Editors request actions whenever the cursor moves. Those that cannot wait for edits
-            # get these actions when they request their kind.
+            # Editors request actions whenever the cursor moves. An editor that cannot request edits
+            # later gets this action only when it requests actions of this kind.
             continue
         try:
             action = resolved(document, action, request)
@@ -103,7 +103,7 @@ def _fixes(document: Document, area: types.Range, request: ActionRequest) -> Ite
     for code in dict.fromkeys(f.diagnostic.code for f in near if f.diagnostic.code[0] != "S"):
         finding = next(f for f in near if f.diagnostic.code == code)
         edits = list(ignore_edits(finding.module.source, finding.module.module, [finding.diagnostic]))
-        # Errors of the parser cannot be suppressed, and hide the findings that a comment would
+        # Parse errors cannot be suppressed, and they hide the findings that a comment would
         # suppress.
         if not any(d.severity == "error" for d in finding.module.module.diagnostics):
             yield _action(document, f"Suppress {code} on this line", Kind.QuickFix, finding.module, edits, reported(document, [finding]))
@@ -116,9 +116,9 @@ def _touches(finding: Finding, low: int, high: int) -> bool:
 
 
 def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
-    """Yields the title, the edits and the safety of each fix of a finding.
+    """Yields the title and the edits of each fix for a finding, and whether the fix is safe.
 
-    The edits are edits of the module's source.
+    The offsets of the edits refer to the module's source.
     """
     d, module = finding.diagnostic, finding.module
     if d.fix is not None or has_fix(d.code):
@@ -131,9 +131,9 @@ def _edits_for(finding: Finding) -> Iterator[tuple[str, Sequence[Edit], bool]]:
 
 
 def _replacement(finding: Finding, word: str) -> Edit | None:
-    """Returns the edit that replaces the word quoted in a message, or None.
+    """Returns the edit that replaces a word quoted in the message with `word`, or None.
 
-    The word must be at the finding.
+    The quoted word must occur at the finding.
     """
     text, (start, end) = finding.module.source.text, finding.span
     line_end = text.find("\n", start)
@@ -159,11 +159,11 @@ def _action(
     return types.CodeAction(title, kind, diagnostics, is_preferred or None, edit=changes)
 
 
-# ---- refactorings and whole texts --------------------------------------------------------------
+# ---- refactorings and whole documents ----------------------------------------------------------
 
 
 def _later(document: Document, title: str, kind: str, what: str, area: types.Range) -> types.CodeAction:
-    """Returns an action whose edits are made when it is chosen."""
+    """Returns an action whose edits are computed when it is chosen."""
     start, end = document.lines.span(area)
     return types.CodeAction(title, kind, data={"uri": document.uri, "version": document.version, "what": what, "start": start, "end": end})
 
@@ -191,14 +191,14 @@ def _are_attributes_sorted(text: str, x: Instruction) -> bool:
 
 
 def _instructions(document: Document, start: int, end: int) -> tuple[ModuleText, Computation, list[Instruction]] | None:
-    """Returns the instructions in a range; None unless there are some, all in one computation."""
+    """Returns the instructions in a range; None unless they are in exactly one computation."""
     module = document.module_at(start)
     if module is None:
         return None
     if start == end:
         found = module.instruction_at(start - module.start)
         return (module, found[0], [found[1]]) if found is not None else None
-    # A selection of whole lines ends where the next one begins.
+    # A selection of whole lines ends where the next line begins.
     end -= document.text[end - 1 : end] == "\n"
     pairs = list(module.instructions_between(start - module.start, end - module.start))
     computations = {computation for computation, _ in pairs}
@@ -258,7 +258,8 @@ _MAKERS: dict[str, Callable[[Document, int, int, ActionRequest], Iterator[types.
 def resolved(document: Document | None, action: types.CodeAction, request: ActionRequest) -> types.CodeAction:
     """Returns an action with its edits.
 
-    Raises EditError if they cannot be made, or if the text has changed since the action was listed.
+    Raises EditError if they cannot be computed, or if the document has changed since the action was
+    listed.
     """
     data: Any = action.data
     if action.edit is not None or not isinstance(data, dict):

@@ -1,6 +1,6 @@
 """Commands that an editor can execute: run a module, compare it with the previous dump, or draw it.
 
-Each is a process of its own, so that a long one does not block the server.
+Each command runs in a process of its own, so that it does not block the server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["COMMANDS", "Command", "Invocation", "beginning", "execute", "page_fi
 
 _TIMEOUT = 60.0
 _LONGEST_OUTPUT = 20_000
-# Limits for a message: its number of lines, and the characters of each.
+# Limits for a message: the number of lines, and the number of characters in each.
 _MOST_LINES = 10
 _LONGEST_LINE = 200
 
@@ -36,9 +36,10 @@ class Invocation(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command: its invocation for a text and a position, and the use of its output.
+    """A command: its invocation for a document and a position, and the use of its output.
 
-    The output is written to the log, or it is a page that is returned as the response or opened.
+    The output is written to the log, or it is an HTML page, which is returned as the response or
+    opened.
     """
 
     invocation: Callable[[Document, types.Position | None], Invocation]
@@ -59,7 +60,7 @@ def _diff(document: Document, position: types.Position | None) -> Invocation:
 def _graph(document: Document, position: types.Position | None) -> Invocation:
     """Returns the invocation that draws the computation at a position, by default the entry.
 
-    The picture shows the instruction at the position.
+    The instruction at the position is selected in the picture.
     """
     module = document.modules[0] if position is None and document.modules else None
     chosen: list[str] = []
@@ -75,7 +76,7 @@ def _graph(document: Document, position: types.Position | None) -> Invocation:
             name = f"{computation.name} in {name}"
     if module is None:
         raise HlotoolError("there is no module here")
-    # Adds lines before the module, so that its lines have the same numbers as in the text.
+    # Adds lines before the module, so that its lines have the same numbers as in the document.
     text = "\n" * (module.source.first_line - 1) + module.source.text
     return Invocation(["graph", "--color", "never", "--format", "html", "--stdin-filename", document.name, *chosen, "-"], text, name)
 
@@ -86,18 +87,18 @@ COMMANDS: Mapping[str, Command] = {
     GRAPH: Command(_graph, "page"),
     SHOW_GRAPH: Command(_graph, "open"),
 }
-"""The commands, whose arguments are the URI of a text and, for pictures, a position."""
+"""The commands by name. Their arguments are a document's URI and, for pictures, a position."""
 
 
 async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
     """Returns the output of a command.
 
-    Raises HlotoolError if it takes too long, or if it should give a page and fails.
+    Raises HlotoolError if the command takes too long, or if it fails to return an HTML page.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        # Keeps the working directory off the path: it is often the folder of the texts, and its
-        # modules would take precedence over those of Python.
+        # Keeps the working directory off the import path: it is often the folder of the HLO files,
+        # and Python modules in it would take precedence over those of the standard library.
         "-P",
         "-m",
         "hlotool",
@@ -123,7 +124,7 @@ async def execute(invocation: Invocation, *, gives_page: bool = False) -> str:
 def beginning(output: str) -> str:
     """Returns the first lines of an output, for a message.
 
-    Most editors put the log where no one looks.
+    The log has all lines, but most editors do not show it.
 
     >>> beginning("hlotool: random values (seed 0) for x\\noutput  f32[]  3.5\\n")
     'hlotool: random values (seed 0) for x\\noutput  f32[]  3.5'
@@ -134,7 +135,7 @@ def beginning(output: str) -> str:
 
 
 def page_file(page: str, folder: Path) -> str:
-    """Writes a page to its own file, and returns the URI of the file; equal pages share a file."""
+    """Writes an HTML page to a file named after its contents, and returns the URI of the file."""
     data = page.encode()
     path = folder / f"{sha256(data).hexdigest()[:16]}.html"
     path.write_bytes(data)
@@ -142,9 +143,9 @@ def page_file(page: str, folder: Path) -> str:
 
 
 def position_of(argument: Any) -> types.Position | None:
-    """Returns the position in an argument of a command; None if there is none.
+    """Returns the position that is an argument of a command, or None if it is omitted.
 
-    Raises HlotoolError for anything other than a position or nothing.
+    Raises HlotoolError for anything other than a position or None.
     """
     if argument is None:
         return None

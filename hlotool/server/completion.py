@@ -30,8 +30,8 @@ __all__ = ["complete", "described"]
 _MOST_NAMES = 200
 _CODES = re.compile(r"hlotool:\s*[a-z\-]+\[(?:[^\]]*,)?\s*(?P<word>[A-Za-z0-9\-]*)\Z")
 _VERB = re.compile(r"hlotool:\s*(?P<word>[a-z\-]*)\Z")
-# The first character of the example in the description of an attribute, which decides how its value
-# begins and ends.
+# Matches the first character of the example in the description of an attribute. This character
+# determines how a value begins and ends.
 _BRACES = re.compile(r": (?P<open>[{\"])")
 Kinds = types.CompletionItemKind
 
@@ -53,8 +53,8 @@ def complete(document: Document, position: types.Position, *, with_snippets: boo
 def _placed(document: Document, statement: Statement, offset: int, item: types.CompletionItem) -> types.CompletionItem:
     """Returns the item as an edit of the word being typed.
 
-    Editors disagree on what a word is. Without a text to filter by, Neovim treats edits as filtered
-    already, and shows all of them regardless of the typed text.
+    Editors disagree on what a word is. Without a filter text, Neovim assumes that edits have been
+    filtered already, and shows all of them regardless of the typed text.
     """
     item.filter_text = item.filter_text or item.label
     if item.text_edit is None:
@@ -65,7 +65,7 @@ def _placed(document: Document, statement: Statement, offset: int, item: types.C
 
 
 def described(item: types.CompletionItem) -> types.CompletionItem:
-    """Returns an item with its documentation, which an editor requests when it is selected."""
+    """Returns an item with its documentation, which editors request when the item is selected."""
     op = OPS.get(item.label)
     if op is not None and (item.detail or "").startswith(f"{op.name}("):
         item.documentation = types.MarkupContent(types.MarkupKind.Markdown, op_markdown(explain_op(op)))
@@ -135,7 +135,7 @@ def _operands(document: Document, statement: Statement, offset: int, with_snippe
 
 
 def _scope(document: Document, statement: Statement, offset: int) -> list[Instruction]:
-    """Returns the instructions before a statement in the computation around it."""
+    """Returns the instructions that precede a statement in its computation."""
     view = document.view
     place = view.place(statement.beginning)
     module = view.module_at(place)
@@ -154,7 +154,7 @@ def _scope(document: Document, statement: Statement, offset: int) -> list[Instru
 def _fitting(op: OpDef | None, operands: list[Instruction | None]) -> Callable[[Instruction], bool]:
     """Returns a function that decides whether an instruction may be the next operand.
 
-    It only makes checks that are quick.
+    The function makes only quick checks.
     """
     if op is None:
         return lambda x: True
@@ -215,7 +215,7 @@ _WORDS = {"Bool": ("true", "false"), "OperandPrecision": PRECISION.words}
 
 
 def _computations(document: Document, offset: int) -> Iterator[types.CompletionItem]:
-    """Yields the computations before the one around an offset, the last ones first."""
+    """Yields the computations that end before an offset, the last one first."""
     view = document.view
     place = view.place(offset)
     module = view.module_at(place)

@@ -1,4 +1,4 @@
-"""Diagnostics of the parser and the verifier, in the form of the protocol."""
+"""Diagnostics of the parser and the verifier, converted to those of the protocol."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _SEVERITIES = {
     "warning": types.DiagnosticSeverity.Warning,
     "info": types.DiagnosticSeverity.Information,
 }
-# Editors show text with such a tag faded out or struck through.
+# Editors fade out unnecessary code, and strike through deprecated code.
 _TAGS = {
     **dict.fromkeys(("W001", "W002", "W003", "W037", "W050", "C015"), types.DiagnosticTag.Unnecessary),
     **dict.fromkeys(("W048", "W060"), types.DiagnosticTag.Deprecated),
 }
 _PLACE_IN_NOTE = re.compile(r"\bat (?P<line>[0-9]+):(?P<column>[0-9]+)(?![0-9])")
-# No one reads more findings, and editors become slow.
+# No one reads more findings than this, and more of them would slow down editors.
 _MOST_FINDINGS = 1000
 
 
@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Its offsets in the module's source."""
+        """The start and end offsets of the finding in the module's source."""
         d, source = self.diagnostic, self.module.source
         start = source.offset(d.line, d.column)
         return start, max(start, source.offset(d.end_line, d.end_column))
@@ -65,9 +65,9 @@ def _never() -> bool:
 
 
 def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], bool] = _never) -> list[Finding]:
-    """Returns all findings in a text, in order.
+    """Returns all findings in a document, in order.
 
-    If the check is cancelled, which is noticed between modules, some are missing.
+    If the check is cancelled, the findings of the modules not checked yet are missing.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT c = f32[5] negate(p) }")
@@ -88,9 +88,9 @@ def findings_in(document: Document, checks: Checks, is_cancelled: Callable[[], b
 
 
 def reported(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
-    """Returns findings in the form of the protocol.
+    """Converts findings to diagnostics of the protocol.
 
-    They have notes as related information, tags, and links to the pages of their rules.
+    Each has notes as related information, tags, and a link to the documentation of its rule.
     """
     shown = [_diagnostic(document, finding) for finding in findings[:_MOST_FINDINGS]]
     if len(findings) > _MOST_FINDINGS:
@@ -126,7 +126,7 @@ def _related(document: Document, module: ModuleText, d: Diagnostic) -> Iterator[
 
 
 def faded(document: Document, findings: Sequence[Finding]) -> list[types.Diagnostic]:
-    """Returns hints that fade out unnecessary parts of a text that findings count but do not mark.
+    """Returns hints that fade out unnecessary code that findings count but do not mark.
 
     >>> from hlotool.workspace.settings import Settings
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) a = f32[4] negate(p) ROOT r = f32[4] sine(p) b = f32[4] abs(p) }")
@@ -155,5 +155,5 @@ def _faded(document: Document, finding: Finding) -> Iterator[types.Diagnostic]:
 
 
 def settings_failure(document: Document, error: HlotoolError) -> types.Diagnostic:
-    """Returns the finding for a text that cannot be checked because its settings are wrong."""
+    """Returns the finding for a document that cannot be checked because its settings are wrong."""
     return types.Diagnostic(document.lines.range(0, 0), str(error), types.DiagnosticSeverity.Error, source=_SOURCE)

@@ -1,8 +1,8 @@
-"""Texts that are open in an editor: their modules, and the nodes at their offsets.
+"""Documents that are open in an editor: their modules, and the nodes at given offsets.
 
-A Document is one version of a text and does not change. An edit makes the next version, which reads
-the computations that the edit has changed, and those whose callees have changed; it reuses the
-others from the previous version. Nodes are instructions and computations.
+Nodes are instructions and computations. A Document is one version of a text and does not change. An
+edit creates the next version, which reads only the computations that the edit changed and those
+whose callees changed. All other computations are reused from the previous version.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from hlotool.text.source.trivia import skip_trivia
 
 __all__ = ["Document", "ModuleText", "path_of"]
 
-# Surrogates, which no text in UTF-8 has. One character replaces each, so that offsets stay the
-# same.
+# Surrogates, which cannot occur in UTF-8. Each is replaced with one character, so that offsets
+# stay the same.
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 _UNREADABLE_AT_START = "\ufeff"
-# In characters. Reading a smaller text takes no noticeable time.
+# In characters. Reading a smaller document takes no noticeable time.
 _LEAST_SHIFTED = 300_000
-# Values of parts that are no longer in the text accumulate. After this many versions, the text is
-# read from scratch.
+# Stored values of deleted parts accumulate. After this many versions, the document is read from
+# scratch.
 _MOST_VERSIONS = 200
 Node = TypeVar("Node", Instruction, Computation)
 _start_and_end = attrgetter("start", "end")
@@ -60,7 +60,7 @@ def path_of(uri: str) -> str:
 class Nested(NamedTuple):
     """Instructions or computations, sorted by their start offsets.
 
-    `parents` has the index of the node around each; -1 for none.
+    `parents` contains the index of the node around each node, or -1 if there is none.
     """
 
     starts: list[int]
@@ -92,9 +92,9 @@ def _places(computation: Computation) -> dict[Instruction, int]:
 
 
 class ModuleText:
-    """One module of a text.
+    """One module of a document.
 
-    `start` is the offset at which its source begins; offsets in the module count from there.
+    Its source begins at the offset `start`; offsets in the module count from there.
     """
 
     def __init__(self, source: Source, start: int, module: Module, path: FastPath | None) -> None:
@@ -108,11 +108,11 @@ class ModuleText:
 
     @cached_property
     def errors(self) -> list[Diagnostic]:
-        """The errors that keep the text from being read strictly."""
+        """The errors that a strict parse of the source reports."""
         tolerated = self.module.diagnostics
         if all(d.severity == "error" for d in tolerated):
-            # The module has nothing that a strict parse refuses, so that a strict parse has the
-            # same errors.
+            # The module contains nothing that only a strict parse refuses, so a strict parse has
+            # the same errors.
             return list(tolerated)
         try:
             parse_source(self.source)
@@ -122,12 +122,12 @@ class ModuleText:
 
     @cached_property
     def computations(self) -> Nested:
-        """The computations that are in the text."""
+        """The computations that are in the source."""
         return _nested(self.module.computations)
 
     @cached_property
     def callers(self) -> dict[Computation, list[Call]]:
-        """The calls of each computation that is called."""
+        """The calls of each called computation."""
         return callers(self.module)
 
     @cached_property
@@ -142,11 +142,11 @@ class ModuleText:
 
     @cached_property
     def has_nested(self) -> bool:
-        """True if there are computations inside others."""
+        """True if there are nested computations."""
         return any(parent >= 0 for parent in self.computations.parents)
 
     def instruction_at(self, offset: int) -> tuple[Computation, Instruction] | None:
-        """Returns the innermost instruction at an offset of the source, after its computation.
+        """Returns the innermost instruction at an offset of the source, and its computation.
 
         Spaces before an instruction are not part of it.
         """
@@ -159,7 +159,7 @@ class ModuleText:
         return computation, x
 
     def instructions_between(self, start: int, end: int) -> Iterator[tuple[Computation, Instruction]]:
-        """Yields the instructions that overlap a range of the source, after their computations."""
+        """Yields each instruction that overlaps a range of the source, after its computation."""
         for computation in self.computations.nodes:
             if isinstance(computation, Computation) and computation.start < end and computation.end > start:
                 nested = self._instructions[computation]
@@ -174,9 +174,9 @@ class ModuleText:
 
 
 class Hull(NamedTuple):
-    """The range of a text that edits have changed.
+    """The range of a document that edits have changed.
 
-    It extended from `start` to `end` before the edits, and has `size` characters now.
+    Before the edits, it extended from `start` to `end`. Now it has `size` characters.
     """
 
     start: int
@@ -200,7 +200,7 @@ class Hull(NamedTuple):
         return min(offset, self.end) if offset < now else offset - now + self.end
 
     def now(self, offset: int) -> int:
-        """Converts an offset in the text before the edits to the current offset."""
+        """Converts an offset before the edits to the current offset."""
         if offset < self.start:
             return offset
         now = self.start + self.size
@@ -208,10 +208,10 @@ class Hull(NamedTuple):
 
 
 class Document:
-    """A version of a text.
+    """One version of a document.
 
-    `version` is the number that the client gave it, and `name` is the name of its file. `text` is
-    the text of the client, with a replacement for each character that cannot be read.
+    `version` is the number that the client gave it, and `name` is the name of the file. `text` is
+    the client's text, with a replacement for each character that cannot be read.
     """
 
     def __init__(self, uri: str, text: str, version: int = 0, encoding: str = "utf-16", previous: Document | None = None) -> None:
@@ -223,7 +223,7 @@ class Document:
             text = _UNREADABLE.sub("\ufffd", text)
         self.text = " " + text[1:] if text.startswith(_UNREADABLE_AT_START) else text
         self.age: int = previous.age + 1 if previous is not None and previous.age < _MOST_VERSIONS else 0
-        # The last version whose modules have been read, and the range that has changed since then.
+        # The last version whose modules have been read, and the range that changed since then.
         self._base: Document | None = None if previous is None else previous if previous.is_read else previous._base
         self._hull: Hull | None = None
         self._lock = threading.Lock()
@@ -231,18 +231,18 @@ class Document:
 
     @cached_property
     def lines(self) -> LineTable:
-        """The lines of the text."""
+        """The lines of the document."""
         return LineTable(self.text, self.encoding)
 
     @property
     def is_read(self) -> bool:
-        """True if the modules of the text have been read."""
+        """True if the modules of the document have been read."""
         return self._modules is not None
 
     def changed(self, changes: Iterable[types.TextDocumentContentChangeEvent], version: int) -> Document:
-        """Returns the next version of the text, after the changes of a client.
+        """Returns the version of the document that results from the changes of a client.
 
-        Each change refers to the text after the previous one.
+        Each change refers to the text after the previous change.
         """
         document = self
         for change in changes:
@@ -260,7 +260,7 @@ class Document:
 
     @property
     def modules(self) -> list[ModuleText]:
-        """The modules of the text, in order. They are read tolerantly on first use."""
+        """The modules of the document, in order. They are read tolerantly on first use."""
         with self._lock:
             if self._modules is None:
                 self._modules = list(self._read())
@@ -269,18 +269,18 @@ class Document:
 
     @property
     def view(self) -> Document:
-        """The version of the text from which to answer while a user is typing.
+        """The version of the document from which to answer while a user is typing.
 
-        For a large text whose modules have not been read yet, it is the last version that has been
-        read. Its positions are those of this version, but its offsets are not: `place` converts
-        them.
+        For a large document whose modules have not been read yet, this is the last version that has
+        been read. It has the positions of the current version, but its own offsets; `place`
+        converts current offsets to its own.
         """
         if self.is_read or self._base is None or self._hull is None or len(self.text) < _LEAST_SHIFTED:
             return self
         return _Shifted(self, self._base, self._hull)
 
     def place(self, offset: int) -> int:
-        """Converts an offset in the version that this is a view of to an offset in this text."""
+        """Converts an offset in the current version to an offset in this view of it."""
         return offset
 
     def _read(self) -> Iterator[ModuleText]:
@@ -314,12 +314,12 @@ class Document:
         return self.lines.range(part.start + start, part.start + end)
 
     def edit(self, edit: Edit, start: int = 0) -> types.TextEdit:
-        """Returns an edit of the text, or of a module's source at `start`, for the protocol."""
+        """Returns an edit of the document, or of a module's source at `start`, for the protocol."""
         return types.TextEdit(self.lines.range(start + edit.start, start + edit.end), edit.text)
 
 
 class _Shifted(Document):
-    """A text with the positions of a later version."""
+    """A version of a document that has the positions of a later version."""
 
     def __init__(self, now: Document, base: Document, hull: Hull) -> None:
         super().__init__(now.uri, base.text, now.version, now.encoding)
@@ -329,7 +329,7 @@ class _Shifted(Document):
 
     @cached_property
     def lines(self) -> LineTable:
-        """The lines of the later version, for offsets of this one."""
+        """The lines of the later version, for offsets in this version."""
         return _ShiftedLines(self._now.lines, self._shift)
 
     def place(self, offset: int) -> int:
@@ -337,7 +337,7 @@ class _Shifted(Document):
 
 
 class _ShiftedLines(LineTable):
-    """The lines of a text, for offsets of an earlier version."""
+    """The lines of a document, for offsets in an earlier version."""
 
     def __init__(self, now: LineTable, hull: Hull) -> None:
         self._now = now

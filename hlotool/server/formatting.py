@@ -1,4 +1,4 @@
-"""Formats a text, some of its lines, or the line just typed, with as few edits as possible."""
+"""Formats a document, some of its lines, or the line just typed, with as few edits as possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["changes_between", "format_document", "format_on_type", "format_range
 
 
 def format_document(document: Document, config: str | None = None) -> list[types.TextEdit]:
-    """Returns the edits that format a text; none if its syntax is wrong.
+    """Returns the edits that format a document; none if it does not parse.
 
     >>> [edit.new_text for edit in format_document(Document("file:///m.hlo", "ENTRY e {\\n  ROOT p = f32[ ] parameter(0)\\n}\\n"))]
     ['  ROOT p = f32[] parameter(0)\\n']
@@ -38,16 +38,16 @@ def format_range(document: Document, area: types.Range, config: str | None = Non
 
 
 def format_on_type(document: Document, position: types.Position, typed: str, config: str | None = None) -> list[types.TextEdit]:
-    """Returns the edits that format the line that has just been completed.
+    """Returns the edits that format the line just completed.
 
-    After a line break, it is the previous line; otherwise, it is the line of the brace.
+    After a line break, this is the previous line. Otherwise, it is the line with the brace.
     """
     line = _line(document, document.lines.offset(position)) - (typed == "\n")
     return _formatted(document, (line, line), config) if line >= 1 else []
 
 
 def _line(document: Document, offset: int) -> int:
-    """Returns the line of an offset as the formatter counts: only a line feed ends a line."""
+    """Returns the line number of an offset. As in the formatter, only a line feed ends a line."""
     return document.text.count("\n", 0, offset) + 1
 
 
@@ -56,13 +56,13 @@ def _formatted(document: Document, lines: tuple[int, int] | None, config: str | 
         width = settings_for(Path(document.name).parent, config=config).get("fmt", "width")
         after = format_text(document.text, FormatStyle(width), filename=document.name, lines=lines)
     except (HlotoolError, ValueError):
-        # The diagnostics say what is wrong with the text.
+        # The diagnostics say what is wrong.
         return []
     return [document.edit(edit) for edit in changes_between(document.text, after)]
 
 
 def changes_between(before: str, after: str) -> Iterator[Edit]:
-    """Yields the edits of whole lines that turn one text into another.
+    """Yields edits of whole lines that turn `before` into `after`.
 
     >>> list(changes_between("a\\nb\\nc\\n", "a\\nB\\nc\\n"))
     [Edit(start=2, end=4, text='B\\n')]

@@ -1,8 +1,8 @@
 """Reads messages from a stream: headers, then a body of `Content-Length` bytes.
 
 pygls waits forever for the rest of a message whose header it does not understand, and then mistakes
-the bodies of all later messages for headers. Here, such a message is replaced by an invalid one,
-which is answered with an error, and the next header is found wherever it begins.
+the bodies of all later messages for headers. Here, such a message is replaced with an invalid
+one, which is answered with an error, and the next header is found wherever it begins.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ __all__ = ["MessageReader"]
 
 # A header may directly follow the rest of a message.
 _LENGTH = re.compile(rb"Content-Length:[ \t]*+(\d{1,18})[ \t]*+\r?\n\Z", re.IGNORECASE)
-# The first line of a browser's request. A page of any site can make a browser send its own messages
-# to a port of this computer.
+# The first line of an HTTP request. Any web page can make a browser send arbitrary messages to a
+# port of this computer.
 _HTTP = re.compile(rb"[A-Z]+ \S+ HTTP/[0-9.]+\r?\n\Z")
-# In bytes. Texts are at most 400 MB, and escapes make them longer.
+# In bytes. Documents are at most 400 MB long, and escapes make them longer.
 _LARGEST = 2 << 30
 _LONGEST_LINE = 1 << 20
 _NOT_VALID = b"not a message"
 
 
 class MessageReader:
-    """A binary stream with one header line in front of each body, as pygls expects it."""
+    """A binary stream with exactly one header line before each body, as pygls expects."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream = stream
@@ -34,7 +34,7 @@ class MessageReader:
     def readline(self) -> bytes:
         """Returns the next line of a header; empty at the end of the stream.
 
-        A request of a browser counts as the end of the stream.
+        An HTTP request counts as the end of the stream.
         """
         if self.lines:
             return self.lines.pop()

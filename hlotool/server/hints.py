@@ -1,6 +1,6 @@
 """Inlay hints: shapes, names of operands, numbers of iterations, and sizes.
 
-They show what a text leaves out, between its words.
+They appear inside a line, and show what the line leaves out.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hlotool.text.source.places import Place
 
 __all__ = ["hints"]
 
-# Sizes of smaller results do not matter to anyone.
+# Sizes of smaller results are rarely of interest.
 _LEAST_BYTES = 1 << 20
 # More names of operands than this would hide the instruction.
 _MOST_OPERANDS = 8
@@ -30,7 +30,7 @@ _SHAPE, _OPCODE = Place("shape"), Place("opcode")
 
 
 def hints(document: Document, area: types.Range) -> list[types.InlayHint]:
-    """Returns the hints in a range of a text.
+    """Returns the hints in a range of a document.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT n = negate(p) }")
     >>> [(hint.label, str(hint.position)) for hint in hints(document, document.lines.range(0, 60))]
@@ -49,13 +49,13 @@ def hints(document: Document, area: types.Range) -> list[types.InlayHint]:
 def _of(module: ModuleText, x: Instruction) -> Iterator[tuple[int, str, types.InlayHintKind, bool]]:
     """Yields the hints for an instruction.
 
-    Each has an offset, a text, a kind, and whether the text belongs to the word after it.
+    Each is an offset, a label, a kind, and whether the label belongs to the word after it.
     """
     text, kinds = module.source.text, types.InlayHintKind
     opcode = locate(text, x.start, x.end, _OPCODE)
     shape = locate(text, x.start, x.end, _SHAPE)
     if name_span(module, x) is None:
-        # An operand that is an instruction, or one that the text does not contain.
+        # The instruction is written inside an operand list, or not at all.
         return
     if shape == opcode:
         yield opcode[0], brief(x.shape), kinds.Type, True

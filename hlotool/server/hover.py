@@ -1,4 +1,4 @@
-"""Hover: facts about the part of a text at a position, as Markdown."""
+"""Hover: facts about the part of a document at a position, as Markdown."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_CALLERS = 8
 
 
 def hover(document: Document, position: types.Position) -> types.Hover | None:
-    """Returns facts about the part at a position; None if there is nothing to say.
+    """Returns facts about the part at a position; None if there is nothing to show.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[4] parameter(0) ROOT n = f32[4] negate(p) }")
     >>> print(hover(document, types.Position(0, 57)).contents.value)
@@ -168,7 +168,7 @@ def _shape(x: Instruction) -> Iterator[str]:
     try:
         inferred = inferred_shape(x.op, [operand.shape for operand in x.operands], x.attributes)
     except (Violation, TypeError, IndexError, ValueError, AttributeError):
-        # Inference may not accept everything that a tolerant parse does.
+        # Inference does not accept everything that a tolerant parse accepts.
         return
     if not compatible(inferred, x.shape):
         yield f"The operands imply `{_shortened(inferred.text_without_layout)}`."

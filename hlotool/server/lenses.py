@@ -18,12 +18,12 @@ from hlotool.shapes.memory import format_bytes
 __all__ = ["DIFF", "GRAPH", "RUN", "SHOW_GRAPH", "lenses", "previous_dump", "resolved"]
 
 RUN, DIFF = "hlotool.run", "hlotool.diff"
-"""Commands whose argument is the URI of a text."""
+"""Commands whose argument is the URI of a document."""
 
 GRAPH, SHOW_GRAPH = "hlotool.graph", "hlotool.showGraph"
 """Commands with a position as a second argument.
 
-The first returns a page as its response, and the second requests that the editor open it.
+The first returns an HTML page as its response, and the second has the editor open the page.
 """
 
 # Editors show a lens without a command as text.
@@ -84,7 +84,7 @@ def previous_dump(name: str) -> str | None:
 
 
 def resolved(document: Document | None, lens: types.CodeLens) -> types.CodeLens:
-    """Returns a lens with its text, the cost of a run of the module."""
+    """Returns a lens with a title that shows the cost of running its module."""
     data = lens.data if isinstance(lens.data, dict) else {}
     number = data.get("module")
     if document is None or not isinstance(number, int) or not 0 <= number < len(document.modules):

@@ -18,7 +18,7 @@ _RULE_OF_TABLE = re.compile(r"\|[|\-]+\|")
 
 
 def without_markup(text: str) -> str:
-    r"""Returns the text without the marks of Markdown; rows of tables become lines.
+    r"""Returns the text without Markdown syntax; rows of tables become lines.
 
     >>> print(without_markup("## add\n\n**a\\_b** is `a_b`\n\n| value | |\n|---|---|\n| `x` | y \\| z |\n```hlo\nn = `x`\n```"))
     add
@@ -53,7 +53,7 @@ def _words(text: str) -> str:
 
 
 def readable(answer: Answer, *, with_markdown: bool) -> Answer:
-    """Returns the response with its texts in a form that the client can show."""
+    """Returns the response in a form that the client can show."""
     if with_markdown or answer is None:
         return answer
     if isinstance(answer, types.Hover):

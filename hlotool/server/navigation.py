@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 _CHANNEL = "channel_id"
-# The maximum number of links; a text with more is not read link by link.
+# The maximum number of links. No one would follow more in one document.
 _MOST_LINKS = 2000
 
 
@@ -50,9 +50,9 @@ def _start_span(target: Instruction | Computation) -> Span | None:
 
 
 def _spans(part: Part, *, with_definition: bool) -> list[tuple[Span, bool]]:
-    """Returns the spans of all names of a part's target, and whether each is the definition.
+    """Returns the spans of the names of a part's target, and whether each is the definition.
 
-    For a channel, these are all attributes with its number.
+    For a channel, these are all `channel_id` attributes with its number.
     """
     if part.target is None:
         return [(span, False) for span in _channel(part)]
@@ -71,7 +71,7 @@ def _channel(part: Part) -> Iterator[Span]:
 
 
 def reference_locations(document: Document, position: types.Position, *, include_declaration: bool = True) -> list[types.Location]:
-    """Returns the locations that name the instruction, computation or channel at a position."""
+    """Returns the references to the instruction, computation or channel at a position."""
     part = part_at(document, position)
     if part is None:
         return []
@@ -82,7 +82,7 @@ def reference_locations(document: Document, position: types.Position, *, include
 def highlights(document: Document, position: types.Position) -> list[types.DocumentHighlight]:
     """Returns the names with the same target as the name at a position.
 
-    The definition is a write access, and the others are read accesses.
+    The definition is marked as a write access, and all other names as read accesses.
     """
     part = part_at(document, position)
     if part is None:
@@ -96,7 +96,7 @@ def highlights(document: Document, position: types.Position) -> list[types.Docum
 
 
 def call_item(document: Document, position: types.Position) -> types.CallHierarchyItem | None:
-    """Returns the computation that is named at a position, or else the one around it."""
+    """Returns the computation named at a position, or else the computation around it."""
     part = part_at(document, position)
     if part is None:
         return None
@@ -173,7 +173,7 @@ def _names(document: Document, module: ModuleText, instructions: Iterable[Instru
 def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | None:
     """Returns the source file and line of an instruction; 0 stands for an unknown line.
 
-    They come from its metadata, or from the stack frame that the metadata names.
+    Both come from its metadata, or from the stack frame that the metadata refers to.
     """
     metadata = x.metadata
     if metadata is None:
@@ -184,15 +184,15 @@ def source_location(module: ModuleText, x: Instruction) -> tuple[str, int] | Non
     return (location[0], location[1].line) if location is not None else None
 
 
-# On Windows, examining such a file would send the user's name and a hash of the password to a
-# computer that the text names.
+# Beginnings of network paths. On Windows, a mere check for such a file would send the user's name
+# and a hash of the password to the computer named in the path.
 _REMOTE = ("//", "\\\\", "/\\", "\\/")
 
 
 def source_uri(document: Document, file: str, line: int) -> str | None:
     """Returns the URI of a source file; None if there is no such file.
 
-    The path may be relative to the folder of the text.
+    The path may be relative to the folder of the document.
     """
     if file.startswith(_REMOTE):
         return None
@@ -204,7 +204,7 @@ def source_uri(document: Document, file: str, line: int) -> str | None:
 
 
 def links(document: Document) -> list[types.DocumentLink]:
-    """Returns links from metadata to the source files that exist."""
+    """Returns links from metadata to existing source files."""
     found: list[types.DocumentLink] = []
     uris: dict[tuple[str, int], str | None] = {}
     for module in document.modules:

@@ -1,4 +1,4 @@
-"""Finds the part of a text at a position: a part of an instruction or of a computation's header.
+"""Finds the part of an instruction or of a computation's header at a position in a document.
 
 `text.locate` finds the spans of the parts.
 """
@@ -31,12 +31,13 @@ _TEXTS = ("metadata", "backend_config")
 
 
 class Part(NamedTuple):
-    """A part of a text.
+    """A part of an instruction or of a computation's header.
 
     `kind` is "name", "opcode", "shape", "operand", "attribute", "called" (a name in the value of an
-    attribute), "instruction" (none of its parts), "computation" (the name of one), or "parameter"
-    (in a signature). `span` has offsets of the module's source. `target` is what a name refers to,
-    and `attribute` the name of an attribute.
+    attribute), "instruction" (any other part of it), "computation" (a computation's name), or
+    "parameter" (in a signature). `span` consists of offsets in the module's source. `target` is the
+    instruction or computation that a name refers to, and `attribute` is the name of an
+    attribute.
     """
 
     kind: str
@@ -104,7 +105,7 @@ def _part_of(module: ModuleText, computation: Computation, x: Instruction, offse
 
 
 def written_attributes(text: str, x: Instruction) -> list[str]:
-    """Returns the names of the attributes of an instruction, in the order of the text.
+    """Returns the names of an instruction's attributes, in the order in which they are written.
 
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT r = f32[2] broadcast(p), sharding={replicated}, dimensions={} }"
     >>> document = Document("file:///m.hlo", text)
@@ -119,14 +120,14 @@ def written_attributes(text: str, x: Instruction) -> list[str]:
 def _attributes_of(x: Instruction) -> Iterator[str]:
     yield from x.attributes
     yield from (name for name, text in zip(_TEXTS, (x.metadata_text, x.backend_config), strict=True) if text is not None)
-    # An attribute with its default may be written, too.
+    # An attribute may be written even if it has its default value.
     yield from (name for name in x.op.attributes if name not in x.attributes)
 
 
 def _entry_at(text: str, x: Instruction, word: str, count: int, offset: int) -> int | None:
-    """Returns the number of the operand at an offset.
+    """Returns the number of the operand at an offset; None if there is none.
 
-    Searches by bisection, since tuples have thousands of operands.
+    Searches by bisection, since tuples may have thousands of operands.
     """
     if not count:
         return None
@@ -137,14 +138,14 @@ def _entry_at(text: str, x: Instruction, word: str, count: int, offset: int) -> 
 def operand_span(text: str, x: Instruction, number: int) -> Span:
     """Returns the span of an operand's name, without the shape before it.
 
-    If the operand is an instruction itself, the span has all of it.
+    If the operand is written as a nested instruction, the span covers all of it.
     """
     start, end = locate(text, x.start, x.end, Place("operand", number=number))
     return _last_name(text, (start, end), x.operands[number].name)
 
 
 def _last_name(text: str, span: Span, name: str) -> Span:
-    """Returns the span of a name at the end of a span, or the whole span if it is not there."""
+    """Returns the span of a name at the end of `span`; if the name is not there, `span` itself."""
     start, end = span
     return (end - len(name), end) if end - len(name) >= start and text.startswith(name, end - len(name)) else span
 
@@ -189,7 +190,7 @@ def _signature(text: str, computation: Computation) -> Sequence[tuple[str, Span]
 def name_span(module: ModuleText, target: Target) -> Span | None:
     """Returns the span of the name of an instruction or computation, without the percent sign.
 
-    Returns None if the text has no such name.
+    Returns None if the name is not in the source.
     """
     text = module.source.text
     if isinstance(target, Computation):
@@ -207,9 +208,10 @@ def target_at(document: Document, position: types.Position) -> Part | None:
 
 
 def references(module: ModuleText, target: Target) -> Iterator[Span]:
-    """Yields the spans that name an instruction or a computation, apart from its definition.
+    """Yields the spans of all references to an instruction or a computation.
 
-    It may be named as an operand, in attributes, or in a signature.
+    References are operands, names in attributes, and names in signatures. The definition is not a
+    reference.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, p) }")
     >>> part = part_at(document, types.Position(0, 10))

@@ -1,6 +1,6 @@
-"""Converts between offsets into a text and positions of the language server protocol.
+"""Converts between offsets into a string and positions of the Language Server Protocol.
 
-Positions are lines and columns, which count units of an encoding.
+A position is a line and a column. Columns count units of an encoding.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _UNITS: dict[str, Callable[[str], int]] = {
     types.PositionEncodingKind.Utf16.value: _utf16,
     types.PositionEncodingKind.Utf32.value: len,
 }
-"""Functions that count the units of a text, by encoding."""
+"""Functions that count the units of a string, by encoding."""
 
 
 class LineTable:
-    """A table of the lines of a text by their start offsets.
+    """A table of the lines of a string, by their start offsets.
 
     As in the protocol, a line ends with a line feed, a carriage return, or both.
 
@@ -47,7 +47,7 @@ class LineTable:
     def __init__(self, text: str, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
         self.text = text
         self._units = _UNITS[encoding]
-        # In most texts, every unit is a character.
+        # In most documents, every character is one unit.
         self._is_plain = text.isascii()
         if "\r" in text:
             self.starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
@@ -55,11 +55,11 @@ class LineTable:
             self.starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))][:-1]
 
     def line_of(self, offset: int) -> int:
-        """Returns the number of the line of an offset, counted from 0."""
+        """Returns the line number of an offset, counted from 0."""
         return max(0, bisect_right(self.starts, offset) - 1)
 
     def line_span(self, line: int) -> tuple[int, int]:
-        """Returns the offsets of a line without its line end.
+        """Returns the start and end offsets of a line, excluding its line break.
 
         Lines outside the text are clamped.
         """
@@ -101,6 +101,6 @@ class LineTable:
         return end
 
     def span(self, area: types.Range) -> tuple[int, int]:
-        """Returns the offsets of a range, in order."""
+        """Returns the start and end offsets of a range, the smaller offset first."""
         start, end = self.offset(area.start), self.offset(area.end)
         return min(start, end), max(start, end)

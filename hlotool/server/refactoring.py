@@ -1,6 +1,6 @@
 """Refactorings: edits of the lines that a Rewriter changes in a copy of a module.
 
-The edits are used only if the edited text parses as the changed module.
+The edits are used only if the edited source parses to the changed module.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Copies = Mapping[Instruction, Instruction]
 def inline(module: ModuleText, x: Instruction) -> list[Edit]:
     """Returns the edits that replace a call with the instructions of its callee.
 
-    Raises EditError if that cannot be done.
+    Raises EditError if the call cannot be inlined.
 
     >>> from hlotool.server.documents import Document
     >>> text = "f {\\n  y = f32[] parameter(0)\\n  ROOT z = f32[] negate(y)\\n}\\n"
@@ -62,7 +62,7 @@ def inline(module: ModuleText, x: Instruction) -> list[Edit]:
 def extract(module: ModuleText, computation: Computation, chosen: Sequence[Instruction]) -> list[Edit]:
     """Returns the edits that move instructions into a computation of their own, and call it.
 
-    Raises EditError if that cannot be done.
+    Raises EditError if the instructions cannot be extracted.
     """
     inside = [x for x in computation.instructions if x in chosen and x.op.name != "parameter"]
     if not inside:
@@ -110,9 +110,9 @@ def _extract(rewriter: Rewriter, inside: list[Instruction]) -> None:
 
 
 def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> list[Edit]:
-    """Returns the edits of a module's source that make the change.
+    """Returns the edits of a module's source that make a change.
 
-    Raises EditError if the text cannot be written that way.
+    Raises EditError if the change cannot be made by edits of whole lines.
     """
     before = module.module
     if any(d.severity == "error" for d in before.diagnostics):
@@ -137,7 +137,7 @@ def _edits(module: ModuleText, change: Callable[[Rewriter, Copies], None]) -> li
 class _Lines:
     """A writer of the lines that have changed.
 
-    Other instructions are copied, with their comments.
+    Unchanged instructions are copied, with their comments.
     """
 
     def __init__(self, module: ModuleText, after: Module, computations: Mapping[Computation, Computation], copies: Copies) -> None:
@@ -165,7 +165,7 @@ class _Lines:
                 yield self._inserted(new, following)
 
     def _inserted(self, new: Computation, following: Computation | None) -> Edit:
-        """Returns the edit that inserts a new computation before the one that follows it."""
+        """Returns the edit that inserts a new computation before `following`."""
         if following is None or following.start < 0:
             raise EditError("there is no place for a new computation")
         first = following.instructions[0]
@@ -199,9 +199,9 @@ class _Lines:
             yield Edit(edit.start + first, edit.end + first, edit.text)
 
     def _is_same(self, old: Instruction, new: Instruction) -> bool:
-        """Returns whether an instruction is written as before, apart from a `ROOT` before it.
+        """Returns whether an instruction is written as before, apart from a preceding `ROOT`.
 
-        It is, if it has not changed and everything that it names has kept its name.
+        This is the case if it has not changed, and neither have the names that it refers to.
         """
         if (old.name, old.op, old.shape, old.metadata_text) != (new.name, new.op, new.shape, new.metadata_text):
             return False
@@ -251,7 +251,7 @@ class _Lines:
         return f"{self.text[line:start]}{written}{ending}"
 
     def _source_of(self, x: Instruction) -> Instruction | None:
-        """Returns the instruction in the text that became `x`, or that `x` is a copy of.
+        """Returns the instruction in the source that became `x` or was copied to `x`.
 
         Returns None if `x` is new.
         """
@@ -266,8 +266,9 @@ class _Lines:
 
 
 def _typical(computation: Computation) -> Instruction:
-    """Returns an instruction that shows how a computation is written.
+    """Returns the instruction that best shows how a computation is written.
 
-    If there is one, it has operands, and dimensions that have a layout.
+    An array with dimensions is preferred, since it may have a layout, and then an instruction with
+    operands.
     """
     return max(computation.instructions, key=lambda x: (x.start >= 0, x.shape.is_array and x.shape.rank > 0, bool(x.operands)))

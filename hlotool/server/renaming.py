@@ -19,7 +19,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*")
 
 
 def prepare_rename(document: Document, position: types.Position) -> types.PrepareRenamePlaceholder | None:
-    """Returns the name at a position that can be changed; None if there is none."""
+    """Returns the name at a position if it can be changed, else None."""
     part = target_at(document, position)
     if part is None or part.target is None or name_span(part.module, part.target) is None:
         return None
@@ -29,7 +29,7 @@ def prepare_rename(document: Document, position: types.Position) -> types.Prepar
 def rename(document: Document, position: types.Position, new_name: str) -> types.WorkspaceEdit:
     """Returns the edits that rename the instruction or the computation at a position.
 
-    Raises EditError if it cannot have the new name.
+    Raises EditError if the new name cannot be used.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, p) }")
     >>> edits = rename(document, types.Position(0, 10), "x").changes["file:///m.hlo"]

@@ -1,7 +1,8 @@
-"""The server: a table from the requests of the protocol to functions, over pygls.
+"""The server: a table that maps requests of the protocol to functions, on top of pygls.
 
-Requests are answered in the order in which they come. Checks run in a thread, some time after the
-last edit, and are dropped when an edit overtakes them, so that typing never waits for them.
+Quick requests are answered in the order in which they arrive. Slow requests and checks run in
+threads. A check begins some time after the last edit, and is dropped if another edit overtakes it,
+so that typing never waits for checks.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from hlotool.server.session import ClientOptions, Session
 __all__ = ["HloServer", "serve"]
 
 Answer = TypeVar("Answer")
-# Seconds between the last edit and the check of a text; longer if a check takes longer.
+# The shortest and the longest time, in seconds, between the last edit and the check of a document.
+# It is longer if the last check took longer.
 _SHORTEST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
 # Seconds after the last edit until garbage is collected.
@@ -53,7 +55,7 @@ class RequestFailedError(JsonRpcException):
 class HloProtocol(LanguageServerProtocol):
     """The protocol of pygls with hlotool's own documents.
 
-    The documents of pygls take 100 ms for an edit of a large text.
+    The documents of pygls take 100 ms to apply an edit to a large file.
     """
 
     _server: HloServer
@@ -62,7 +64,8 @@ class HloProtocol(LanguageServerProtocol):
     def handle_message(self, message: Any) -> None:
         """Handles a message if the connection is open.
 
-        Before it is initialized and after it is shut down, requests are answered with an error.
+        Before the connection is initialized and after it is shut down, requests are answered with
+        an error.
         """
         method = getattr(message, "method", None)
         if method is None or method == types.EXIT:
@@ -76,7 +79,7 @@ class HloProtocol(LanguageServerProtocol):
             self._send_response(message.id, None, refusal)
 
     def _refusal(self, method: str) -> types.ResponseError | None:
-        """Returns the reason why a request cannot be answered now; None if it can."""
+        """Returns the reason why a request cannot be answered now; None if it can be."""
         if self._shutdown:
             return types.ResponseError(types.ErrorCodes.InvalidRequest.value, "the server is shutting down")
         if self._is_initialized == (method == types.INITIALIZE):
@@ -86,7 +89,7 @@ class HloProtocol(LanguageServerProtocol):
         return None
 
     def refuse(self, error: Exception) -> None:
-        """Answers a message that is not valid, and whose id is not known."""
+        """Answers an invalid message whose id is not known."""
         is_parsed = not isinstance(error, ValueError | RecursionError | MemoryError)
         code = types.ErrorCodes.InvalidRequest if is_parsed else types.ErrorCodes.ParseError
         reason = "it is not an object with `jsonrpc`" if is_parsed else f"its header has no valid Content-Length, or its body is not JSON ({error})"
@@ -96,7 +99,7 @@ class HloProtocol(LanguageServerProtocol):
     def structure_message(self, data: Any) -> Any:
         """Returns a message as an object.
 
-        A request that is not valid is answered with an error, since its sender would wait forever.
+        An invalid request is answered with an error, since its sender would otherwise wait forever.
         """
         try:
             return super().structure_message(data)
@@ -107,7 +110,7 @@ class HloProtocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
-        """Adds a text that has been opened."""
+        """Adds a document that the client has opened."""
         item = params.text_document
         self._server.check_later(self._server.session.open(item.uri, item.text, item.version), at_once=True)
 
@@ -121,7 +124,7 @@ class HloProtocol(LanguageServerProtocol):
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        """Removes a text and its diagnostics."""
+        """Removes a document and its diagnostics."""
         self._server.session.close(params.text_document.uri)
         if self._server.pushes:
             self._server.text_document_publish_diagnostics(types.PublishDiagnosticsParams(params.text_document.uri, []))
@@ -130,8 +133,8 @@ class HloProtocol(LanguageServerProtocol):
 class HloServer(LanguageServer):
     """A language server for HLO.
 
-    `pushes` is True if it reports diagnostics by itself, which it does unless the client requests
-    them.
+    `pushes` is True if the server sends diagnostics on its own initiative, because the client does
+    not request them.
     """
 
     def __init__(self, version: str) -> None:
@@ -139,18 +142,18 @@ class HloServer(LanguageServer):
         self.session = Session()
         self.pushes = True
         self.is_done = False
-        # Two workers, so that a check need not wait for the edits of an action, which may take
-        # long.
+        # With two workers, a check need not wait for the edits of an action, which may take a long
+        # time to compute.
         self._checks = ThreadPoolExecutor(max_workers=2, thread_name_prefix="check")
         self._last_checks: dict[str, Future[list[types.Diagnostic]]] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._delay = _SHORTEST_DELAY
-        # The folder of the pages that have been opened.
+        # The folder of the HTML pages that have been opened.
         self._pages: tempfile.TemporaryDirectory[str] | None = None
         _register(self)
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Reports an error outside of requests in the client's log; answers an invalid message."""
+        """Logs an error outside of requests at the client, or answers an invalid message."""
         if source is JsonRpcException:
             cast("HloProtocol", self.protocol).refuse(error)
             return
@@ -159,7 +162,7 @@ class HloServer(LanguageServer):
     # ---- checks ---------------------------------------------------------------------------------
 
     def check_later(self, document: Document, *, at_once: bool = False) -> None:
-        """Checks a text and reports the findings, unless an edit comes first.
+        """Checks a document and reports the findings, unless an edit comes first.
 
         Garbage is collected when the user pauses.
         """
@@ -169,7 +172,7 @@ class HloServer(LanguageServer):
             self._start_timer(document.uri, loop.call_later(0.0 if at_once else self._delay, self._check, document))
 
     def _start_timer(self, name: str, timer: asyncio.TimerHandle) -> None:
-        """Registers a timer, and cancels the last one of this name."""
+        """Registers a timer, and cancels the previous timer with this name."""
         last = self._timers.get(name)
         if last is not None:
             last.cancel()
@@ -186,9 +189,9 @@ class HloServer(LanguageServer):
         last.add_done_callback(publish)
 
     async def in_thread(self, function: Callable[[Document], Answer], document: Document) -> Answer:
-        """Returns the result of a function about a text.
+        """Calls a function with a document in a thread, and returns the result.
 
-        It runs in the threads of the checks, since it may need the findings.
+        The thread is one of those that run checks, since the function may need the findings.
         """
         return await asyncio.wrap_future(self._checks.submit(function, document))
 
@@ -202,7 +205,7 @@ class HloServer(LanguageServer):
 
     def _publish(self, document: Document, check: Future[list[types.Diagnostic]]) -> None:
         if self._last_checks.get(document.uri) is not check:
-            # The settings have changed since then.
+            # A newer check has begun, since the settings have changed.
             return
         del self._last_checks[document.uri]
         error = check.exception()
@@ -212,7 +215,7 @@ class HloServer(LanguageServer):
             self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(document.uri, check.result(), document.version))
 
     def check_all(self) -> None:
-        """Reads settings files again, and checks all open texts."""
+        """Reads settings files again, and checks all open documents."""
         self.session.forget_settings()
         for document in self.session.documents.values():
             self.check_later(document)
@@ -222,16 +225,16 @@ class HloServer(LanguageServer):
     # ---- output of commands ---------------------------------------------------------------------
 
     def log(self, text: str) -> str:
-        """Writes a text to the client's log, shows its beginning as a message, and returns it."""
+        """Writes `text` to the client's log, shows its first lines as a message, and returns it."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Info, text))
         if self.session.options.shows_output:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Info, beginning(text)))
         return text
 
     async def open_page(self, page: str) -> str:
-        """Has the client open a page in a browser, and returns the location of the page.
+        """Has the client open an HTML page in a browser, and returns the URI of the page.
 
-        If the client cannot open it, the location is logged.
+        If the client cannot open it, logs and returns a message with the URI.
         """
         self._pages = self._pages or tempfile.TemporaryDirectory(prefix="hlotool-")
         uri = page_file(page, Path(self._pages.name))
@@ -258,11 +261,11 @@ class HloServer(LanguageServer):
 
 
 class Request(NamedTuple):
-    """A request about a text: its method, the function that answers it, and its options.
+    """A request about a document: its method, the function that answers it, and its options.
 
-    With `in_thread`, it may take long, and others are answered meanwhile. Answers that are only
-    shown come from the view of a text, which is available at once. Answers that change the text
-    wait until it has been read.
+    With `in_thread`, the request may take a long time, and other requests are answered meanwhile.
+    Answers that are only shown come from the view of a document, which is available at once.
+    Answers that change the document wait until it has been read.
     """
 
     method: str
@@ -313,7 +316,7 @@ _REQUESTS: tuple[Request, ...] = (
     Request(types.TEXT_DOCUMENT_CODE_LENS, lambda s, d, p: lenses.lenses(d.view), types.CodeLensOptions(resolve_provider=True)),
     Request(types.TEXT_DOCUMENT_SELECTION_RANGE, lambda s, d, p: symbols.selection_ranges(d.view, p.positions)),
 )
-"""The requests about a text that is open."""
+"""The requests about an open document."""
 
 
 def _listed(value: Any) -> list[Any] | None:
@@ -321,7 +324,7 @@ def _listed(value: Any) -> list[Any] | None:
 
 
 def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the function with its exceptions as errors of the protocol, without tracebacks."""
+    """Converts the exceptions of a function to errors of the protocol, without tracebacks."""
 
     def answer(*arguments: Any) -> Any:
         try:
@@ -337,7 +340,7 @@ def _guarded(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _guarded_coroutine(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a coroutine function with its exceptions as errors, like `_guarded`."""
+    """Converts the exceptions of a coroutine function to errors, like `_guarded`."""
 
     async def answer(*arguments: Any) -> Any:
         try:
@@ -399,9 +402,9 @@ Row = tuple[str, Callable[..., Any], Any]
 
 
 def _other_requests(server: HloServer) -> Iterator[Row]:
-    """Yields the requests and notifications that are not about the text of one document.
+    """Yields the requests and notifications that do not refer to one open document.
 
-    Requests that wait for the findings in a text are also among them.
+    Requests that wait for the findings in a document are included, too.
     """
     yield from _connection(server)
     yield from _about_findings(server)
@@ -416,7 +419,7 @@ def _connection(server: HloServer) -> Iterator[Row]:
         session.encoding = str(getattr(server.workspace.position_encoding, "value", server.workspace.position_encoding))
         server.pushes = not session.can_pull
         if server.pushes:
-            # Otherwise, a client that can request findings would have them twice.
+            # Otherwise, a client that can request findings would get them twice.
             server.protocol.fm.features.pop(types.TEXT_DOCUMENT_DIAGNOSTIC, None)
         try:
             session.options = ClientOptions.of(params.initialization_options)
@@ -490,19 +493,19 @@ def _about_items(server: HloServer) -> Iterator[Row]:
 def serve(version: str, port: int | None = None) -> bool:
     """Serves one client until it disconnects. Returns whether the client requested a shutdown.
 
-    It is connected over standard input and output, or over a port of this computer.
+    The connection uses standard input and output, or a port of this computer.
     """
     log = logging.getLogger("pygls")
-    # Tracebacks of pygls are not for users; the responses have the errors.
+    # Tracebacks of pygls are not for users; the responses contain the errors.
     if not os.environ.get("HLOTOOL_DEBUG"):
         log.addHandler(logging.NullHandler())
         log.propagate = False
-    # A collection would block a user who is typing, and the objects that edits leave are freed
-    # without one.
+    # Garbage collection would make a user who is typing wait. Most objects that edits leave behind
+    # are freed without it.
     gc.disable()
     server = HloServer(version)
     if port is None:
-        # pygls closes its streams, but the process may write more when it ends.
+        # pygls closes its streams, but the process may write more when it exits.
         _start(server, os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb"))
     else:
         with socket.create_server(("127.0.0.1", port)) as listener:

@@ -1,4 +1,4 @@
-"""The state of a server between requests: open texts, client options, and the last findings."""
+"""The state of a server between requests: open documents, client options, and the last findings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["ClientOptions", "Session"]
 
 
 class ClientOptions(NamedTuple):
-    """The options of a client: rules, and a settings file to use for all texts.
+    """The options of a client: rules, and a settings file to use for all documents.
 
-    The rules take precedence over those of settings files. `shows_output` is True if the output of
+    The rules take precedence over rules in settings files. `shows_output` is True if the output of
     commands is shown as messages; clients that show it themselves turn this off.
     """
 
@@ -57,9 +57,10 @@ class ClientOptions(NamedTuple):
 class Session:
     """The state of a server with one client.
 
-    `with_snippets`, `with_markdown`, `can_resolve` and `can_pull` say whether the client can fill
-    in placeholders of completions, show Markdown, wait for the edits of actions, and request
-    findings, again on a refresh.
+    Four fields are True if the client has an ability: `with_snippets` if it can fill in the
+    placeholders of completions, `with_markdown` if it can show Markdown, `can_resolve` if it can
+    request the edits of an action later, and `can_pull` if it can request findings, and requests
+    them again on a refresh.
     """
 
     def __init__(self, encoding: str = types.PositionEncodingKind.Utf16.value) -> None:
@@ -88,15 +89,15 @@ class Session:
         refresh = capabilities.workspace.diagnostics if capabilities.workspace is not None else None
         self.can_pull = text_document.diagnostic is not None and refresh is not None and bool(refresh.refresh_support)
 
-    # ---- texts ----------------------------------------------------------------------------------
+    # ---- documents ------------------------------------------------------------------------------
 
     def open(self, uri: str, text: str, version: int) -> Document:
-        """Adds a text that has been opened."""
+        """Adds a document that the client has opened."""
         self.documents[uri] = document = Document(uri, text, version, self.encoding)
         return document
 
     def change(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent], version: int) -> Document | None:
-        """Applies an edit, and returns the new version; None for a text that is not open."""
+        """Applies an edit, and returns the new version; None for a document that is not open."""
         document = self.documents.get(uri)
         if document is None:
             return None
@@ -104,35 +105,35 @@ class Session:
         return document
 
     def close(self, uri: str) -> None:
-        """Removes a text."""
+        """Removes a document."""
         self.documents.pop(uri, None)
         self._checked.pop(uri, None)
 
     def is_current(self, document: Document) -> bool:
-        """Returns whether a version of a text is the latest, and the text is still open."""
+        """Returns whether a document is still open, and this is its latest version."""
         return self.documents.get(document.uri) is document
 
     def document_of(self, data: Any) -> Document | None:
-        """Returns the text that the data of an item names, which the client has sent back."""
+        """Returns the document named in the data of an item that the client has sent back."""
         return self.documents.get(str(data.get("uri"))) if isinstance(data, dict) else None
 
     # ---- checks ---------------------------------------------------------------------------------
 
     def forget_settings(self) -> None:
-        """Clears the caches, so that settings files are read again and texts are checked again."""
+        """Clears the caches, so that settings are read again and documents are checked again."""
         self._settings_age += 1
         forget_settings()
         self._checked.clear()
 
     def known_findings(self, document: Document) -> list[Finding] | None:
-        """Returns the findings in a version of a text, if it has been checked."""
+        """Returns the findings in this version of a document; None if it has not been checked."""
         checked = self._checked.get(document.uri)
         return checked[1] if checked is not None and checked[0] is document else None
 
     def findings(self, document: Document, is_cancelled: Callable[[], bool] | None = None) -> list[Finding]:
-        """Returns the findings in a text.
+        """Returns the findings in a document.
 
-        Raises HlotoolError if the settings of the text are wrong.
+        Raises HlotoolError if the settings for the document are wrong.
         """
         known, age = self.known_findings(document), self._settings_age
         if known is not None:
@@ -144,12 +145,12 @@ class Session:
         return found
 
     def action_request(self, document: Document) -> ActionRequest:
-        """Returns the context of code actions for a text, which is checked now if necessary."""
+        """Returns the context of code actions for a document, which is checked now if necessary."""
         checks = checks_for(document.name, self.options.choice, self.options.config)
         return ActionRequest(self.findings(document), checks, self.options.config, self.can_resolve)
 
     def diagnostics(self, document: Document) -> list[types.Diagnostic]:
-        """Returns the findings in a text, in the form of the protocol."""
+        """Returns the findings in a document as diagnostics of the protocol."""
         try:
             found = self.findings(document)
         except HlotoolError as error:

@@ -14,7 +14,7 @@ __all__ = ["signature"]
 
 
 def signature(document: Document, position: types.Position) -> types.SignatureHelp | None:
-    """Returns the operands and attributes of the opcode before a position, and the one being typed.
+    """Returns the signature of the opcode before a position, and the parameter being typed.
 
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, "
     >>> help = signature(Document("file:///m.hlo", text), types.Position(0, len(text)))

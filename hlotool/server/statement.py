@@ -1,4 +1,4 @@
-"""Finds the statement that is being typed, from the text before the cursor.
+"""Finds the statement that is being typed, given the text before the cursor.
 
 The text may not parse yet.
 """
@@ -14,7 +14,7 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["Statement", "statement_before"]
 
-# Statements of more characters before the cursor are constants.
+# Statements with more characters than this before the cursor are constants.
 _LONGEST = 20_000
 _BEGINNING = re.compile(
     r"(?:(?P<root>ROOT)[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]+=|^[^\S\n]*\}|\{[ \t]*\r?\n|(?P<header>^HloModule\b)",
@@ -29,12 +29,12 @@ _OPENING = {"(": ")", "{": "}", "[": "]"}
 class Statement(NamedTuple):
     """The statement before the cursor.
 
-    `phase` is "name" (nothing yet, or a name), "opcode" (after `=`: a shape, an opcode),
-    "operands", "attribute" (the name of one), "value" (of the attribute `attribute`), "end" (after
-    the operands or a value), "header" (the attributes of a module) or "comment". `word` is the word
-    that is being typed, without percent sign, `start` its offset, and `beginning` that of the
-    statement. `operands` are the names of the operands before the one that is being typed, and
-    `written` the names of attributes.
+    `phase` is "name" (nothing yet, or a name), "opcode" (after `=`: a shape or an opcode),
+    "operands", "attribute" (an attribute's name), "value" (of the attribute `attribute`), "end"
+    (after the operands or a value), "header" (the attributes of a module) or "comment". `word` is
+    the word being typed, without a percent sign. `start` is its offset, and `beginning` is the
+    offset of the statement. `operands` lists the names of the operands before the one being typed,
+    and `written` lists the names of the attributes written so far.
     """
 
     phase: str
@@ -50,7 +50,7 @@ class Statement(NamedTuple):
 
 
 def statement_before(text: str, offset: int) -> Statement:
-    """Returns the statement before an offset of a text.
+    """Returns the statement being typed at an offset of a string.
 
     >>> text = "ENTRY e { p = f32[] parameter(0) ROOT n = f32[] add(p, "
     >>> statement = statement_before(text, len(text))

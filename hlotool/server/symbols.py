@@ -1,4 +1,4 @@
-"""The outline of a text: symbols, folding ranges, and selection ranges."""
+"""The outline of a document: symbols, folding ranges, and selection ranges."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["document_symbols", "folding_ranges", "selection_ranges", "workspace_symbols"]
 
-# Outlines of larger modules list computations only; searches find their instructions.
+# Outlines of larger documents list computations only; searches still find instructions.
 _MOST_INSTRUCTIONS = 3000
 _MOST_FOUND = 200
 _KINDS = {"parameter": types.SymbolKind.Variable, "constant": types.SymbolKind.Constant}
 
 
 def document_symbols(document: Document) -> list[types.DocumentSymbol]:
-    """Returns the modules of a text with their computations, and the instructions of these.
+    """Returns the modules of a document, with their computations and instructions.
 
     If there is only one module, its computations are returned directly.
 
@@ -76,7 +76,7 @@ def _area(text: str, x: Instruction) -> Span:
 
 
 def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.WorkspaceSymbol]:
-    """Returns the computations and instructions of all open texts whose names contain a word.
+    """Returns computations and instructions with `query` in their names, from all open documents.
 
     Computations come first.
     """
@@ -105,7 +105,8 @@ def workspace_symbols(documents: Iterable[Document], query: str) -> list[types.W
 def folding_ranges(document: Document) -> list[types.FoldingRange]:
     """Returns the ranges that can be folded.
 
-    They are computations, tables of stack frames, and instructions and comments of several lines.
+    These are computations, tables of stack frames, and instructions and comments that span several
+    lines.
     """
     kinds = types.FoldingRangeKind
     folds = []
@@ -128,9 +129,9 @@ def folding_ranges(document: Document) -> list[types.FoldingRange]:
 
 
 def _comments(text: str) -> Iterator[Span]:
-    """Yields the comments of several lines.
+    """Yields the comments that span several lines.
 
-    They are block comments, and runs of lines with nothing but a comment.
+    These are block comments, and runs of lines that contain nothing but a comment.
     """
     start = end = -1
     for first, last in comment_spans(text):
@@ -160,7 +161,8 @@ def _fold(document: Document, module: ModuleText, span: Span, kind: types.Foldin
 def selection_ranges(document: Document, positions: Iterable[types.Position]) -> list[types.SelectionRange]:
     """Returns, for each position, the ranges to which a selection there can be expanded.
 
-    They are a name, a part, the instruction, the computation, the module and the text.
+    These are the part at the position, the instruction, the computation, the module and the
+    document.
     """
     return [_selection(document, position) for position in positions]
 

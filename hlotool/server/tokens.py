@@ -1,4 +1,4 @@
-"""Semantic tokens: the kind of each word of a text, which editors show as a color."""
+"""Semantic tokens: the kind of each word in a document, which editors show as a color."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _DECLARATION, _READONLY, _LIBRARY = (1 << k for k in range(len(_MODIFIERS)))
 _KEYWORDS = frozenset(["HloModule", "ENTRY", "ROOT"])
 _TOKEN = re.compile(
     rf"(?P<comment>{LINE_COMMENT}|{BLOCK_COMMENT})"
-    # An unclosed comment extends to the end of the text. Otherwise, a text with many of them would
-    # be searched for the end again and again.
+    # An unclosed comment extends to the end of the document. Otherwise, each of many unclosed
+    # comments would cause a search to the end of the document.
     r"|(?P<open>/\*)"
     r'|(?P<string>"(?:[^"\\\n]|\\.)*+"?)'
     r"|(?P<type>[a-z][a-z0-9]*+\[[^\[\]\s\"]*+\](?:\{[0-9,]*+[^{}\s\"]*+\})?+)"
@@ -36,15 +36,16 @@ _TOKEN = re.compile(
     r"|%?+(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*+)"
 )
 _AFTER = re.compile(r"[ \t]*+(?P<mark>[=({:]?+)(?P<space>[ \t]?+)")
-# Editors that cannot request a range get the tokens of this many characters at the start of a text.
+# The largest range, in characters, for which tokens are returned. Editors that cannot request a
+# range get only the beginning of a longer document.
 _MOST_CHARACTERS = 400_000
 
 Token = tuple[int, int, int, int]
-"""Start and end offsets, the number of the type, and modifiers."""
+"""A token: its start and end offsets, the number of its type, and its modifiers."""
 
 
 def tokens(document: Document, area: types.Range | None = None) -> types.SemanticTokens:
-    """Returns the tokens of a range of a text, or of all of it, as the protocol encodes them.
+    """Returns the tokens in a range of a document, or in all of it, as the protocol encodes them.
 
     >>> document = Document("file:///m.hlo", "ENTRY e { ROOT p = f32[] parameter(0) }")
     >>> tokens(document).data[:10]
@@ -93,9 +94,9 @@ def _tokens(document: Document, start: int, end: int) -> Iterator[Token]:
 
 
 class _Words:
-    """A classifier of the words of a module's text.
+    """A classifier of the words in a module's source.
 
-    Words must be passed in the order of the text.
+    Words must be passed in the order in which they occur.
     """
 
     def __init__(self, view: Document, module: ModuleText) -> None:
@@ -133,7 +134,7 @@ class _Words:
         return (start, end, _TYPE_OF["enumMember"], 0) if word[0].isalpha() and text[start - 1 : start] in "={, " else None
 
     def _opcode_of(self, word: str, offset: int) -> str | None:
-        """Returns the opcode of an instruction of this name in the computation at an offset."""
+        """Returns the opcode of the instruction with this name in the computation at an offset."""
         if self._inside is None or not self._inside.start <= offset < self._inside.end or self.module.has_nested:
             inside = self.module.computation_at(offset)
             if inside is not self._inside:

@@ -1,7 +1,7 @@
-"""Baselines: files with the known findings of a project, so that only new ones are reported.
+"""Baselines: files that list the known findings of a project, so that only new ones are reported.
 
-A finding is recognized by its file, code, computation, instruction and message. Line numbers do not
-matter, neither its own nor those in its message, and neither does the compression of the file.
+A finding is recognized by its file, code, computation, instruction and message. Line numbers,
+including those in its message, and the compression of the file do not matter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hlotool.workspace.writing import replace_file
 __all__ = ["Baseline", "BaselineError", "BaselineWriter", "Baselines", "read_baseline"]
 
 _VERSION = 1
-# In bytes, with about 200 for each finding.
+# In bytes. A finding takes about 200 bytes.
 _LARGEST = 32 << 20
 _MOST_COUNT = 1 << 31
 _PLACE = re.compile(r"\b\d+:\d+\b")
@@ -63,7 +63,7 @@ class Baseline:
         self.files: set[str] = set()
 
     def without_known(self, result: Checked) -> Checked:
-        """Returns the result without known findings. If several are equal, the first are hidden."""
+        """Returns the result without known findings. Among equal findings, the first are hidden."""
         if result.failure is None:
             self.files.add(_relative(result.name, self.folder))
         findings = [finding for finding in result.findings if not self._hides(finding)]
@@ -84,9 +84,10 @@ class Baseline:
 
 
 class Baselines:
-    """The baselines of several files, by the names of the files; None for a file without one.
+    """The baselines of several files.
 
-    Raises BaselineError if one cannot be read.
+    `path_of` maps the names of files to the paths of their baselines, or to None. Raises
+    BaselineError if a baseline cannot be read.
     """
 
     def __init__(self, path_of: Mapping[str, str | None]) -> None:
@@ -94,13 +95,13 @@ class Baselines:
         self.by_path = {path: read_baseline(path) for path in dict.fromkeys(path_of.values()) if path is not None}
 
     def without_known(self, result: Checked) -> Checked:
-        """Returns the result without the findings that the baseline of its file has."""
+        """Returns the result without the findings in the baseline of its file."""
         path = self.path_of.get(result.name)
         return result if path is None else self.by_path[path].without_known(result)
 
     @property
     def hidden(self) -> int:
-        """The number of findings that were hidden."""
+        """The number of hidden findings."""
         return sum(baseline.hidden for baseline in self.by_path.values())
 
     @property
@@ -110,7 +111,7 @@ class Baselines:
 
 
 class BaselineWriter:
-    """A writer of a new baseline file, which collects findings."""
+    """A writer that collects findings for a new baseline file."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -121,7 +122,7 @@ class BaselineWriter:
         self.known.update(_key(finding.diagnostic, self.folder) for finding in findings)
 
     def write(self) -> None:
-        """Writes the file, one row for each finding, sorted; raises WriteError."""
+        """Writes the file, with one row for each finding, sorted; raises WriteError."""
         rows = [json.dumps({**key._asdict(), "count": count}, ensure_ascii=True) for key, count in sorted(self.known.items())]
         body = ",\n".join(f"  {row}" for row in rows)
         replace_file(self.path, f'{{"version": {_VERSION}, "findings": [\n{body}\n]}}\n' if rows else f'{{"version": {_VERSION}, "findings": []}}\n')
@@ -159,7 +160,7 @@ def _key(d: Diagnostic, folder: Path) -> _Key:
 def _relative(name: str, folder: Path) -> str:
     """Returns the path relative to the folder of the baseline.
 
-    The result does not depend on the working directory, nor on the links in the path.
+    The result does not depend on the working directory or on links in the path.
     """
     if name == STDIN or name.startswith("<"):
         return name

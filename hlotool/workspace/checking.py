@@ -1,6 +1,7 @@
-"""Checks files: from a text to its findings.
+"""Checks files, and returns their findings.
 
-Files and rules are chosen in `files` and `rules`. Results can be sent between processes.
+The modules `files` and `rules` choose the files and the rules. Results can be sent between
+processes.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _PLAIN = InputForm()
 class CheckRequest(NamedTuple):
     """The options that apply to every file.
 
-    These are the name of standard input, whether findings need fixes, and the form of texts.
+    These are the name for standard input, whether findings need fixes, and the form of the input.
     """
 
     stdin_filename: str = "<stdin>"
@@ -58,13 +59,13 @@ def check_file(file: str, checks: Checks, request: CheckRequest) -> Checked:
 def check_files(files: Sequence[tuple[str, Checks]], request: CheckRequest, jobs: int) -> Iterator[Checked]:
     """Returns the results in the order of the files, computed by `jobs` processes.
 
-    If `jobs` is 0, the size of the files decides how many processes are worth starting.
+    If `jobs` is 0, the size of the files determines how many processes are worth starting.
     """
     return in_order(partial(check_file, request=request), files, jobs, lambda file, reason: Checked(file, [], f"cannot check '{file}': {reason}", 2))
 
 
 def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = False, form: InputForm = _PLAIN) -> list[FileFinding]:
-    """Returns the findings in all modules of a text, sorted by position.
+    """Returns the findings in all modules of `text`, sorted by position.
 
     >>> from hlotool.workspace.rules import RuleChoice
     >>> from hlotool.workspace.settings import Settings
@@ -83,9 +84,9 @@ def check_text(text: str, name: str, checks: Checks, *, wants_fixes: bool = Fals
 
 
 def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: bool) -> tuple[list[Diagnostic], str | None]:
-    """Returns the findings in the text of one module, and the name of its entry computation.
+    """Returns the findings in the source of one module, and the name of its entry computation.
 
-    If the text does not parse as a whole, the parts that parse are verified nevertheless.
+    If the source does not parse as a whole, the parts that do parse are still verified.
     """
     errors: list[Diagnostic] = []
     try:
@@ -105,7 +106,7 @@ def _check_source(source: Source, checks: Checks, *, wants_fixes: bool, legacy: 
 def _adjusted(d: Diagnostic, checks: Checks, start: int) -> Diagnostic:
     """Returns a diagnostic with the severity from the settings.
 
-    The offsets of its edits are relative to the whole file.
+    The offsets of its edits become relative to the whole file.
     """
     severity = checks.severities.get(d.code, d.severity)
     if severity != d.severity:

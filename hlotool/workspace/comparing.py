@@ -39,19 +39,19 @@ __all__ = [
     "sketch_files",
 ]
 
-# The maximum number of errors that are kept for a file that does not parse.
+# The maximum number of errors to report for a file that does not parse.
 _MOST_ERRORS = 3
-# The modules of the texts that were read last, so that each file of a pass-by-pass dump is parsed
-# only once.
+# The modules of the two files that were read last, so that each file of a pass-by-pass dump is
+# parsed only once.
 _recent: list[tuple[str, InputForm, list[Module]]] = []
-# By the digests of texts, since most files of two folders are equal.
+# Sketches by the digest of a file, since most files in two folders are equal.
 _sketches: dict[tuple[str, InputForm], list[Sketch]] = {}
 # Modules that could not be read, so that each is tried only once.
 _unreadable: set[tuple[ModulePlace, InputForm]] = set()
 
 
 class ModulePlace(NamedTuple):
-    """A module in a file: its number, or None for the only one."""
+    """The location of a module: a file, and its number there, or None for the only module."""
 
     file: str
     number: int | None = None
@@ -60,8 +60,8 @@ class ModulePlace(NamedTuple):
 class CompareRequest(NamedTuple):
     """The options of a comparison.
 
-    These are the ignored categories, the form of texts, the memory limit, the predicate to look
-    for, a function that makes the output from a difference, and whether its sentence is brief.
+    These are the ignored categories, the form of the input, the memory limit, the predicate to look
+    for, a function that converts a difference to output, and whether the sentence is brief.
     """
 
     ignored: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ class CompareRequest(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """The reason why a file is left out: a one-line message, and the first errors of the parser.
+    """The reason why a file is left out: a one-line message, and the first parse errors.
 
     `traceback` is set for a bug in hlotool.
     """
@@ -85,7 +85,7 @@ class Failure(NamedTuple):
 
 
 class SketchedFile(NamedTuple):
-    """The modules of a file."""
+    """Sketches of the modules in a file, or the reason why it cannot be read."""
 
     file: str
     sketches: list[Sketch]
@@ -95,8 +95,8 @@ class SketchedFile(NamedTuple):
 class Compared(NamedTuple):
     """The changes from one module to another; `left` is None if there is no earlier module.
 
-    `counts` are the numbers of changed, inserted and deleted instructions. `shown` is the result of
-    the request's function `show`.
+    `counts` contains the numbers of changed, inserted and deleted instructions. `shown` is the
+    result of the request's function `show`.
     """
 
     left: ModulePlace | None
@@ -120,7 +120,7 @@ def _modules(file: str, form: InputForm) -> list[Module]:
 
 
 def _modules_of(name: str, text: str, form: InputForm) -> list[Module]:
-    """Returns the modules of a text, from the cache if it was read last; raises HlotoolError."""
+    """Returns the modules of a file, given its text; raises HlotoolError."""
     for known, known_form, modules in _recent:
         if known == text and known_form == form:
             return modules
@@ -147,7 +147,7 @@ def _module_at(place: ModulePlace, form: InputForm) -> Module:
 
 
 class _Unparsable(HlotoolError):
-    """Raised for a text that does not parse."""
+    """Raised for a file that does not parse."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.message)
@@ -162,7 +162,7 @@ def _failure_of(error: ParseError, source: Source) -> Failure:
 
 
 def _failure(error: Exception, file: str) -> Failure:
-    """Returns the failure for any exception, so that it does not stop other files."""
+    """Converts any exception to a failure, so that it does not stop the work on other files."""
     if isinstance(error, _Unparsable):
         return error.failure
     if isinstance(error, HlotoolError):
@@ -178,7 +178,7 @@ def _failure(error: Exception, file: str) -> Failure:
 def sketch_files(files: Sequence[tuple[str, str]], request: CompareRequest, jobs: int) -> Iterator[SketchedFile]:
     """Returns the sketches of the modules in files, in order.
 
-    Each file comes with the label to use for it.
+    `files` contains pairs of a file and the label to use for it.
     """
     return in_order(partial(_sketch_file, request=request), files, jobs, _lost_sketch)
 
@@ -217,9 +217,10 @@ def compare_pairs(pairs: Sequence[tuple[ModulePlace, ModulePlace]], request: Com
 
 
 def compare_sequence(files: Sequence[str], request: CompareRequest, jobs: int) -> Iterator[Compared]:
-    """Returns the changes of each file since the one before it.
+    """Returns the changes in each file since the previous one.
 
-    Files that cannot be read or parsed are skipped.
+    A file that cannot be read or parsed gets a failure, and the next file is compared with an
+    earlier one.
     """
     work = [(file, number) for number, file in enumerate(files)]
     return in_order(partial(_compare_with_earlier, files=files, request=request), work, jobs, _lost_pair)
@@ -242,7 +243,7 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
     right = ModulePlace(file)
     try:
         with memory_limit(request.max_memory):
-            # Loads the earlier module first, since its text was read last and is still cached.
+            # Loads the earlier module first, since its file was read last and is still cached.
             place, left = _first_readable(map(ModulePlace, reversed(files[:number])), request.form)
             module = _module_at(right, request.form)
             if left is None or place is None:
@@ -256,9 +257,10 @@ def _compare_with_earlier(file: str, number: int, files: Sequence[str], request:
 
 
 def _first_readable(places: Iterator[ModulePlace], form: InputForm) -> tuple[ModulePlace, Module] | tuple[None, None]:
-    """Returns the first module that can be read, after its location; None, None if there is none.
+    """Returns the location of the first module that can be read, and the module.
 
-    Modules that cannot be read are reported when they are the later one of a pair.
+    Returns None, None if there is none. A module that cannot be read is reported when its own
+    changes are requested.
     """
     for place in places:
         if (place, form) not in _unreadable:

@@ -1,4 +1,4 @@
-"""Chooses files: replaces folders with the HLO files in them, and finds the settings of each."""
+"""Chooses files: replaces folders with the HLO files in them, and finds each file's settings."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = ["ChosenFiles", "FileChoice", "Remark", "is_folder", "names_from"]
 _COMPRESSED = (".gz", ".xz", ".zst")
 # In bytes: the largest list of files.
 _LARGEST_LIST = 64 << 20
-# The number of bytes at the beginning of a file in which a dump is recognized.
+# The number of bytes at the beginning of a file that are read to recognize a dump.
 _SNIFFED = 1 << 16
 _HLO = re.compile(rf"(?:\xef\xbb\xbf)?{TRIVIA}(?:[IWEF]\d{{4}} [^\]\n]*+\] ?)?+HloModule[\s,]".encode("latin-1"))
 
 
 class Remark(NamedTuple):
-    """A message about the choice of files; a failure is a file or folder that cannot be read."""
+    """A message about the choice of files; a failure means that a file or folder is unreadable."""
 
     message: str
     is_failure: bool
@@ -49,9 +49,9 @@ class FileChoice(NamedTuple):
     """The options that choose files.
 
     Options that are not set are taken from the settings of each file or folder. Patterns are shell
-    patterns, and match names or paths. Paths are relative to the folder of the settings file that
-    has the pattern; those of `include` and `exclude` here to the folder in the arguments, or to the
-    working directory.
+    patterns, and match names or paths. Patterns for paths in a settings file are relative to the
+    folder of that file. Those in `include` and `exclude` here are relative to the folder in the
+    arguments, or to the working directory.
     """
 
     include: tuple[str, ...] = ()
@@ -73,10 +73,10 @@ class FileChoice(NamedTuple):
     def files(self, names: Sequence[str]) -> ChosenFiles:
         """Returns the names, with folders replaced by the HLO files in them.
 
-        HLO files are `*.hlo`, and `*.txt` that begin with a module, both also compressed. With
-        `include`, they are all files that match, except reports and code that XLA writes next to
-        its dumps. Hidden folders and files that git ignores are skipped, and so are devices, pipes,
-        and links that lead out of the folder. Git is not run, see `workspace.ignoring`.
+        HLO files are `*.hlo` files, and `*.txt` files that begin with a module; both may be
+        compressed. With `include`, all matching files are chosen, except for the reports and code
+        that XLA writes next to its dumps. Hidden folders, files that git ignores, devices, pipes,
+        and links that lead out of the folder are skipped. Git is not run; see `workspace.ignoring`.
         """
         chosen = ChosenFiles([], [])
         excludes_stdin = False
@@ -106,7 +106,7 @@ class FileChoice(NamedTuple):
 
     def _of_folder(self, folder: str, remarks: list[Remark]) -> list[str]:
         settings = self.settings_of(folder)
-        # The patterns of the command line replace those of the settings.
+        # Patterns from the command line replace those from the settings.
         include = self._patterns("include", folder, folder)[:1]
         respects = self.respect_gitignore if self.respect_gitignore is not None else settings.get("", "respect-gitignore")
         walk = _Walk(folder, remarks, include, self._patterns("exclude", folder, folder), respects_git=respects is not False)
@@ -118,7 +118,7 @@ class FileChoice(NamedTuple):
 
 
 def is_folder(name: str) -> bool:
-    """Returns whether there is a folder of this name."""
+    """Returns whether there is a folder with this name."""
     status = file_status(name)
     return status is not None and stat.S_ISDIR(status.st_mode)
 
@@ -155,14 +155,14 @@ class _Walk:
         self.include = include
         self.exclude = exclude
         self.ignored = 0
-        # Imported on use, since a single file needs no ignore files. None stands for folders
+        # Imported on use, since a single file needs no ignore files. The rules are None for folders
         # outside of repositories.
         self.rules: IgnoreRules | None = import_module("hlotool.workspace.ignoring").rules_for(folder) if respects_git else None
 
     def files(self) -> Iterator[str]:
         """Yields regular files in sorted order.
 
-        Files that are ignored, in hidden folders, or outside of the folder are left out.
+        Ignored files, files in hidden folders, and files outside of the folder are left out.
         """
         # Does not use os.walk, which recurses.
         open_folders = [(self.folder, "", self.rules)]
@@ -185,7 +185,7 @@ class _Walk:
                     yield path
 
     def _entries(self, folder: str) -> tuple[list[str], list[str]]:
-        """Returns the names of folders, without links to folders, and of everything else."""
+        """Returns the names of subfolders and of files; links to folders are left out."""
         folders: list[str] = []
         files: list[str] = []
         try:
@@ -228,16 +228,16 @@ def _link_target_outside(path: str, root: str) -> str | None:
 def _is_regular(path: str) -> bool:
     """Returns whether the path is a file, not a device or a pipe.
 
-    It is also True for files that cannot be examined, which are reported when they are read.
+    Also returns True for files that cannot be examined, which are reported when they are read.
     """
     status = file_status(path)
     return status is None or stat.S_ISREG(status.st_mode)
 
 
 def names_from(path: str) -> list[str]:
-    """Returns the file names in a list, one per line or with NUL after each.
+    """Returns the file names in a list, separated by line breaks or NUL characters.
 
-    `-` is standard input. Raises HlotoolError if the list cannot be read.
+    The path `-` means standard input. Raises HlotoolError if the list cannot be read.
     """
     try:
         data = sys.stdin.buffer.read(_LARGEST_LIST) if path == STDIN else read_bounded(path, _LARGEST_LIST)
@@ -270,15 +270,15 @@ def _is_hlo(path: str, remarks: list[Remark]) -> bool:
         return False
 
 
-# The names of files in a dump of XLA.
+# The beginnings of file names in XLA dumps.
 _DUMPED = re.compile(r"module_\d+\.")
 
 
 def _may_be_hlo(path: str) -> bool:
-    """Returns whether a file that an option includes may be HLO.
+    """Returns whether a file that matches `include` may be HLO.
 
-    It is False for files that XLA writes next to its dumps. Files that cannot be read are reported
-    later.
+    Returns False for files in other formats that XLA writes next to its dumps. Files that cannot be
+    read are reported later.
     """
     try:
         beginning: bytes = import_module("hlotool.text.source.files").read_beginning(path, _SNIFFED)

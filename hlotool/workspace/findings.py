@@ -1,4 +1,4 @@
-"""The results of checking a file: findings with the lines they refer to."""
+"""The results of checking a file: findings and the lines that they refer to."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FileFinding(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The result of checking one file: its findings, or `failure`, a message of one line.
+    """The result of checking one file: its findings, or `failure`, a one-line message.
 
     `traceback` is set if the failure is a bug in hlotool.
     """

@@ -1,8 +1,8 @@
-"""Ignore files of git: finds the files and folders that git ignores, without running git.
+"""Git's ignore files: finds the files and folders that git ignores, without running git.
 
-Git itself is not run, since the configuration of a repository, which may come from anywhere, can
-name programs for git to run. The patterns are matched in linear time, since they may come from
-anywhere, too.
+Git itself is not run, since a repository may come from an untrusted source, and its configuration
+can name programs for git to run. The patterns cannot be trusted either, so they are matched in
+linear time.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from hlotool.workspace.reading import is_link, read_bounded
 
 __all__ = ["IgnoreRules", "rules_for"]
 
-# In bytes. The ignore files that people write have a few kilobytes.
+# In bytes. Ignore files written by hand are a few kilobytes long.
 _LARGEST = 1 << 18
 # In bytes. No system allows longer paths.
 _LONGEST = 4096
 # The maximum number of patterns in all ignore files that apply to a folder.
 _MOST_PATTERNS = 20_000
-# The maximum number of them with wildcards: each is tried for each entry, while the others are
-# looked up. Large projects have 200.
+# The maximum number of patterns with wildcards among these: each is tried for each entry, while
+# patterns without wildcards are looked up. Large projects have 200.
 _MOST_TRIED = 500
 _WILDCARD = re.compile(rb"[\\*?\[]")
 _CLASSES = {
@@ -38,9 +38,9 @@ _CLASSES = {
 class _Pattern(NamedTuple):
     """A line of an ignore file.
 
-    `segments` match the parts of a path, or only its last part if there is one segment and
-    `is_name`. None stands for any number of parts. Without wildcards, `literal` is the only path
-    that matches, and there are no segments.
+    `segments` contains a regular expression for each part of a path, or None for any number of
+    parts. If `is_name` is True, the only segment matches the last part of a path. A pattern without
+    wildcards has no segments; `literal` is the only path or name that it matches.
     """
 
     segments: tuple[re.Pattern[bytes] | None, ...]
@@ -57,13 +57,13 @@ class _Pattern(NamedTuple):
 
 
 class _Patterns:
-    """The patterns of an ignore file. The last one that matches counts."""
+    """The patterns of an ignore file. The last matching pattern decides."""
 
     __slots__ = ("count", "literal", "negated", "tried")
 
     def __init__(self, patterns: Iterable[_Pattern], most: int, most_tried: int) -> None:
-        # The positions of patterns, by whether they match names, the path that they match, and
-        # whether it must be a folder.
+        # The positions of patterns without wildcards. A key consists of `is_name`, `literal` and
+        # `needs_folder`.
         self.literal: dict[tuple[bool, tuple[bytes, ...], bool], int] = {}
         self.tried: list[tuple[int, _Pattern]] = []
         self.negated: set[int] = set()
@@ -82,7 +82,7 @@ class _Patterns:
             self.count += 1
 
     def ignore(self, path: tuple[bytes, ...], *, is_folder: bool) -> bool | None:
-        """Returns whether the patterns ignore an entry; None if none matches."""
+        """Returns whether the patterns ignore an entry; None if no pattern matches."""
         last = -1
         for is_name, literal in ((True, path[-1:]), (False, path)):
             for needs_folder in (False, True)[: 1 + is_folder]:
@@ -99,8 +99,8 @@ class _Patterns:
 class IgnoreRules:
     """The patterns that apply to the entries of a folder.
 
-    Each level is the patterns of a file, and the path from the folder of that file to this folder.
-    Later levels take precedence over earlier ones.
+    Each level consists of the patterns of an ignore file, and of the path from that file's folder
+    to this folder. Later levels take precedence over earlier ones.
     """
 
     __slots__ = ("folder", "levels")
@@ -119,7 +119,7 @@ class IgnoreRules:
         return cls(root, [(_Patterns(_patterns_in(exclude), _MOST_PATTERNS, _MOST_TRIED), ())])
 
     def below(self, name: str) -> IgnoreRules:
-        """Returns the rules for a folder in this one; a nested repository has its own."""
+        """Returns the rules for a subfolder; a nested repository has its own rules."""
         folder = os.path.join(self.folder, name)  # noqa: PTH118
         if _is_repository(folder):
             return self.of_repository(folder)
@@ -139,7 +139,7 @@ class IgnoreRules:
 def rules_for(folder: str) -> IgnoreRules | None:
     """Returns the rules for a folder; None if it is not in a repository.
 
-    Also returns None if the folder itself is ignored, since the user has named it nevertheless.
+    Also returns None if the folder itself is ignored, since the user has explicitly named it.
     """
     at = Path(os.path.realpath(folder))
     root = next((parent for parent in (at, *at.parents) if _is_repository(str(parent))), None)
@@ -154,7 +154,7 @@ def rules_for(folder: str) -> IgnoreRules | None:
 
 
 def _is_repository(folder: str) -> bool:
-    # Path.exists raises for folders that may not be searched.
+    # Path.exists raises an exception for folders without search permission.
     return os.path.exists(os.path.join(folder, ".git"))  # noqa: PTH110, PTH118
 
 
@@ -164,8 +164,8 @@ def _is_repository(folder: str) -> bool:
 def _patterns_in(path: str) -> Iterator[_Pattern]:
     """Yields the patterns of an ignore file.
 
-    There are none if it cannot be read, or if it is large, a link or a device. Git does not follow
-    links either.
+    Yields nothing if the file cannot be read, or if it is too large, a link or a device. Git does
+    not follow links either.
     """
     if is_link(path):
         return
@@ -209,7 +209,7 @@ def _segments(text: bytes, *, is_name: bool) -> tuple[re.Pattern[bytes] | None, 
 
     Returns None if the pattern is not valid and matches nothing.
     """
-    # For each segment, the alternatives at each position; None is a star.
+    # For each segment, regular expressions for its characters, and None for a star.
     segments: list[list[bytes | None]] = [[]]
     is_deep = [False]
     at = 0
@@ -258,14 +258,14 @@ def _expression(segment: Sequence[bytes | None]) -> re.Pattern[bytes]:
             pieces[-1] += item
     first, *others = pieces
     if others:
-        # The text between two stars matches as early as possible, and is never tried again: this
+        # The text between two stars matches as early as possible, and is never tried again, which
         # keeps the time linear.
         first += b"".join(b"(?>.*?%s)" % piece for piece in others[:-1] if piece) + b".*" + others[-1]
     return re.compile(first, re.DOTALL)
 
 
 def _bracket(text: bytes, at: int) -> tuple[bytes, int] | None:
-    """Returns the characters that brackets stand for, as a regular expression, and their end.
+    """Returns a regular expression for the characters in brackets, and the end of the brackets.
 
     Returns None if the brackets are not closed.
     """

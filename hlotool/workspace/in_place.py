@@ -1,4 +1,4 @@
-"""Writes a changed text back to its file, if nothing is lost."""
+"""Writes changed text back to its file, unless something would be lost."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
     """Replaces the text of a file.
 
     `before` is the text that was read. `action` and `instead` are parts of the message: the action
-    that failed, and the alternative. Raises WriteError, and InputError if something would be lost,
-    as described at `check_writable`.
+    that failed, and the alternative. Raises WriteError if the file cannot be written, and
+    InputError if it has changed since it was read, or if something would be lost, as
+    `check_writable` describes.
     """
     check_writable(file, before, action=action, instead=instead)
     if read_text(file) != before:
@@ -32,7 +33,7 @@ def write_back(file: str, before: str, after: str, *, action: str = "rewrite", i
 
 
 def check_comments(file: str, text: str, *, action: str) -> None:
-    """Raises InputError if a text has comments, which the printer would not write.
+    """Raises InputError if a file's text has comments that the printer would not write.
 
     `action` is the verb of the message, such as "optimize".
     """
@@ -46,8 +47,9 @@ def check_comments(file: str, text: str, *, action: str) -> None:
 def check_writable(file: str, before: str, *, action: str = "rewrite", instead: str = "") -> None:
     """Raises InputError if rewriting the file would lose something.
 
-    That is the case if it is compressed, if its lines have log prefixes, if it is read-only, if it
-    has other names (hard links), which would keep the old text, or if it is a device or a pipe.
+    This is the case if the file is compressed, if its lines have log prefixes, if it is read-only,
+    if it has other names (hard links), which would keep the old text, or if it is a device or a
+    pipe.
     """
     reason = _reason_not_to_write(file, before)
     if reason:
@@ -57,7 +59,7 @@ def check_writable(file: str, before: str, *, action: str = "rewrite", instead: 
 def _reason_not_to_write(file: str, before: str) -> str:
     status = file_status(file)
     if status is None:
-        # The attempt to write it reports why.
+        # The attempt to write the file reports why.
         return ""
     if not stat.S_ISREG(status.st_mode):
         return "it is not a regular file"
@@ -65,7 +67,7 @@ def _reason_not_to_write(file: str, before: str) -> str:
         return "it is compressed"
     if has_log_prefixes(before):
         return "its lines begin with log prefixes, which would be lost"
-    # This also holds for root, who may write every file.
+    # This applies even to root, who may write every file.
     if not status.st_mode & _WRITABLE:
         return "it is read-only"
     return f"it has {status.st_nlink} names (hard links), and the others would keep the old text" if status.st_nlink > 1 else ""

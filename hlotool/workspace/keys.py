@@ -32,7 +32,7 @@ BASELINE_OPTIONS: Mapping[str, Option] = {
 """The options about known findings."""
 
 MODES: Mapping[str, Option] = options_of(VerifyModes)
-"""The modes of a verification. Like the preset, they can be in [lint] or before all tables."""
+"""The modes of a verification. Like the preset, they can be set in [lint] or before all tables."""
 
 _TABLES: Mapping[str, Option] = {
     "severity": Option({}, "Severities to use instead of the rules' own.", "severities", choices=("error", "warning", "info")),

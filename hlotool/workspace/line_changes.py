@@ -1,4 +1,4 @@
-"""Finds the lines of a text that have changed, in nearly linear time."""
+"""Finds changed lines, in nearly linear time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MAX_LOOKAHEAD = 200
 
 
 class LineChange(NamedTuple):
-    """A replacement of the lines `first` to `last` of one text.
+    """A replacement of lines.
 
-    They are replaced by the lines `new_first` to `new_last` of the other text. The ends are
-    exclusive.
+    The lines `first` to `last` before the change are replaced with the lines `new_first` to
+    `new_last` after the change. The ends are exclusive.
     """
 
     first: int
@@ -28,10 +28,11 @@ class LineChange(NamedTuple):
 
 
 def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[LineChange]:
-    """Yields the changes between the lines of two texts, in order.
+    """Yields the changes between two sequences of lines, in order.
 
-    Lines that occur once in each text, as most lines of a module do, are found at any distance, as
-    in a patience diff. Between two of them, changes are found by a search for the next equal line.
+    Lines that occur once in each sequence, as most lines of a module do, are matched at any
+    distance, as in a patience diff. Between two such lines, a search for the next equal line finds
+    the changes.
 
     >>> [tuple(change) for change in line_changes("abcde", "acdxe")]
     [(1, 2, 1, 1), (4, 4, 3, 4)]
@@ -51,7 +52,7 @@ def line_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[LineCh
 
 
 def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
-    """Returns the positions of lines that occur once in each text, without moved lines."""
+    """Returns the positions of lines that occur once in each sequence, without moved lines."""
     counts, other_counts = Counter(before), Counter(after)
     places = {line: k for k, line in enumerate(after) if other_counts[line] == 1}
     pairs = [(k, places[line]) for k, line in enumerate(before) if counts[line] == 1 and line in places]
@@ -60,7 +61,7 @@ def _anchors(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int
 
 
 def _between(before: Sequence[str], after: Sequence[str], i: int, j: int, last: int, new_last: int) -> Iterator[LineChange]:
-    """Yields the changes of the lines from `i` and `j` on, up to `last` and `new_last`."""
+    """Yields the changes from the lines `i` to `last` to the lines `j` to `new_last`."""
     while i < last or j < new_last:
         if i < last and j < new_last and before[i] == after[j]:
             i, j = i + 1, j + 1
@@ -71,7 +72,7 @@ def _between(before: Sequence[str], after: Sequence[str], i: int, j: int, last: 
 
 
 def _next_equal(before: Sequence[str], after: Sequence[str], i: int, j: int, last: int, new_last: int) -> tuple[int, int]:
-    """Returns the nearest positions after i and j at which both texts have the same line.
+    """Returns the nearest positions after `i` and `j` with the same line.
 
     If there are none, returns the ends of the search.
     """

@@ -1,4 +1,4 @@
-"""The rewrites of the optimizer as fixes of lints, for `verifier.fixing`."""
+"""Rewrites of the optimizer as fixes for lints, used by `verifier.fixing`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__ = ["rewrite_edits"]
 
 def rewrite_edits(faulty: Faulty, names: Sequence[str]) -> Iterable[Edit]:
     """Returns the edits that apply one of these rewrites at the instruction of a finding."""
-    # Imported on use, since few findings need the optimizer, and NumPy with it.
+    # Imported on use, since few findings need the optimizer, and with it NumPy.
     edits: Iterable[Edit] = import_module("hlotool.optimizer.lint_fixes").rewrite_edits(faulty, names)
     return edits

@@ -1,6 +1,6 @@
-"""Reads the modules of a text.
+"""Reads the modules of a file, given its text.
 
-The modules may be inside other text, and in spellings of earlier versions of XLA.
+The modules may be inside other text, and may use spellings of earlier versions of XLA.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _MOST_LINES = 10
 
 
 class ModuleSource(NamedTuple):
-    """The source of a module, and the offset in the whole text from which its offsets count."""
+    """The source of a module; adding `start` to its offsets gives offsets in the whole text."""
 
     source: Source
     start: int
 
 
 class NoModuleError(HlotoolError):
-    """Raised if modules are to be extracted from a text that has none."""
+    """Raised if modules are to be extracted from text that contains none."""
 
     exit_code = 2
 
 
 def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
-    """Returns the sources of all modules in a text.
+    """Returns the sources of all modules in `text`.
 
     Raises HlotoolError if modules are to be extracted and there are none.
 
@@ -42,8 +42,8 @@ def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
     """
     if not form.extract:
         return [ModuleSource(part.source, part.start) for part in parts_of(decoded(text), name) if not part.is_separator]
-    # Imported on use: most texts are nothing but HLO. Offsets in an excerpt already refer to the
-    # whole text.
+    # Imported on use: most files contain nothing but HLO. Offsets in an excerpt already refer to
+    # the whole text.
     excerpts = import_module("hlotool.text.parse.extraction").excerpts_of(text, name)
     if not excerpts:
         beginnings = "no `HloModule name` before lines with a computation, and no line `ENTRY name {` before a line with an instruction"
@@ -52,7 +52,7 @@ def module_sources(text: str, name: str, form: InputForm) -> list[ModuleSource]:
 
 
 def modules_of(text: str, name: str, form: InputForm) -> Iterator[Module | ParseError]:
-    """Yields each module in a text, or its ParseError."""
+    """Yields each module in `text`, or its ParseError."""
     for source, _ in module_sources(text, name, form):
         try:
             yield parse_source(source, legacy=form.legacy)
@@ -61,7 +61,7 @@ def modules_of(text: str, name: str, form: InputForm) -> Iterator[Module | Parse
 
 
 def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module], ParseError | None]:
-    """Returns the modules in a text, and one error for those that do not parse."""
+    """Returns the modules in `text`, and one error for those that do not parse."""
     modules, diagnostics = [], []
     for module in modules_of(text, name, form):
         if isinstance(module, ParseError):
@@ -72,9 +72,9 @@ def modules_or_error(text: str, name: str, form: InputForm) -> tuple[list[Module
 
 
 def only_module(modules: Sequence[Module], name: str, needs_one: str) -> Module:
-    """Returns the only module of a text.
+    """Returns the only module of a file.
 
-    Raises HlotoolError if there are several; `needs_one` says why there must be one.
+    Raises HlotoolError if there are several; `needs_one` says why there must be only one.
 
     >>> import hlotool
     >>> text = "HloModule a\\nENTRY e { ROOT p = f32[] parameter(0) }\\n// -----\\nHloModule b\\nENTRY e { ROOT p = f32[] parameter(0) }"

@@ -1,4 +1,4 @@
-"""Optimizes the modules of a text: the work of `hlotool opt`, apart from the terminal."""
+"""Optimizes the modules of a file: the work of `hlotool opt`, apart from input and output."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hlotool.workspace.reading import InputForm
 
 __all__ = ["CheckFailure", "ModuleRecord", "OptimizeRequest", "Optimized", "optimized_text"]
 
-# A loop that takes more iterations is too slow for a check.
+# A loop with more iterations is too slow for a check.
 _MOST_ITERATIONS = 100_000
 
 
 class CheckFailure(HlotoolError):
-    """Raised if a self-check of the optimization fails, so that nothing is written."""
+    """Raised if a self-check of the optimization fails. Nothing is written then."""
 
     exit_code = 3
 
@@ -47,10 +47,10 @@ class InvalidModuleError(HlotoolError):
 class OptimizeRequest(NamedTuple):
     """The options of an optimization, with its checks and its intermediate output.
 
-    `print_after` holds the names of passes after which the module is shown if they changed it; with
-    `print_changed`, it is shown after every such pass. With `verify_each`, the module must be valid
-    after each pass. With `check`, its results on that many random inputs must be the same before
-    and after the optimization.
+    The module is shown after each pass in `print_after` that changed it, or, with `print_changed`,
+    after every pass that changed it. With `verify_each`, it must be valid after each pass. With
+    `check`, its results on that many random inputs must be the same before and after the
+    optimization.
     """
 
     passes: tuple[PassSpec, ...]
@@ -68,9 +68,9 @@ class OptimizeRequest(NamedTuple):
 
 
 class ModuleRecord(NamedTuple):
-    """The name of a module, and the record of its optimization.
+    """The name of a module, and the report on its optimization.
 
-    `compared` is the number of random inputs with the same results.
+    `compared` is the number of random inputs on which the results agree.
     """
 
     name: str
@@ -79,7 +79,7 @@ class ModuleRecord(NamedTuple):
 
 
 class Optimized(NamedTuple):
-    """The printed modules of a text before and after, and the errors of those that do not parse."""
+    """The modules of a file, printed before and after the optimization, and any parse errors."""
 
     before: list[str]
     after: list[str]
@@ -88,15 +88,15 @@ class Optimized(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """True if the optimized modules are printed differently."""
+        """True if the optimized modules are printed differently from the original ones."""
         return self.before != self.after
 
 
 def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callable[[str], None] = lambda part: None) -> Optimized:
-    """Returns the optimized modules of a text; `show` is called with the intermediate output.
+    """Optimizes the modules in `text`, and calls `show` with the intermediate output.
 
-    Raises ParseError for a text that does not parse, EvaluationError for a module that is not valid
-    or that cannot be run for a check, and CheckFailure if a check finds a wrong rewrite.
+    Raises ParseError if the text does not parse, EvaluationError if a module is not valid or cannot
+    be run for a check, and CheckFailure if a check finds a wrong rewrite.
 
     >>> from hlotool.optimizer.pass_list import parse_passes
     >>> text = "ENTRY e { p = f32[2] parameter(0) a = f32[2] negate(p) ROOT b = f32[2] negate(a) }"
@@ -117,9 +117,9 @@ def optimized_text(text: str, name: str, request: OptimizeRequest, show: Callabl
 
 
 def _requests(modules: Sequence[Module], request: OptimizeRequest) -> Iterator[OptimizeRequest]:
-    """Yields the request for each module of a text.
+    """Yields the request for each module of a file.
 
-    The computations and the instruction that the options name need to exist in only one of the
+    The computations and the instruction named in the options need to exist in only one of the
     modules.
     """
     options = request.options
@@ -182,7 +182,7 @@ class _Optimization:
             )
 
     def _new_errors(self, module: Module) -> list[Diagnostic]:
-        """Returns the errors of kinds that the module did not have before."""
+        """Returns the errors with codes that did not occur before the optimization."""
         return [d for d in _errors(module) if not self.known[d.code]]
 
     def _check(self, result: OptimizedModule) -> int:

@@ -32,7 +32,7 @@ class Preset(NamedTuple):
 _WARNINGS_OF_SYNTAX = tuple(code for code in CODE_NAMES if code[0] == "S" and severity_of(code) != "error")
 
 PRESETS: dict[str, Preset] = {
-    "parse": Preset("Only errors that keep a text from being parsed.", select=("S",), ignore=_WARNINGS_OF_SYNTAX),
+    "parse": Preset("Only errors that keep a file from being parsed.", select=("S",), ignore=_WARNINGS_OF_SYNTAX),
     "default": Preset("All errors, and the warnings that are worth reading in nearly every module."),
     "strict": Preset("Every rule.", select=("ALL",)),
     "gpu": Preset(
@@ -52,4 +52,4 @@ PRESETS: dict[str, Preset] = {
         extend_select=("W041", "W042"),
     ),
 }
-"""Presets by the name that `--preset` takes."""
+"""The presets, by the names that `--preset` takes."""

@@ -11,9 +11,9 @@ __all__ = ["find_program"]
 def find_program(name: str) -> str | None:
     """Returns the absolute path of a program; None if it is not on the PATH.
 
-    The working directory, which may come from anywhere, is never searched; Windows itself, and
-    `shutil.which` on Windows, do search it. Folders of the PATH that are relative to it are not
-    searched either.
+    The working directory, whose files may come from untrusted sources, is never searched, and
+    neither are folders of the PATH that are relative to it. Windows itself, and `shutil.which` on
+    Windows, do search the working directory.
     """
     if Path(name).is_absolute():
         return name if _is_program(Path(name)) else None

@@ -1,4 +1,4 @@
-"""Reads the texts of files, and of standard input under the name `-`."""
+"""Reads text from files, and from standard input under the name `-`."""
 
 from __future__ import annotations
 
@@ -28,39 +28,42 @@ __all__ = [
 
 STDIN = "-"
 DEFAULT_INPUT_SIZE = 400 << 20
-"""The size of the largest text that commands read by default, in bytes after decompression.
+"""The size of the largest input that commands read by default, in bytes after decompression.
 
-A module takes ten times the memory of its text.
+A module takes ten times as much memory as its text.
 """
 
 _max_size = DEFAULT_INPUT_SIZE
 
 
 class InputForm(NamedTuple):
-    """The form of texts: with spellings of earlier versions of XLA, or modules in other text."""
+    """The form of the input.
+
+    `legacy` allows spellings of earlier versions of XLA. `extract` finds modules inside other text.
+    """
 
     legacy: bool = False
     extract: bool = False
 
 
 def limit_input_size(size: int | None) -> None:
-    """Sets the size in bytes of the largest text that `read_input` reads in this process.
+    """Sets the size, in bytes, of the largest input that `read_input` reads in this process.
 
-    None sets the default.
+    None restores the default.
     """
     global _max_size
     _max_size = DEFAULT_INPUT_SIZE if size is None else size
 
 
 def input_size() -> int:
-    """Returns the size of the largest text that `read_input` reads."""
+    """Returns the size, in bytes, of the largest input that `read_input` reads."""
     return _max_size
 
 
 def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
     """Returns a name for messages, and the text of a file or of standard input.
 
-    Raises HlotoolError if it cannot be read.
+    Raises HlotoolError if the input cannot be read.
     """
     # Imported on use: the modules that decompress files would cost every --help 3 ms.
     files = import_module("hlotool.text.source.files")
@@ -74,7 +77,7 @@ def read_input(name: str, stdin_name: str = "<stdin>") -> tuple[str, str]:
 def file_status(name: str) -> os.stat_result | None:
     """Returns the status of a file or folder; None if there is none, or if it cannot be examined.
 
-    Names may come from anywhere: `Path.exists` and `Path.is_dir` raise for some that are too long.
+    Unlike `Path.exists` and `Path.is_dir`, it accepts any name, even one that is too long.
     """
     try:
         return Path(name).stat()
@@ -91,10 +94,10 @@ def read_bounded(path: str | os.PathLike[str], most: int, *, needs_file: bool = 
     """Returns the content of a small file.
 
     Raises OSError if it has more than `most` bytes, or if it is a device or a pipe and `needs_file`
-    is True. Without `needs_file`, the path must be one that the user has given: reading a pipe
-    waits for its writer.
+    is True. Without `needs_file`, the path must come from the user, since reading a pipe waits for
+    its writer.
     """
-    # Opens a pipe at once, without waiting for a writer.
+    # O_NONBLOCK opens a pipe at once, without waiting for a writer.
     flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | (getattr(os, "O_NONBLOCK", 0) if needs_file else 0)
     with os.fdopen(os.open(path, flags), "rb") as file:
         if needs_file and not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -106,7 +109,7 @@ def read_bounded(path: str | os.PathLike[str], most: int, *, needs_file: bool = 
 
 
 def real_path(path: str) -> str:
-    """Returns the absolute path with the links in its folder resolved; a link itself is not."""
+    """Returns the absolute path with all links resolved, except for the last part of the path."""
     folder, name = os.path.split(os.path.abspath(path))  # noqa: PTH100
     return os.path.join(os.path.realpath(folder), name)  # noqa: PTH118
 
@@ -114,8 +117,8 @@ def real_path(path: str) -> str:
 def one_by_one(names: Iterable[str]) -> Iterator[str]:
     """Yields the names, and collects garbage between them if the garbage collector is off."""
     if not gc.isenabled():
-        # Imported modules stay in memory; searching them for garbage would take longer than a small
-        # file.
+        # Imported modules stay in memory; searching them for garbage would take longer than the
+        # work on a small file.
         gc.freeze()
     for k, name in enumerate(names):
         if k and not gc.isenabled():

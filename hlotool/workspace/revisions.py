@@ -1,9 +1,9 @@
 """Finds the files of a git repository that have changed since a commit.
 
-The repository may come from anywhere, and its configuration can name programs for git to run when
-it fetches, examines, filters or shows files. So git is only used to look up a commit and trees,
-which needs none of these programs, and everything that could start one is turned off. Files are
-compared here.
+The repository may come from an untrusted source, and its configuration can name programs for git to
+run when it fetches, examines, filters or shows files. So git is used only to look up a commit and
+trees, which needs none of these programs, and everything that could start one is turned off. This
+module compares the files itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from hlotool.workspace.reading import file_status, input_size, read_bounded, rea
 
 __all__ = ["GitError", "changed_since"]
 
-# In seconds.
+# The time limit for a git command, in seconds.
 _PATIENCE = 60
 # In bytes: the memory that git may allocate. Packs are mapped, and do not count.
 _MEMORY = 2 << 30
@@ -33,7 +33,7 @@ _SETTINGS = {
     "gpg.program": "false", "gpg.ssh.program": "false", "gpg.x509.program": "false", "log.showSignature": "false",
     "protocol.allow": "never", "sequence.editor": "false", "submodule.recurse": "false",
 }  # fmt: skip
-# The user's own configuration still counts: it is trusted, and says whose repositories git may
+# The user's own configuration still applies: it is trusted, and says whose repositories git may
 # read.
 _ENVIRONMENT = {
     # No protocol has this name, so nothing is fetched, not even by versions of git that do not know
@@ -56,10 +56,10 @@ class GitError(HlotoolError):
 def changed_since(reference: str, names: Sequence[str]) -> list[str]:
     """Returns the files that differ from a commit of their repository, or that git does not track.
 
-    As in git, a link has changed if it leads to another name. Line ends do not count, since git may
-    convert them. Filters are not run, so files that git stores in another form, as Git LFS does,
-    count as changed. Raises GitError if git cannot be run, if a file is not in a repository, or if
-    the repository has no such commit.
+    As in git, a link has changed if it leads to a different name. Line ends do not count, since git
+    may convert them. Filters are not run, so files that git stores in another form, as Git LFS
+    does, count as changed. Raises GitError if git cannot be run, if a file is not in a repository,
+    or if the repository has no such commit.
     """
     changed = []
     trees: dict[Path, dict[str, str]] = {}
@@ -109,7 +109,7 @@ def _git(folder: Path, arguments: Sequence[str]) -> tuple[int, list[str]]:
 
 
 def _memory_limiter() -> Callable[[], None] | None:
-    """Returns the function that limits the memory of a process before it starts.
+    """Returns a function that limits the memory of a new process, to be called at its start.
 
     Returns None on systems without such limits.
     """
@@ -126,9 +126,9 @@ def _memory_limiter() -> Callable[[], None] | None:
 
 
 def _own_hashes(path: Path, expected: str) -> Iterator[str]:
-    """Yields the hashes that git may give to a file: as it is, and with its line ends converted.
+    """Yields the hashes that git may give to a file: unchanged, and with its line ends converted.
 
-    Files that cannot be read have none.
+    Yields nothing for a file that cannot be read.
     """
     try:
         if path.is_symlink():

@@ -1,6 +1,6 @@
-"""Applies fixes to texts, or adds comments that suppress findings.
+"""Applies fixes to the text of a file, or adds comments that suppress findings.
 
-`verifier.fixing` and `verifier.ignoring` make the edits and check them.
+`verifier.fixing` and `verifier.ignoring` compute the edits and check them.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ _PARSE_ERRORS = frozenset(code for code in _ERRORS if code[0] == "S")
 
 
 class RewriteRequest(NamedTuple):
-    """The changes to make in a text.
+    """The changes to make: fixes, unsafe fixes, and comments that suppress the remaining findings.
 
-    They are fixes, also unsafe ones, and comments that suppress the remaining findings. With
-    `legacy`, the text is written in today's spelling first.
+    With `legacy`, the text is first converted to today's spelling.
     """
 
     fix: bool = True
@@ -71,7 +70,7 @@ def rewritten(text: str, name: str, checks: Checks, request: RewriteRequest) -> 
 
 
 def _modern(text: str, name: str) -> FixedText:
-    """Returns the text in today's spelling; a module that would parse worse stays as it is."""
+    """Returns the text in today's spelling, except for modules that would get more parse errors."""
     out, fixed = [], Counter[str]()
     for part in parts_of(decoded(text), name):
         after, warnings = (part.source, []) if part.is_separator else modernized(part.source)

@@ -1,4 +1,4 @@
-"""The rules and modes of a verification: from options, then settings, then a preset."""
+"""The rules and modes of a verification, which come from options, settings and a preset."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class RuleChoice(NamedTuple):
     def checks_for(self, name: str, settings: Settings) -> Checks:
         """Returns the rules and modes for the file `name`.
 
-        Raises SettingsError if its settings name rules that do not exist.
+        Raises SettingsError if the settings name rules that do not exist.
         """
         preset = PRESETS[self.preset_for(settings)]
         select = settings.get("lint", "select")
@@ -91,7 +91,7 @@ def _setting(settings: Settings, key: str) -> Any:
 def _ignores_for(name: str, settings: Settings) -> list[str]:
     """Returns the codes that the settings ignore in a file.
 
-    Patterns match its name, or its path relative to the settings file.
+    Patterns match the name of the file, or its path relative to the settings file.
     """
     table = settings.get("lint", "per-file-ignores") or {}
     if not table:

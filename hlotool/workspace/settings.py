@@ -1,7 +1,7 @@
 """Settings files: the nearest `hlotool.toml`, `.hlotool.toml` or `pyproject.toml`.
 
-A `pyproject.toml` counts if it has a table `[tool.hlotool]`. This module finds, reads and checks
-them; `workspace.keys` lists the keys.
+A `pyproject.toml` counts only if it has a table `[tool.hlotool]`. This module finds, reads and
+checks settings files; `workspace.keys` lists the keys.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Settings", "SettingsError", "forget_settings", "settings_for", "wron
 Keys = Mapping[str, Mapping[str, Option]]
 _NAMES = ("hlotool.toml", ".hlotool.toml")
 _PROJECT = "pyproject.toml"
-# In bytes.
+# The maximum size of a settings file, in bytes.
 _LARGEST = 1 << 19
 _MOST_DOTS = 200
-# The maximum number of characters of a wrong value in a message.
+# The maximum number of characters that a message shows of a wrong value.
 _LONGEST_SHOWN = 100
 _MOST = (1 << 63) - 1
 
@@ -54,8 +54,8 @@ class Settings(NamedTuple):
         """Returns the path of the file that a key names; None if the key is not set.
 
         The file may not exist yet. Raises SettingsError unless it is a regular file below the
-        folder of the settings file: settings may come from anywhere, and commands read and write
-        the file.
+        folder of the settings file: settings may come from untrusted sources, and commands read and
+        write the file.
         """
         name = self.get(table, key)
         if name is None or self.origin is None:
@@ -77,7 +77,7 @@ def _reason_to_refuse(name: str, folder: str) -> str:
     if PurePath(name).anchor:
         return "is an absolute path"
     if "\0" in name:
-        # The code that opens the file reports this, and also reports a folder.
+        # Opening the file fails and reports this, as it does for a folder.
         return ""
     target = os.path.realpath(real_path(os.path.join(folder, name)))  # noqa: PTH118
     if target != folder and not target.startswith(os.path.join(folder, "")):  # noqa: PTH118
@@ -124,7 +124,7 @@ def _nearest(folder: Path) -> Settings:
 def _is_file(path: Path) -> bool:
     """Returns whether the path is a file.
 
-    It is False in a folder that may not be searched, for which Path.is_file raises.
+    Returns False in folders without search permission, where Path.is_file raises an exception.
     """
     return os.path.isfile(path)  # noqa: PTH113
 
@@ -189,7 +189,7 @@ def _checked(path: Path, keys: Keys, table: str, key: str, value: Any) -> Any:
 
 
 def _shown(value: Any) -> str:
-    """Returns a value for a message, shortened."""
+    """Returns a value as shown in messages, shortened if it is long."""
     try:
         text = repr(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Applies a function to many files, in this process or in several."""
+"""Applies a function to many files, in this process or in several processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 _MIN_PARALLEL_SIZE = 4_000_000
 # More processes than this are a mistake.
 _MAX_WORKERS = 256
-# The time in seconds that processes have to end by themselves.
+# The time, in seconds, that processes are given to end by themselves.
 _PATIENCE = 2.0
 _SAFE_PATH = "PYTHONSAFEPATH"
 # Sent instead of the number of a file if there are no more files.
@@ -34,9 +34,9 @@ def in_order(
 ) -> Iterator[Result]:
     """Yields `work(file, setting)` for each file, in order, computed by `jobs` processes.
 
-    If `jobs` is 0, the size of the files decides how many processes are worth starting. If a
+    If `jobs` is 0, the size of the files determines how many processes are worth starting. If a
     process dies, the result of its file is `lost(file, reason)`, and another process takes its
-    place. When the iteration ends, early or with an exception, so do the processes.
+    place. The processes end when the iteration ends, even if it ends early or with an exception.
     """
     workers = min(_workers(jobs, [file for file, _ in files]), len(files), _MAX_WORKERS)
     if workers <= 1:
@@ -63,7 +63,7 @@ def _workers(jobs: int, files: Sequence[str]) -> int:
 class _Team:
     """A team of processes.
 
-    Each has a connection over which it receives the number of a file and returns the result.
+    Each has a connection over which it receives the numbers of files and returns the results.
     """
 
     def __init__(self, work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], lost: Callable[[str, str], Any]) -> None:
@@ -96,13 +96,13 @@ class _Team:
         process = processes.Process(target=_serve, args=(self.work, self.files, theirs, input_size()), daemon=True)
         with _without_signals(), _safe_path():
             process.start()
-        # Only the process itself may hold its end of the connection, so that ours is closed when it
-        # dies.
+        # Only the process itself may hold its end of the connection, so that our end is closed when
+        # it dies.
         theirs.close()
         self._send(ours, process)
 
     def _send(self, connection: Any, process: Any) -> None:
-        """Sends the next file to an idle process, or ends the process if there is none."""
+        """Sends the next file to an idle process, or ends the process if no file is left."""
         if self.next >= len(self.files):
             del self.members[connection]
             with contextlib.suppress(OSError):
@@ -146,7 +146,7 @@ class _Team:
 def _without_signals() -> Iterator[None]:
     """Delays signals in a `with` block.
 
-    Python ignores exceptions in functions that it calls at a fork, including the one of Ctrl-C.
+    Python ignores exceptions in functions that it calls at a fork, including KeyboardInterrupt.
     """
     signal = import_module("signal")
     if not hasattr(signal, "pthread_sigmask"):
@@ -160,7 +160,7 @@ def _without_signals() -> Iterator[None]:
 
 
 def _can_be_safe() -> bool:
-    """Returns whether processes can be started without the working directory on their path.
+    """Returns whether processes can be started without the working directory on their import path.
 
     Processes that are not forked inherit `-E`, with which `_safe_path` has no effect.
     """
@@ -170,11 +170,11 @@ def _can_be_safe() -> bool:
 
 @contextlib.contextmanager
 def _safe_path() -> Iterator[None]:
-    """Keeps the working directory off the path of processes that are started in a `with` block.
+    """Keeps the working directory off the import path of processes started in a `with` block.
 
     This includes the servers and trackers that multiprocessing starts with the first process.
-    Modules in the working directory would take precedence over those of Python, and it may come
-    from anywhere. A fork is not affected.
+    Otherwise, modules in the working directory, which may come from untrusted sources, would take
+    precedence over those of Python. Forked processes are not affected.
     """
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
@@ -191,7 +191,7 @@ def _safe_path() -> Iterator[None]:
 
 
 def _serve(work: Callable[[str, Any], Any], files: Sequence[tuple[str, Any]], connection: Any, max_size: int) -> None:
-    """Works on the files whose numbers arrive."""
+    """Processes the files whose numbers arrive."""
     limit_input_size(max_size)
     signal = import_module("signal")
     # Ctrl-C reaches all processes of a terminal; the parent ends this one.
@@ -215,7 +215,7 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def _watch() -> None:
-    """Ends the process if the parent has been killed, and so could not end it."""
-    # The operating system's parent of this process may be a fork server, which goes on running.
+    """Ends the process if its parent was killed, and could not end the process itself."""
+    # The operating system's parent of this process may be a fork server, which keeps running.
     import_module("multiprocessing").parent_process().join()
     os._exit(1)

@@ -27,7 +27,7 @@ class WriteError(HlotoolError):
 def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -> None:
     """Raises WriteError if an output file is one of the inputs or another output.
 
-    Files are recognized under any name. None stands for no file.
+    Files are recognized even if their names differ. None stands for no file.
     """
     read = [name for name in inputs if name is not None and name != STDIN]
     written: list[str] = []
@@ -44,7 +44,7 @@ def check_outputs(outputs: Iterable[str | None], inputs: Iterable[str | None]) -
 def _is_same_file(output: str, other: str) -> bool:
     """Returns whether writing an output would replace another file, which may not exist yet.
 
-    On devices and pipes, nothing is lost.
+    Devices and pipes have no content to lose.
     """
     try:
         if Path(output).exists():
@@ -57,9 +57,10 @@ def _is_same_file(output: str, other: str) -> bool:
 def replace_file(path: str, content: str | bytes) -> None:
     """Writes `content` to a file, replacing it atomically.
 
-    Readers see the old content or the new, never a part. Symbolic links are followed, and the file
-    keeps its owner, mode and extended attributes. Devices and pipes are written to directly. Raises
-    WriteError, or BrokenPipeError if the reader of a pipe has closed it.
+    Readers see the old content or the new content, never a part of either. Symbolic links are
+    followed, and the file keeps its owner, mode and extended attributes. Devices and pipes are
+    written to directly. Raises WriteError, or BrokenPipeError if the reader of a pipe has closed
+    it.
     """
     try:
         target = Path(path)
@@ -78,7 +79,7 @@ def replace_file(path: str, content: str | bytes) -> None:
 
 def _replace(target: Path, data: bytes, before: os.stat_result | None) -> None:
     # In the same folder, since a rename is atomic only within one file system. The random part
-    # avoids files that a killed process has left.
+    # avoids conflicts with files that a killed process has left.
     temporary = target.with_name(f".{target.name[:200]}.{os.urandom(6).hex()}.tmp")
     _temporaries.add(temporary)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
@@ -105,7 +106,7 @@ def remove_temporaries() -> None:
 
 
 def _copy_attributes(target: Path, temporary: Path, before: os.stat_result) -> None:
-    """Copies owner, mode and extended attributes of the old file to the new one.
+    """Copies the owner, the mode and the extended attributes of the old file to the new one.
 
     Raises OSError if the owner cannot be kept.
     """

@@ -1,4 +1,4 @@
-"""State of one formatter run, shared by Lark's callbacks: writer, joiner, memos of the parse."""
+"""State of one formatter run, shared by Lark's callbacks: the writer, the joiner and the parse."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["FormatSession", "current_session"]
 
 
 class FormatSession(LexerSession):
-    """The state of one run.
+    """The state of one formatter run.
 
-    Lines take the grammar path until `fast_path` is set. `path` is the fast path of the preceding
-    parse.
+    Lines take the grammar path until `fast_path` is set. `path` is the parser's fast path from the
+    preceding parse.
     """
 
     __slots__ = ("joiner", "path", "writer")
@@ -34,7 +34,7 @@ class FormatSession(LexerSession):
         self.path = path
 
     def hoist(self, start: int, end: int) -> None:
-        """Moves all comments between two tokens, even block comments, before the current item."""
+        """Moves all comments between two tokens to before the current item, even block comments."""
         comments = self.joiner.comments(start, end)
         if comments:
             self.joiner.hoisted.append((start, comments))

@@ -20,9 +20,9 @@ FAMILIES: dict[str, tuple[str, str]] = {
 }
 """The subject of the codes of each letter, and the page of `docs/rules` that describes them."""
 
-# The name, level and summary of each code. An "error" or a "warning" is reported unless it is ignored; an
-# "on-demand" warning is reported only if it is selected. Errors are for code that XLA rejects or
-# miscompiles, warnings for code that is legal but doubtful. T011 is a warning since XLA's own tests
+# The name, level and summary of each code. An "error" or a "warning" is reported unless it is
+# ignored; an "on-demand" warning is reported only if it is selected. Errors are for code that XLA
+# rejects or miscompiles, and warnings for code that is legal but doubtful. T011 is a warning since XLA's own tests
 # treat such code as valid. A034 and A035 report nothing unless a limit is set.
 # fmt: off
 _ROWS: dict[str, tuple[str, str, str]] = {

@@ -77,8 +77,7 @@ def excerpts(source: Source) -> list[Excerpt]:
 
 
 def _ends_module(line: str) -> bool:
-    """Returns whether a line ends the module before it, even inside a computation or header.
-    """
+    """Returns whether a line ends the module before it, even inside a computation or header."""
     return ("HloModule" in line and _HEADER.search(line) is not None) or ("```" in line and line.lstrip().startswith("```"))
 
 

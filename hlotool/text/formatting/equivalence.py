@@ -89,4 +89,4 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
 
 def raise_internal_error(filename: str, reason: str) -> None:
     """Raises InternalError for a defect of the formatter."""
-    raise InternalError(f"{filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")
+    raise InternalError(f"{filename}: {reason[:500]}. The text is left unchanged. This is a bug in hlotool; please report it with the text")

@@ -58,7 +58,7 @@ def _about_whole(source: Source, error: Diagnostic) -> str | None:
         return f"the text holds {modules} inside other text ({places}); {_EXTRACT}"
     if len(found) == 1:
         return f"a module is on {places}; if the rest does not belong to it, {_EXTRACT}"
-    return f"the text holds {len(found)} modules ({places}); separate them with lines `// -----`, or {_EXTRACT}"
+    return f"the text holds {len(found)} modules ({places}); separate them with `// -----` lines, or {_EXTRACT}"
 
 
 def _is_in_first_module(text: str, offset: int) -> bool:

@@ -72,7 +72,7 @@ def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: boo
 
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> list[Module]:
-    """Parses text with several modules separated by lines `// -----`.
+    """Parses text with several modules separated by `// -----` lines.
 
     Line numbers count from the start of the whole text. Raises ParseError with the errors of all
     modules.

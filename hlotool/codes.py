@@ -22,8 +22,8 @@ FAMILIES: dict[str, tuple[str, str]] = {
 
 # The name, level and summary of each code. An "error" or a "warning" is reported unless it is
 # ignored; an "on-demand" warning is reported only if it is selected. Errors are for code that XLA
-# rejects or miscompiles, and warnings for code that is legal but doubtful. T011 is a warning since XLA's own tests
-# treat such code as valid. A034 and A035 report nothing unless a limit is set.
+# rejects or miscompiles, and warnings for code that is legal but doubtful. T011 is a warning since
+# XLA's own tests treat such code as valid. A034 and A035 report nothing unless a limit is set.
 # fmt: off
 _ROWS: dict[str, tuple[str, str, str]] = {
     "S001": ("syntax-error", "error", ("The text does not follow the HLO grammar. Parsing continues at the next line, so that one run reports as "

@@ -25,8 +25,8 @@ __all__ = [
     "visible",
 ]
 
-# Limits of `nearest`: it ignores the rest of a longer word, which is hardly a misspelled name, and a
-# less similar candidate would be a mere guess.
+# Limits of `nearest`: it ignores the rest of a longer word, which is hardly a misspelled name, and
+# a less similar candidate would be a mere guess.
 _MAX_WORD = 64
 _LEAST_SIMILARITY = 0.6
 
@@ -56,7 +56,9 @@ class Source:
         return self._starts
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """Returns the line and column of an offset, counted from 1; clamps offsets outside the text."""
+        """Returns the line and column of an offset, counted from 1.
+
+        Offsets outside the text are clamped."""
         offset = max(0, min(offset, len(self.text)))
         starts = self._line_starts()
         line = bisect_right(starts, offset)
@@ -176,7 +178,7 @@ class HlotoolError(Exception):
 
 
 class ParseError(HlotoolError):
-    """Raised for text that XLA's parser would reject; `diagnostics` lists every error found in it."""
+    """Raised for text that XLA's parser would reject; `diagnostics` lists all errors in it."""
 
     exit_code = 2
 

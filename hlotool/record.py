@@ -63,8 +63,8 @@ def _default_values(fields: tuple[str, ...], caches: tuple[str, ...], defaults: 
 class Record(metaclass=_RecordType):
     """Base class of immutable values that are compared and hashed by their fields.
 
-    Subclasses declare fields with annotations, as in a dataclass. Setting or deleting a field raises
-    AttributeError.
+    Subclasses declare fields with annotations, as in a dataclass. Setting or deleting a field
+    raises AttributeError.
 
     >>> class Point(Record):
     ...     x: int

@@ -1,1 +1,1 @@
-"""Conversion between text and modules: reading files, parsing, locating, printing and formatting."""
+"""Conversion between text and modules: files, parsing, printing, locating and formatting."""

@@ -52,7 +52,7 @@ _ESCAPES = {
 
 
 class Line(NamedTuple):
-    """A line of HLO, including its line end, if any, and the pieces of the surrounding text that form it.
+    """A line of HLO with its line end, if any, and the pieces of the surrounding text that form it.
 
     `end` is the offset after the line in the surrounding text.
     """
@@ -97,7 +97,7 @@ def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> boo
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:
-    """Returns a pattern for this prefix with any numbers, or None if the prefix is only whitespace."""
+    """Returns a pattern for this prefix with any numbers, or None if the prefix is blank."""
     bare = prefix.rstrip()
     if not bare:
         return None

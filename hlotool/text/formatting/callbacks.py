@@ -1,7 +1,7 @@
 """Lark callbacks for formatting.
 
-Each grammar rule, from the bottom up, becomes one piece of text, and each line of the output becomes
-an item of the writer.
+Each grammar rule, from the bottom up, becomes one piece of text, and each line of the output
+becomes an item of the writer.
 """
 
 from __future__ import annotations
@@ -180,8 +180,8 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
 def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
     """Returns the texts sorted by position.
 
-    Attributes with inline computations keep their order, since the parser numbers these computations
-    in the order in which it reads them.
+    Attributes with inline computations keep their order, since the parser numbers these
+    computations in the order in which it reads them.
     """
     bodies = iter([text for _, text, has_body in texts if has_body])
     return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda item: item[0])]

@@ -123,8 +123,8 @@ def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[in
     try:
         return _format_once(text, path, style, selected, by_lines=True)
     except (UnexpectedInput, Violation, ValueError):
-        # A line that looks complete may end in the middle of a value, which the next line continues, or
-        # may contain an invalid value or string.
+        # A line that looks complete may end in the middle of a value, which the next line
+        # continues, or may contain an invalid value or string.
         return _format_once(text, path, style, selected, by_lines=False)
 
 

@@ -1,7 +1,7 @@
 """Fast path of the formatter: formats whole lines with the parser's regular expressions.
 
-A line that is already formatted takes one match and a few lookups, and runs of such lines are copied
-together. Lines that do not match the expressions are left to the grammar path.
+A line that is already formatted takes one match and a few lookups, and runs of such lines are
+copied together. Lines that do not match the expressions are left to the grammar path.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class LineFormatter(RunReader):
     # ---- instructions ---------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
-        """Formats instructions line by line; returns the end of the last one, before its line end."""
+        """Formats lines of instructions; returns the end of the last one, before its line end."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
         is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.parts.configs
         ending = "\r" if newline == "\r\n" else ""
@@ -166,7 +166,8 @@ class LineFormatter(RunReader):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
                 if config is not None:
-                    # Raises NeedsGrammar if the value ends before the line does: more attributes may follow.
+                    # Raises NeedsGrammar if the value ends before the line does: more attributes
+                    # may follow.
                     _ = configs[config]
             except NeedsGrammar:
                 break
@@ -194,7 +195,7 @@ class LineFormatter(RunReader):
         return self.writer.width is not None and length > self.writer.width
 
     def _copy_unchanged(self, start: int, end: int) -> int:
-        """Copies the unchanged run text[start:end] unless `start` is -1; returns -1, meaning no run."""
+        """Copies the unchanged run text[start:end] unless `start` is -1; returns -1 (no run)."""
         if start >= 0:
             block = self.writer.block
             block.parts.append(self.session.text[start:end])
@@ -213,7 +214,9 @@ class LineFormatter(RunReader):
         return (f"{self._shape(shape)} {opcode}" if shape else opcode), opcode, memo, shape
 
     def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
-        """Formats operands. If all have a percent sign (`references`), the result lacks the first sign."""
+        """Formats operands.
+
+        If all of them have a percent sign (`references`), the result lacks the first sign."""
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
@@ -242,7 +245,8 @@ class LineFormatter(RunReader):
     def _constant(self, head: str, text: str) -> str:
         known = self.path.parts.literals.get((head, text))
         if known is None:
-            # The text is not a single literal: the closing parenthesis may belong to another instruction.
+            # The text is not a single literal: the closing parenthesis may belong to another
+            # instruction.
             raise NeedsGrammar
         if known.spelling == text:
             return text
@@ -313,9 +317,9 @@ class LineFormatter(RunReader):
         return self._formatted(rule, text)
 
     def _is_formatted(self, kind: str, text: str) -> bool:
-        """Returns whether a value is known to be formatted already; if not, it is formatted anew."""
-        # This holds only for names: in a value of another kind, such as a shape, the word may be the
-        # start of a value that continues on the next line.
+        """Returns whether a value is known to be formatted; if not, it is formatted again."""
+        # This holds only for names: in a value of another kind, such as a shape, the word may be
+        # the start of a value that continues on the next line.
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]

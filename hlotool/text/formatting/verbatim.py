@@ -46,7 +46,7 @@ class VerbatimRanges:
         return k < len(self.starts) and self.starts[k] < end
 
     def split(self, start: int, end: int) -> list[tuple[int, int, bool]]:
-        """Splits text[start:end] at the bounds of the ranges into (start, end, is verbatim) tuples."""
+        """Splits text[start:end] at the bounds of the ranges, into (start, end, is verbatim)."""
         parts, position = [], start
         k = bisect_right(self.ends, start)
         while k < len(self.starts) and self.starts[k] < end:

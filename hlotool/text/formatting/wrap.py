@@ -74,8 +74,8 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
         elif part["close"]:
             depth -= 1
         elif part["tight"] and depth > 0 and in_attributes:
-            # XLA prints no spaces after commas between booleans, numbers or groups. Shapes have such
-            # commas, too, but are not broken.
+            # XLA prints no spaces after commas between booleans, numbers or groups. Shapes have
+            # such commas, too, but are not broken.
             breaks.append((part.start(), depth))
         elif part["comma"]:
             breaks.append((part.start(), depth))

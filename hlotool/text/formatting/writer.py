@@ -17,8 +17,8 @@ from hlotool.text.source.trivia import BLOCK_COMMENT
 __all__ = ["Writer"]
 
 INDENT = "  "
-# Matches up to the first line end outside comments and strings, since the line ends inside them stay
-# unchanged.
+# Matches up to the first line end outside comments and strings, since the line ends inside them
+# stay unchanged.
 _FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 

@@ -256,7 +256,7 @@ def send_done(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def dot(text: Text, statement: Statement) -> list[Edit] | None:
-    """Adds dimension numbers to a `dot` that has none and whose operands are vectors or matrices."""
+    """Adds dimension numbers to a `dot` without any, if its operands are vectors or matrices."""
     if any(name.endswith("_contracting_dims") or name == "sparsity" for name in statement.attributes):
         return None
     arrays = [text.operand_array(operand) for operand in operands_of(text.masked, statement)]
@@ -342,7 +342,7 @@ _COMMON = frozenset(
 
 
 def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
-    """Drops the wrapped instruction's attributes, and the wrapped computation, from an update or done op.
+    """Drops the wrapped instruction's attributes and computation from an update or done op.
 
     Today, they are written only on the start op.
     """
@@ -353,7 +353,7 @@ def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | Non
 
 
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
-    """Detects an asynchronous operation whose shape does not have the operands in a tuple of their own."""
+    """Detects an asynchronous operation whose shape does not have a tuple of the operands."""
     if statement.opcode in OPS and statement.opcode != "async-start":
         return None
     shape = text.masked[slice(*statement.shape)]

@@ -27,7 +27,7 @@ _ENTRY = re.compile(rf"\s*+(?:{_INDEX})\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\
 
 
 def plain_literal(text: str) -> str:
-    """Removes the shapes before the parts of a literal, and adds commas between the digits of pred arrays.
+    """Removes the shapes before the parts of a literal; adds commas between digits of pred arrays.
 
     >>> plain_literal("(pred[2], s32[]) ( pred[2] {10}, s32[] 11 )")
     '( {1, 0}, 11 )'

@@ -1,4 +1,4 @@
-"""Rewrites dots with structured sparsity, which XLA supported from 2024 to 2025, as plain instructions.
+"""Rewrites dots with structured sparsity, which XLA had from 2024 to 2025, as plain instructions.
 
 `sparsity=L.1@2:4` means that only 2 of every 4 elements along dimension 1 of the left operand are
 stored, and that the others are zero. An additional operand holds the positions of the stored
@@ -67,7 +67,7 @@ class _Packing(NamedTuple):
         return _WIDTHS[self.positions.dtype] // self.bits
 
     def shape(self, dtype: str, *sizes: int) -> str:
-        """Returns the shape of the stored elements with `sizes` in place of the packed dimension."""
+        """Returns the shape of the stored elements, with `sizes` for the packed dimension."""
         dimensions = self.values.dimensions
         return Array(dtype, (*dimensions[: self.dimension], *sizes, *dimensions[self.dimension + 1 :])).text
 

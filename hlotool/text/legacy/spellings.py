@@ -122,7 +122,7 @@ def _bits(text: Text, match: re.Match[str]) -> list[Edit] | None:
 
 
 def _inside(pattern: str, template: str) -> Replacement:
-    """Returns a function that replaces group 1 of every match of `pattern` inside the row's match."""
+    """Returns a function that replaces group 1 of each match of `pattern` in the row's match."""
 
     def replace(text: Text, match: re.Match[str]) -> list[Edit] | None:
         inner = re.compile(pattern).finditer(text.masked, *match.span())

@@ -19,7 +19,8 @@ from hlotool.text.source.trivia import COMMENT
 __all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "masked", "operands_of", "statements"]
 
 TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})(?![a-z0-9])"
-# Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old modules.
+# Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old
+# modules.
 ARRAY = rf"(?<![A-Za-z0-9_.\-%]){TYPE}\[[0-9,<=? ]*+\](?:(?:invalid|sparse)?\{{[^{{}}\n]*+\}})?+"
 _TUPLE = r"\("
 for _ in range(8):
@@ -55,8 +56,8 @@ def _mask(match: re.Match[str]) -> str:
 class Statement(NamedTuple):
     """An instruction, as the offsets of its parts in the masked text.
 
-    `operands` is the span between the parentheses. `attributes` maps the name of each
-    attribute to its span, including the comma before it. `end` is the offset after the last attribute.
+    `operands` is the span between the parentheses. `attributes` maps the name of each attribute to
+    its span, including the comma before it. `end` is the offset after the last attribute.
     """
 
     start: int
@@ -138,7 +139,7 @@ def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[s
 
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
-    """Returns the start and end of each operand of an instruction, without surrounding whitespace."""
+    """Returns the start and end of each operand of an instruction, excluding whitespace."""
     low, high = statement.operands
     cuts, depth = [low - 1], 0
     for piece in _PIECE.finditer(text, low, high):
@@ -261,7 +262,7 @@ class Text:
         return self.new_name(name)
 
     def definition(self, operand: tuple[int, int]) -> Statement | None:
-        """Returns the instruction that an operand names: the last one with this name before the operand."""
+        """Returns the last instruction before an operand that has the operand's name."""
         span = _name_span(self.masked, operand)
         name = "" if span is None else self.masked[slice(*span)].removeprefix("%")
         starts, defined = self._definitions.get(name, ([], []))
@@ -286,7 +287,7 @@ class Text:
         return None if match is None else Array(match[1], tuple(map(int, re.findall("[0-9]+", match[2]))))
 
     def operand_array(self, operand: tuple[int, int]) -> Array | None:
-        """Returns the array type of an operand, from the shape before its name or from its definition."""
+        """Returns the array type of an operand, from its written shape or its definition."""
         inline = self.array(operand)
         if inline is not None:
             return inline

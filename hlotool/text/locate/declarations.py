@@ -1,7 +1,7 @@
 """Finds features of a module's text that the parsed module does not record, for style rules.
 
-These are ROOT and ENTRY marks, percent signs, signatures, and attributes that XLA drops. Comments and
-strings are read as the lexer and the grammar read them.
+These are ROOT and ENTRY marks, percent signs, signatures, and attributes that XLA drops. Comments
+and strings are read as the lexer and the grammar read them.
 """
 
 from __future__ import annotations

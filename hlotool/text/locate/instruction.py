@@ -24,8 +24,8 @@ from hlotool.text.source.trivia import comment_spans, skip_trivia
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
-# Longer instructions are constants, which would take seconds to parse again. Diagnostics then point to the
-# first word.
+# Longer instructions are constants, which would take seconds to parse again. Diagnostics then point
+# to the first word.
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
@@ -66,8 +66,8 @@ def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
     name = str(rule.alias or rule.origin.name)
 
     def make(parts: list[Any]) -> Any:
-        # A repeated rule gets the list of its earlier parts as its first part. Extending that list in
-        # place keeps the time for long lists linear.
+        # A repeated rule gets the list of its earlier parts as its first part. Extending that list
+        # in place keeps the time for long lists linear.
         flat: list[Any] = parts[0] if parts and isinstance(parts[0], list) else parts[:1]
         for part in parts[1:]:
             if isinstance(part, list):
@@ -146,10 +146,11 @@ def first_word(text: str, start: int) -> tuple[int, int]:
 
 
 def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
-    """Returns the span of a part in a line formatted as XLA prints it, or None for other lines and parts.
+    """Returns the span of a part, or None if the grammar is needed to find it.
 
-    Uses the regular expression of the parser's fast path, which is twenty times faster than the
-    grammar. This matters if there are thousands of diagnostics.
+    Reads lines that are spelled as XLA prints them, with the regular expression of the parser's
+    fast path. This is twenty times faster than the grammar, which matters if there are thousands of
+    diagnostics.
     """
     # The pattern reads to the end of the line, which is slow if many instructions share the line.
     ends_line = end >= len(text) or "\n" in text[max(end - 2, 0) : end + 1]
@@ -266,7 +267,7 @@ def _entry(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _in_parentheses(value: SyntaxNode) -> SyntaxNode:
-    """Returns the first parenthesized part, including parentheses, or the value if there is none."""
+    """Returns the first part in parentheses, including them, or the value if there is none."""
     words = [str(part) if not isinstance(part, SyntaxNode) else "" for part in value.parts]
     if "(" not in words or ")" not in words:
         return value

@@ -45,8 +45,8 @@ class Adoption:
         # If names clash, the computations are renamed after the whole module has been read.
         self.whole: Mapping[str, WholeComputation] = {} if known.has_clashes else whole
         self.taken: dict[Computation, Computation] = {}
-        # An async start changes the computation that it calls, so the computation must not belong to
-        # another module as well.
+        # An async start changes the computation that it calls, so the computation must not belong
+        # to another module as well.
         self._may_share = "-start" not in builder.source.text
         # Keyed by the id of the original sets, which live as long as the other parse.
         self._attribute_sets: dict[int, AttributeSet] = {}

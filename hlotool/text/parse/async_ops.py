@@ -1,4 +1,4 @@
-"""Asynchronous operations: syntactic sugar such as `negate-start`, and attributes of their parts."""
+"""Asynchronous operations: syntactic sugar such as `negate-start`, and inherited attributes."""
 
 from __future__ import annotations
 

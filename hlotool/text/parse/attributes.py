@@ -114,8 +114,8 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
 def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
     """Returns the attributes with control predecessors resolved and a tuple's sharding expanded.
 
-    `positions` maps the names of the attributes to their offsets, for messages. Raises Violation for an
-    invalid value.
+    `positions` maps the names of the attributes to their offsets, for messages. Raises Violation
+    for an invalid value.
     """
     changed: dict[str, Any] = {}
     names = attributes.get("control-predecessors")
@@ -158,7 +158,7 @@ def backend_config_text(value: str) -> str | None:
 
 
 def split_annotations(attributes: list[Attribute]) -> tuple[str | None, str | None, list[Attribute]]:
-    """Returns the metadata and backend configuration as canonical text, and the other attributes."""
+    """Returns metadata and backend configuration as canonical text, and the other attributes."""
     metadata: str | None = None
     backend_config: str | None = None
     rest = []

@@ -1,9 +1,9 @@
 """Builds a module while its text is parsed: scopes, names, computations and diagnostics.
 
 Both paths of the parser use the builder: the grammar path from Lark's callbacks, and the fast path
-from its loop over lines. `text.parse.instructions` builds and checks the instructions. With `strict`,
-everything that XLA rejects is an error; otherwise, unknown opcodes and attributes are kept as raw
-text.
+from its loop over lines. `text.parse.instructions` builds and checks the instructions. With
+`strict`, everything that XLA rejects is an error; otherwise, unknown opcodes and attributes are
+kept as raw text.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)
 _MOST_COMPARED = 1000
 _MOST_COMPARISONS = 10_000
 
-# The maximum number of leaves of inferred tuples in a short module; a longer module may have one more
-# per character.
+# The maximum number of leaves of inferred tuples in a short module; a longer module may have one
+# more per character.
 _MIN_INFERRED = 1 << 17
 # The maximum number of nested tuples and leaves of inferred tuples in any module: 40 nested tuples
 # can have 2^40 elements.
@@ -92,8 +92,8 @@ class Scope:
         self.broken: set[str] = set()
         # True if an error in the computation was reported. Missing parts are then not reported.
         self.is_faulty = False
-        # The offsets of all definitions after the first use of an unknown name, or None before such a
-        # use.
+        # The offsets of all definitions after the first use of an unknown name, or None before such
+        # a use.
         self.definitions: dict[str, int] | None = None
         # True if any name is legal only with its percent sign, such as %true.
         self.odd_names = False
@@ -106,7 +106,8 @@ class ModuleBuilder:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
-        # Computations by name: first those that the text can refer to, then all, with inline bodies.
+        # Computations by name: first those that the text can refer to, then all, with inline
+        # bodies.
         self.computations: dict[str, Computation] = {}
         self.named: dict[str, Computation] = {}
         self.inline_bodies: list[Computation] = []
@@ -122,7 +123,8 @@ class ModuleBuilder:
         # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # Async updates and dones whose start is in another computation, with their opcodes' offsets.
+        # Async updates and dones whose start is in another computation, with their opcodes'
+        # offsets.
         self.unbound: dict[Instruction, int] = {}
         # Reported errors about names: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
@@ -135,7 +137,8 @@ class ModuleBuilder:
         # The total number of leaves of the tuples with inferred shapes, and of tuples and leaves.
         self._leaves = 0
         self._nested = 0
-        # True while a segment is parsed for the fast path: Violations are then raised, not reported.
+        # True while a segment is parsed for the fast path: Violations are then raised, not
+        # reported.
         self.in_segment = False
 
     # ---- diagnostics ----------------------------------------------------------------------------
@@ -160,7 +163,9 @@ class ModuleBuilder:
         )
 
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
-        """Reports a Violation at its offset or else at `position`; `end` defaults to the word's end."""
+        """Reports a Violation at its offset, or else at `position`.
+
+        `end` defaults to the end of the word there."""
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
@@ -281,7 +286,7 @@ class ModuleBuilder:
             self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
 
     def text_start(self, start: int) -> int:
-        """Skips whitespace, since instructions from the fast path start at the beginning of a line."""
+        """Skips whitespace: instructions from the fast path start at the beginning of a line."""
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1

@@ -52,7 +52,7 @@ class HloParser:
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
 
     def with_callbacks(self, factory: CallbackFactory) -> _Parser:
-        """Returns the automaton with other callbacks; `factory(rule)` returns the callback of a rule."""
+        """Returns the automaton with other callbacks; `factory(rule)` returns a rule's callback."""
         automaton = self._automata.get(factory)
         if automaton is None:
             automaton = self._automata[factory] = _Parser(self.grammar.table, {rule: factory(rule) for rule in self.grammar.callbacks})
@@ -254,8 +254,8 @@ _RESUME_LINE = re.compile(
 )
 # The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes of errors right after a word whose messages point to the word: for example, a module without a
-# name, or a key without a valid value.
+# Codes of errors right after a word whose messages point to the word: for example, a module without
+# a name, or a key without a valid value.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")

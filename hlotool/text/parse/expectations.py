@@ -117,7 +117,7 @@ class SyntaxMistake(NamedTuple):
 
 
 def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> SyntaxMistake:
-    """Describes the error at `position`, where the parser accepts only the terminals in `accepts`."""
+    """Describes the error at `position`, where the parser accepts only terminals in `accepts`."""
     return _misspelled(text, position) or SyntaxMistake(*_described(text, position, accepts))
 
 
@@ -176,7 +176,7 @@ def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, 
 
 
 def _joined(words: list[str]) -> str:
-    """Joins the words with commas and a final `or`; `...` as the last word marks a truncated list."""
+    """Joins the words with commas and `or`; `...` as the last word marks a truncated list."""
     if not words:
         return "the end of the text"
     if words[-1] == "...":
@@ -190,7 +190,7 @@ def _is_attribute(word: str) -> bool:
 
 
 def _is_defined(text: str, end: int) -> bool:
-    """Returns whether `=` follows the word that ends at `end`, as it follows an instruction's name."""
+    """Returns whether `=` follows the word that ends at `end`, as in a definition."""
     return text[end : end + _CONTEXT].lstrip(" \t").startswith("=")
 
 

@@ -1,4 +1,4 @@
-"""`extract`: finds the modules inside a log, a web page, a notebook, a source file or pasted text."""
+"""`extract`: finds the modules in a log, a web page, a notebook, a source file or pasted text."""
 
 from __future__ import annotations
 

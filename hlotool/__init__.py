@@ -121,7 +121,7 @@ _HOMES = {
     "VerifyModes": "hlotool.opdefs.modes",
 }
 _DEPRECATED = {"apply": "apply_patch"}
-"""New names of renamed functions; each old name works for one release after the renaming."""
+"""New names of renamed functions, by old name. An old name works for one more release."""
 
 _IMPORTING = RLock()
 __all__ = ["__version__", *sorted(_HOMES)]  # noqa: PLE0604

@@ -58,7 +58,8 @@ class Source:
     def line_column(self, offset: int) -> tuple[int, int]:
         """Returns the line and column of an offset, counted from 1.
 
-        Offsets outside the text are clamped."""
+        Offsets outside the text are clamped.
+        """
         offset = max(0, min(offset, len(self.text)))
         starts = self._line_starts()
         line = bisect_right(starts, offset)

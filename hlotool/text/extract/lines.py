@@ -15,12 +15,12 @@ from hlotool.text.source.derived import Piece
 
 __all__ = ["Line", "lines_from"]
 
-# The most lines of other threads accepted between two lines of a module in a log.
+# The maximum number of lines of other threads between two lines of a module in a log.
 _MOST_FOREIGN_LINES = 200
-# The most lines searched for the prefix of the first line of a module: lines of other threads may
-# come in between.
+# The maximum number of lines after the first line of a module that are searched for its prefix:
+# lines of other threads may come in between.
 _MOST_TRIED_LINES = 20
-# The most characters before a module that count as its prefix.
+# The maximum number of characters before a module that count as its prefix.
 _LONGEST_PREFIX = 300
 _BLANK_LINE = "<BLANKLINE>"
 _NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")

@@ -125,7 +125,7 @@ def _nested_instruction(name: str, children: Children) -> Piece:
 
 
 def _space_separated(name: str, pieces: list[Piece]) -> Piece:
-    """Joins pieces with single spaces and their comments."""
+    """Joins pieces with spaces, and with the comments between them."""
     joiner = current_session().joiner
     text = [pieces[0].text]
     for before, piece in itertools.pairwise(pieces):
@@ -178,7 +178,7 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
 
 
 def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
-    """Returns the texts sorted by position.
+    """Returns the attributes sorted by position.
 
     Attributes with inline computations keep their order, since the parser numbers these
     computations in the order in which it reads them.

@@ -40,12 +40,12 @@ def comment_counts(text: str) -> Counter[str]:
 
 
 def _same_characters(before: str, after: str) -> bool:
-    """Returns whether every character occurs equally often in both texts.
+    """Returns whether every character occurs equally often before and after.
 
     Ignores the characters that the formatter may add or drop.
     """
     lines, new_lines = _bare_lines(before), _bare_lines(after)
-    # Lines that occur in both texts need no counting.
+    # Lines that occur in both need no counting.
     return Counter("".join((lines - new_lines).elements())) == Counter("".join((new_lines - lines).elements()))
 
 

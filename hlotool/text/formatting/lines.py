@@ -216,7 +216,8 @@ class LineFormatter(RunReader):
     def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
         """Formats operands.
 
-        If all of them have a percent sign (`references`), the result lacks the first sign."""
+        If all of them have a percent sign (`references`), the result lacks the first sign.
+        """
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
@@ -317,7 +318,7 @@ class LineFormatter(RunReader):
         return self._formatted(rule, text)
 
     def _is_formatted(self, kind: str, text: str) -> bool:
-        """Returns whether a value is known to be formatted; if not, it is formatted again."""
+        """Returns whether a value is known to be formatted; if not, the caller formats it."""
         # This holds only for names: in a value of another kind, such as a shape, the word may be
         # the start of a value that continues on the next line.
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):

@@ -34,7 +34,7 @@ class FormatSession(LexerSession):
         self.path = path
 
     def hoist(self, start: int, end: int) -> None:
-        """Moves all comments between two tokens to before the current item, even block comments."""
+        """Moves all comments between two tokens, even block comments, before the current item."""
         comments = self.joiner.comments(start, end)
         if comments:
             self.joiner.hoisted.append((start, comments))

@@ -1,4 +1,4 @@
-"""Rewrites old forms of instructions as today's, for the rows of `spellings.py`.
+"""Rewrites instructions from old forms to today's forms, for the rows of `spellings.py`.
 
 Each function takes the text and an instruction. It returns None if the instruction does not have
 the old form, and an empty list if it has the old form but cannot be rewritten, for example because
@@ -158,7 +158,8 @@ def _indent(text: Text, statement: Statement) -> str:
 def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
     """Returns the definition and the name of a token for an instruction without a token operand.
 
-    Returns None unless the instruction has exactly `wanted` operands: then none of them is a token.
+    Returns None unless the instruction has exactly `wanted` operands; if it does, none of
+    them is a token.
     """
     if len(operands_of(text.masked, statement)) != wanted:
         return None

@@ -94,7 +94,7 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
 
 
 _ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
-# The most characters from the start of a shape to its empty layout.
+# The maximum number of characters from the start of a shape to its empty layout.
 _LONGEST_SHAPE = 300
 
 

@@ -114,8 +114,8 @@ def annotate_root(
     written = Annotations(root.attributes, root.metadata_text, root.backend_config)
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
-    # The printer must write the original annotations: parsing the output copies the new ones again,
-    # and, in a chain, copies them to further roots.
+    # The printer must write the original annotations. Otherwise, parsing the output would copy the
+    # new ones again, and, in a chain, to further roots.
     notes.set_written(root, written, annotated)
 
 

@@ -29,7 +29,7 @@ __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "wrong_alias"]
 
 # The word that a message underlines.
 _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
-# Codes of errors in attribute values whose messages also underline the name of the attribute.
+# Codes of errors in attribute values. Their messages also underline the name of the attribute.
 _ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
 _ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
 _LONGEST_ATTRIBUTE = 80
@@ -88,7 +88,7 @@ class Scope:
         # Parameters by number, to find duplicates and gaps.
         self.numbers: dict[int, Instruction] = {}
         self.root_position = -1
-        # Names whose definition has an error. Uses of them are not reported.
+        # Names whose definition has an error. Uses of these names are not reported.
         self.broken: set[str] = set()
         # True if an error in the computation was reported. Missing parts are then not reported.
         self.is_faulty = False
@@ -165,7 +165,8 @@ class ModuleBuilder:
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
         """Reports a Violation at its offset, or else at `position`.
 
-        `end` defaults to the end of the word there."""
+        `end` defaults to the end of the word there.
+        """
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
@@ -354,7 +355,10 @@ class ModuleBuilder:
         return self._owners.get(name)
 
     def _nearest(self, name: str, names: dict[str, Any]) -> str | None:
-        """Returns the similar name probably meant, if any, or None after too many comparisons."""
+        """Returns the name that was probably meant, or None.
+
+        Considers only the latest names, and none at all after too many comparisons.
+        """
         candidates = list(islice(reversed(names), _MOST_COMPARED))
         self._comparisons += len(candidates)
         return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None
@@ -430,9 +434,10 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
-    """Sets the computation of asynchronous operations that continue in loops to that of the start.
+    """Sets the called computation of asynchronous operations that continue in loops.
 
-    Reports operations that name a different computation.
+    It is the computation that the start calls. Reports operations that name a different
+    computation.
     """
     for x, called in bind_continuations(builder.module, builder.unbound):
         message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
@@ -488,7 +493,7 @@ def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
 
 
 def _propagate_origins(module: Module) -> None:
-    """Gives each get-tuple-element of a tuple the origin of that element, as XLA does."""
+    """Gives each get-tuple-element of a tuple the origin of the tuple's operand, as XLA does."""
     for computation in module.computations:
         for x in computation.instructions:
             if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":

@@ -254,8 +254,8 @@ _RESUME_LINE = re.compile(
 )
 # The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes of errors right after a word whose messages point to the word: for example, a module without
-# a name, or a key without a valid value.
+# Codes of errors right after a word. Their messages point to the word: for example, a module
+# without a name, or a key without a valid value.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")

@@ -1,6 +1,6 @@
-"""Hints for text that does not parse, since it may not be a single module in today's spelling.
+"""Hints for text that does not parse, perhaps because it is not one module in today's spelling.
 
-Computing the hints takes the whole text, so it is done only after an error.
+The hints depend on the whole text, so they are computed only after an error.
 """
 
 from __future__ import annotations

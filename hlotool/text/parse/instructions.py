@@ -339,8 +339,8 @@ def _add_hidden_computation(
 def _wrapped_shape(root: Instruction) -> Shape:
     """Returns the result shape of a wrapped instruction.
 
-    The shape of the start may have only the first parts of it. Raises Violation for everything that
-    XLA's parser rejects.
+    The shape written on the start may have only the first parts of the result. Raises Violation for
+    everything that XLA's parser rejects.
     """
     if any(operand.shape is UNBOUND for operand in root.operands):
         return root.shape

@@ -1,4 +1,4 @@
-"""Reads the parts of lines for the fast path, but each distinct part and its spelling only once."""
+"""Reads the parts of lines and their spelling for the fast path, each distinct part only once."""
 
 from __future__ import annotations
 

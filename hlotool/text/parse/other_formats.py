@@ -17,7 +17,7 @@ _DUMPED_BESIDE = "the dump folder also contains the module, in a file whose name
 
 
 class OtherFormat(NamedTuple):
-    """A format other than HLO: its name, a pattern for its beginning, and a hint on getting HLO."""
+    """A format other than HLO: its name, a pattern for its beginning, and a hint for the user."""
 
     name: str
     beginning: re.Pattern[str]

@@ -212,7 +212,8 @@ def form_of(text: str) -> str:
 def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
     """Reports modules in an origin recovery table that do not parse.
 
-    The printer must be able to parse them."""
+    The printer must be able to parse them.
+    """
     for row in builder.module.attributes.get("origin_recovery_table", ()):
         if row.module is None:
             continue

@@ -41,8 +41,8 @@ _INDEX = r"/\*index=[0-9]++\*/"
 _INT = r"(?:0|[1-9][0-9]{0,17}+)"
 _INTS = rf"{_INT}(?:,{_INT})*+"
 
-# A nonempty string of printable ASCII characters and simple escapes. XLA prints such strings in the
-# same way, so they need no decoding.
+# A nonempty string of printable ASCII characters and simple escapes. XLA prints such strings
+# unchanged, so they need no decoding.
 _CANONICAL = r"\"(?:[ !#-&(-\[\]-~]++|\\[nrt\"'\\])++\""
 _POSITIVE = r"[1-9][0-9]{0,8}+"
 _METADATA_FIELDS = {

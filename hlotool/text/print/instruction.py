@@ -28,7 +28,7 @@ __all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_w
 # XLA parses attributes of these kinds but then drops them, so its own output may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-# A field of backend configurations. If it is empty, XLA removes it with the same regular
+# A field of backend configurations. If it is empty, XLA also removes it with a regular
 # expression.
 _QUEUES = '"wait_on_operation_queues"'
 _EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")

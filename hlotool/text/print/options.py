@@ -97,7 +97,8 @@ class PrintOptions:
     def fingerprint(cls) -> PrintOptions:
         """Returns the options for the form that XLA hashes as a fingerprint.
 
-        The result does not parse."""
+        The result does not parse.
+        """
         return cls(
             lossless=False,
             print_large_constants=False,

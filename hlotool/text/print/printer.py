@@ -340,7 +340,7 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
 
 
 def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
-    """Returns the tuple and the suffix of each get-tuple-element to print as a suffix (`t#1`).
+    """Maps each get-tuple-element to print as a suffix (`t#1`) to the tuple and the suffix.
 
     An element keeps its line if it has no users, or if it is the root, has other attributes or is a
     control predecessor.

@@ -62,7 +62,7 @@ class DerivedSource(Source):
         k = max(0, bisect_right(self._origins, place) - 1)
         while k > 0 and not self._copied[k]:
             k -= 1
-        # The original may have further characters after the piece that are not in this text.
+        # After the piece, the original may have further characters that are not in this text.
         return min(self._lows[k] + max(0, place - self._origins[k]), self._end(k))
 
     def line_start(self, line: int) -> int:

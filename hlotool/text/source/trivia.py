@@ -20,7 +20,7 @@ _COMMENT = re.compile(COMMENT)
 # The start of an unclosed string or comment.
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
 # Each unclosed string or comment costs a search through the rest of the text. After this many of
-# them, the search for comments ends: it is not worth the time.
+# them, the search for comments ends, since it is no longer worth the time.
 _MOST_UNCLOSED = 16
 # Also matches everything before the token, because a search would try the alternatives at every
 # character.

@@ -18,7 +18,7 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "R": ("running", "running"),
     "W": ("warnings", "warnings"),
 }
-"""The subject of the codes of each letter, and the page of `docs/rules` that describes them."""
+"""For each letter, the subject of its codes, and the page of `docs/rules` that describes them."""
 
 # The name, level and summary of each code. An "error" or a "warning" is reported unless it is
 # ignored; an "on-demand" warning is reported only if it is selected. Errors are for code that XLA
@@ -591,7 +591,7 @@ def is_default(code: str) -> bool:
 
 
 def summary_of(code: str) -> str:
-    """Returns a summary of the rule in a sentence or two; the docstring of the rule says more.
+    """Returns a summary of a code's rule in a sentence or two; the rule's docstring says more.
 
     >>> summary_of("S005")
     'Two computations have the same name.'

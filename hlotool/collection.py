@@ -38,7 +38,7 @@ class _Pause:
     def after_fork(self) -> None:
         """Resets the counter in a forked process.
 
-        The other threads do not exist there, and one of them may have held the lock.
+        Only the thread that forked exists there, and another thread may have held the lock.
         """
         self.lock = threading.Lock()
         if self.holders and self.was_enabled:
@@ -55,7 +55,7 @@ if hasattr(os, "register_at_fork"):
 def no_garbage_collection() -> Iterator[None]:
     """Pauses the garbage collector in a `with` block.
 
-    Parsing and verifying create no cyclic garbage worth collecting, and collecting it would take a
+    Parsing and verifying create no cyclic garbage worth collecting, and the collector would take a
     third of their time.
 
     >>> with no_garbage_collection():

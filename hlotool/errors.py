@@ -1,4 +1,4 @@
-"""Sources, diagnostics, fixes, and the exceptions of hlotool."""
+"""Sources, diagnostics, fixes and exceptions."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ class InternalError(HlotoolError):
 
 
 class Violation(Exception):
-    """Raised by op definitions and codecs for a broken rule.
+    """Raised by op definitions and codecs if a rule is broken.
 
     Callers that know the position in the source turn it into a Diagnostic. `at` is the part to
     point to: a name that `text.source.places` lists (such as "operand 1", "shape", or the name of

@@ -22,7 +22,8 @@ class _RecordType(type):
     """The metaclass of records: turns annotated fields into slots.
 
     Fields that begin with an underscore are caches, which the constructor does not accept. If the
-    default of a field is an `option`, it is stored in `_options`.
+    default of a field is an `option`, its `Option` is stored in
+    `_options`.
     """
 
     _fields: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Finds modules inside other text by the form of its lines; the parser checks if they are valid.
+"""Finds modules inside other text by the form of its lines; the parser checks them later.
 
 A module is an `HloModule name` line with the computations after it, or a series of computations
 without such a line if one of them is ENTRY.
@@ -17,8 +17,8 @@ from hlotool.text.source.derived import DerivedSource, Piece
 __all__ = ["Excerpt", "excerpts"]
 
 _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
-# Begins with a literal word, since searches for such patterns are much faster; lookbehinds check
-# the text before the word.
+# The pattern begins with a literal word, since searches for such patterns are much faster;
+# lookbehinds check the text before the word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
 # The opening line of a computation. If the signature is broken into several lines, the brace may
@@ -142,7 +142,7 @@ class _Reader:
         return Excerpt(DerivedSource(self.source, pieces), self.start, last.origin + len(last.text), is_cut, self.has_header)
 
     def _line(self, line: Line) -> bool:
-        """Takes a line after the header; returns False if the module ends before or in the line."""
+        """Reads a line after the header; returns False if the module ends before or in the line."""
         at, text = 0, line.text
         while at < len(text):
             if not (self.depth or self.signature):
@@ -179,7 +179,7 @@ class _Reader:
         return -1
 
     def _take(self, line: Line, start: int, end: int) -> None:
-        """Takes the part of a line between two offsets."""
+        """Adds the part of a line between two offsets to the module."""
         if start == 0 and end == len(line.text):
             self.pieces += line.pieces
             return

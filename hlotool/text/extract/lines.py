@@ -63,7 +63,7 @@ class Line(NamedTuple):
 
 
 def lines_from(text: str, start: int) -> Iterator[Line]:
-    """Yields the lines of HLO from `start`, where a module begins, at most to the end of the text.
+    """Yields lines of HLO from `start`, where a module begins, possibly to the end of the text.
 
     >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
     ['HloModule a\\n', 'b {\\n']

@@ -32,7 +32,7 @@ def attribute_order(opcode: str) -> dict[str, int]:
     names: list[str] = []
     after: list[str] = []
     if op is None:
-        # `X-start` is short for an async-start of X and prints X's attributes first.
+        # `X-start` is short for an async-start of X, and XLA prints X's attributes first.
         suffix = next((s for s in _ASYNC_SUFFIXES if opcode.endswith(s)), "")
         op = OPS.get(opcode.removesuffix(suffix))
         names, after = ["async_execution_thread"], ["output_to_operand_aliasing"]

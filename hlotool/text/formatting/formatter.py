@@ -152,7 +152,7 @@ def _marks(text: str) -> frozenset[str]:
 
 
 def _is_bare_shape(text: str, start: int) -> bool:
-    """Returns whether a shape, or an element of a tuple sharding, starts here.
+    """Returns whether a shape, or an element of a tuple sharding, begins at `start`.
 
     Returns False for an operand, which may be a shape followed by a name.
     """

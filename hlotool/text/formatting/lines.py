@@ -28,7 +28,7 @@ from hlotool.text.source.marks import MARK_INTERVAL
 __all__ = ["LineFormatter"]
 
 _CONSTANT, _PARAMETER = "constant", "parameter"
-# Kinds of values that refer to parts of the module. Their codecs cannot write them alone.
+# Kinds of values that refer to parts of the module. Codecs cannot write them without the module.
 _NAMES = frozenset({"Computation", "Computations", "ContinuedComputation", "Names"})
 _STYLE = WriteStyle()
 

@@ -15,7 +15,7 @@ __all__ = ["INDEX_MARK", "Joiner", "Piece", "flatten"]
 
 _COMMENT = re.compile(COMMENT)
 INDEX_MARK = re.compile(r"/\*i(?:ndex)?[0-9]*=[0-9]+\*/")
-"""XLA's index marks in lists and literals, which are rewritten rather than kept."""
+"""Matches XLA's index marks in lists and literals. They are rewritten rather than kept."""
 
 
 class Piece:

@@ -1,4 +1,4 @@
-"""State of one formatter run, shared by Lark's callbacks: the writer, the joiner and the parse."""
+"""State of one formatter run for Lark's callbacks: writer, joiner and the parser's fast path."""
 
 from __future__ import annotations
 

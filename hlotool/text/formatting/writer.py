@@ -37,7 +37,7 @@ class _Block:
         self.hoisted: list[tuple[int, str]] = []
         # True if no item has been written yet, or no item since the opening brace.
         self.is_empty = True
-        # True if the last item is the tables of stack frames.
+        # True if the last item consists of the tables of stack frames.
         self.has_tables = False
 
 

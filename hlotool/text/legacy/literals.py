@@ -19,7 +19,7 @@ _ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
 _OF_PRED = re.compile(rf"(?<![A-Za-z0-9_.\-%])pred\[[0-9, ]++\](?:invalid)?+(?:[^()A-Za-z/]++|{COMMENT})*+")
 _BITS = re.compile(rf"{COMMENT}|\[[^\]]*+\](?:(?:invalid)?+\{{[^{{}}]*+\}})?+|(?P<bits>[01]{{2,}})")
 _EMPTY = re.compile(r"\([\s,\0]*+\)")
-# At most as many digits as fit into 64 bits.
+# An index has at most 18 digits, so that it fits into 64 bits.
 _INDICES = r"[0-9]{1,18}+(?:[ ]*+,[ ]*+[0-9]{1,18}+)*+"
 _DIMENSIONS = re.compile(rf"[ ]*+{_INDICES}[ ]*+")
 _INDEX = rf"\[[ ]*+(?P<list>{_INDICES})[ ]*+\]|(?P<index>[0-9]{{1,18}}+)"

@@ -48,7 +48,7 @@ class Adoption:
         # An async start changes the computation that it calls, so the computation must not belong
         # to another module as well.
         self._may_share = "-start" not in builder.source.text
-        # Keyed by the id of the original sets, which live as long as the other parse.
+        # Keyed by the ids of the original sets, which live as long as the other parse.
         self._attribute_sets: dict[int, AttributeSet] = {}
 
     def candidate(self, name: str, start: int) -> WholeComputation | None:

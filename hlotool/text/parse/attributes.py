@@ -40,8 +40,8 @@ class Attribute:
         self.position = position
 
 
-# Attributes with their own codes: instead of S015 if the opcode does not take the attribute, and
-# instead of S014 if the attribute is missing.
+# Attributes with error codes of their own, which replace S015 if the opcode does not take the
+# attribute, and S014 if the attribute is missing.
 _MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
 _MISSING = {"kind": "C019", "custom_call_target": "C044"}
 

@@ -134,7 +134,7 @@ class ModuleBuilder:
         self._comparisons = 0
         # The names of all computations after the first reference to a missing computation.
         self._headers: frozenset[str] | None = None
-        # The total number of leaves of the tuples with inferred shapes, and of tuples and leaves.
+        # The total numbers of leaves, and of tuples and leaves, in the tuples with inferred shapes.
         self._leaves = 0
         self._nested = 0
         # True while a segment is parsed for the fast path: Violations are then raised, not
@@ -436,7 +436,7 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
 def _bind_continuations(builder: ModuleBuilder) -> None:
     """Sets the called computation of asynchronous operations that continue in loops.
 
-    It is the computation that the start calls. Reports operations that name a different
+    This is the computation that the start calls. Reports operations that name a different
     computation.
     """
     for x, called in bind_continuations(builder.module, builder.unbound):
@@ -493,7 +493,7 @@ def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
 
 
 def _propagate_origins(module: Module) -> None:
-    """Gives each get-tuple-element of a tuple the origin of the tuple's operand, as XLA does."""
+    """Gives each get-tuple-element of a tuple the origin of the matching operand, as XLA does."""
     for computation in module.computations:
         for x in computation.instructions:
             if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":

@@ -34,7 +34,7 @@ _PARSER: HloParser | None = None
 class HloParser:
     """The grammar, its lexer and the automaton.
 
-    All parses in a process share it, because creating it takes longer than most parses.
+    All parses in a process share one parser, because creating it takes longer than most parses.
     """
 
     def __init__(self) -> None:

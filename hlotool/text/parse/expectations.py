@@ -117,7 +117,7 @@ class SyntaxMistake(NamedTuple):
 
 
 def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> SyntaxMistake:
-    """Describes the error at `position`, where the parser accepts only terminals in `accepts`."""
+    """Describes the error at `position`; the parser accepts the terminals in `accepts` there."""
     return _misspelled(text, position) or SyntaxMistake(*_described(text, position, accepts))
 
 

@@ -27,7 +27,7 @@ _CARRIAGE_RETURN = re.compile(r"[^\n]*\r\n")
 
 
 class FastPath(RunReader):
-    """The fast path over one text; `count` is the number of instructions that it has built.
+    """The fast path over one source; `count` is the number of instructions that it has built.
 
     `formatted_runs` maps the start of each run of formatted lines to its end. The lines of a run
     end with `newline`, and only their attributes may still need formatting.
@@ -56,7 +56,7 @@ class FastPath(RunReader):
             self.adoption = Adoption(known.builder, known.whole, self.builder)
 
     def close(self) -> None:
-        """Breaks cycles, so that the path and its module are freed as soon as they are unused.
+        """Breaks reference cycles: the path and its module are freed as soon as they are unused.
 
         Other parses can still reuse the values that the path has read.
         """

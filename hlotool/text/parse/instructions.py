@@ -186,7 +186,7 @@ def add_instruction(
     return instruction
 
 
-# Codes of errors about names. They are reported once per name, not for each use of it.
+# Codes of errors about names. They are reported only once, not for each use of the name.
 _ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
 
 

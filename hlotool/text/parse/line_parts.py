@@ -28,8 +28,8 @@ __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the
 # shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
-# The spelling of a part of a line, as a set of bits: neither of the following, already formatted,
-# or both formatted and as the printer writes it.
+# The spelling of a part of a line, as a set of bits. A part that is FORMATTED needs no formatting;
+# a part that is PRINTED is also spelled as the printer writes it.
 OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
 # Shape, opcode, arity, attribute sets by text (and whether each is pending), extra work, spelling.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]

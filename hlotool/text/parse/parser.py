@@ -1,4 +1,4 @@
-"""Entry points of the parser, which detect the form of text and report all errors at once."""
+"""Entry points of the parser, which detect the form of the text and report all errors at once."""
 
 from __future__ import annotations
 

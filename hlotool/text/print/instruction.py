@@ -266,7 +266,7 @@ class InstructionWriter:
         """Returns the value of an attribute that the opcode does not declare.
 
         The value is printed as for an opcode that does declare the attribute, or as raw text if
-        there is none.
+        there is no such opcode.
         """
         kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
         if kind in CALLED_KINDS and not isinstance(value, Raw):

@@ -161,7 +161,7 @@ class ModulePrinter:
         }
 
     def plain_attributes(self, op: OpDef, attributes: AttributeSet) -> str:
-        """Returns everything between operands and metadata, for lossless output."""
+        """Returns the attributes between operands and metadata, for lossless output."""
         plan = self.plans[op]
         left, parts, style = len(attributes), [], self.writer.style
         for name, default, always, called, write, memo in plan.rows:
@@ -197,7 +197,7 @@ class ModulePrinter:
         return "".join(parts)
 
     def header_attributes(self) -> Iterator[tuple[str, str]]:
-        """Yields the names of the printed header attributes, in XLA's order, and their texts."""
+        """Yields the printed header attributes in XLA's order, each as its name and its text."""
         module, options = self.module, self.options
         for name, spec in MODULE_ATTRIBUTES.items():
             value = module.attributes.get(name, spec.default)

@@ -1,4 +1,4 @@
-"""`python -m hlotool`: the command line, for when the `hlotool` script is not on the PATH."""
+"""Entry point of `python -m hlotool`, which works even if the `hlotool` script is not on PATH."""
 
 from __future__ import annotations
 

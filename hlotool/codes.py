@@ -18,12 +18,12 @@ FAMILIES: dict[str, tuple[str, str]] = {
     "R": ("running", "running"),
     "W": ("warnings", "warnings"),
 }
-"""The subject of the codes of each letter, and the page of `docs/rules` that describes them."""
+"""For each letter, the subject of its codes, and the page of `docs/rules` that describes them."""
 
-# Name, level and summary by code. An "error" or a "warning" is reported unless it is ignored; an
-# "on-demand" warning is reported only if it is selected. Errors are for code that XLA rejects or
-# miscompiles, warnings for code that is legal but doubtful. T011 is a warning since XLA's own tests
-# treat such code as valid. A034 and A035 report nothing unless a limit is set.
+# The name, level and summary of each code. An "error" or a "warning" is reported unless it is
+# ignored; an "on-demand" warning is reported only if it is selected. Errors are for code that XLA
+# rejects or miscompiles, and warnings for code that is legal but doubtful. T011 is a warning since
+# XLA's own tests treat such code as valid. A034 and A035 report nothing unless a limit is set.
 # fmt: off
 _ROWS: dict[str, tuple[str, str, str]] = {
     "S001": ("syntax-error", "error", ("The text does not follow the HLO grammar. Parsing continues at the next line, so that one run reports as "
@@ -82,10 +82,10 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "S043": ("root-not-last", "on-demand", ("ROOT is not the last instruction of its computation. This is legal, but readers and diffs expect it "
         "last unless the module is scheduled.")),
     "S044": ("computation-after-entry", "warning", "A computation follows ENTRY, where nothing can call it: computations come before their callers."),
-    "S045": ("elided-constant", "warning", ("The values of a constant were left out of the dump, as `constant({...})`. The module can be verified, "
+    "S045": ("elided-constant", "warning", ("The values of a constant are elided in the dump, as `constant({...})`. The module can be verified, "
         "but it cannot be run, folded or compared.")),
-    "S046": ("reserved-name", "error", ("An instruction is named like an element type (`s2`, `u8`, `f16`, `pred`, `token` ...), or, without `%`, "
-        "like a keyword (`true`, `nan`, `inf`, `ROOT`, `ENTRY`, `maximal`, `replicated` ...).")),
+    "S046": ("reserved-name", "error", ("An instruction has the name of an element type (`s2`, `u8`, `f16`, `pred`, `token` ...) or, without `%`, "
+        "of a keyword (`true`, `nan`, `inf`, `ROOT`, `ENTRY`, `maximal`, `replicated` ...).")),
     "S047": ("non-ascii-or-tab", "on-demand", ("The file has control characters, tabs, bytes that are not UTF-8, CRLF line endings or whitespace at "
         "the end of a line. XLA accepts most of them; other tools may not.")),
     "S048": ("name-characters", "error", ("A name has characters other than letters, digits, `_`, `.` and `-`, or does not start with a letter or an "
@@ -129,8 +129,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T025": ("slice-rank", "error", "The `slice` attribute does not have one `[start:limit:stride]` for each dimension."),
     "T026": ("slice-bounds", "error", "A slice starts below 0, ends before it starts, or ends after the end of the dimension."),
     "T027": ("slice-stride", "error", "The stride of a slice is not positive."),
-    "T028": ("dynamic-slice-indices", "error", ("dynamic-slice or dynamic-update-slice does not have one scalar start index for each dimension, or "
-        "one index array of that length.")),
+    "T028": ("dynamic-slice-indices", "error", ("dynamic-slice or dynamic-update-slice has neither one scalar start index for each dimension, nor "
+        "a single index array with one element for each dimension.")),
     "T029": ("dynamic-slice-index-type", "error", "Start indices are not scalar integers of one type."),
     "T030": ("dynamic-slice-size", "error", "A slice size is negative or larger than its dimension, or there is not one size for each dimension."),
     "T031": ("dynamic-update-shape", "error", "The update of dynamic-update-slice has a different rank than the operand, or is larger."),
@@ -195,8 +195,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "mean or variance that does not have one element for each feature.")),
     "T075": ("topk-k", "error", "`k` of topk is larger than the last dimension."),
     "T076": ("sort-dimension", "error", "The operands of sort have different dimensions, or the dimension to sort is out of range."),
-    "T077": ("constant-shape", "error", ("The literal of a constant does not have the constant's shape. In text this is S030; XLA reports it for "
-        "modules built by a program.")),
+    "T077": ("constant-shape", "error", ("The literal of a constant does not have the constant's shape. In textual HLO, the error is S030; XLA "
+        "reports this one for modules that a program builds.")),
     "T078": ("token-operand", "error", ("An operand that must be a token is not one (the operand of infeed, recv and after-all, the second operand "
         "of outfeed, send and add-dependency).")),
     "T079": ("infeed-shape", "error", "The result of infeed is not a tuple of the data and a token."),
@@ -230,14 +230,14 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "T098": ("result-accuracy", "error", "`result_accuracy` is written on an op that does not take it."),
     "T099": ("non-array-operand", "error", "An op that works on arrays has a tuple, a token or the like as an operand."),
     "T100": ("convert-dims", "error", "The result of convert has different dimensions than the operand."),
-    "T101": ("buffer-entry-parameter", "error", ("A buffer, `b(...)`, is a parameter of the entry computation, or goes into or comes out of an op "
-        "that cannot work on buffers.")),
+    "T101": ("buffer-entry-parameter", "error", ("A buffer, `b(...)`, is a parameter of the entry computation, or an operand or the result of an "
+        "op that cannot work on buffers.")),
     "T102": ("buffer-two-writers", "error", "A buffer value is written by more than one instruction."),
     "T103": ("pin-unpin-shape", "error", "A custom-call to Pin, Unpin or CreateBuffer has the wrong operands, result or aliasing."),
     "T104": ("scan-shape", "error", ("The operands, carries and results of scan do not fit its computation, or the scanned dimension is out of range "
         "or differs in size.")),
     "T105": ("collective-broadcast-shape", "error", ("The result of collective-broadcast, collective-reduce or collective-permute does not have the "
-        "shape of the operands, or the operand with the roots does not have one number for each of the others.")),
+        "shape of the operands, or the operand with the roots does not have one number for each of the other operands.")),
     "T106": ("scan-unexpanded", "error", ("A scan that is not associative is left in a module that has layouts: XLA expands it to a loop before it "
         "assigns layouts.")),
     "L001": ("layout-rank", "error", "A layout has more or fewer dimensions than its array."),
@@ -250,7 +250,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "element takes a byte.")),
     "L008": ("layout-change", "error", ("An op that keeps layouts (elementwise, slice, concatenate ...) has an operand and a result with different "
         "layouts. Checked only after layout assignment.")),
-    "L009": ("bitcast-size", "error", ("The operand and the result of bitcast have different sizes in bytes, padding included unless the target "
+    "L009": ("bitcast-size", "error", ("The operand and the result of bitcast have different sizes in bytes, including padding unless the target "
         "allows otherwise. Checked only when layouts matter.")),
     "L010": ("bitcast-memory-space", "error", "bitcast crosses between host memory and device memory."),
     "L011": ("bitcast-not-bitcast", "on-demand", ("bitcast reads the elements in a different order than a reshape would. This is correct only if a "
@@ -261,7 +261,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "L015": ("slice-to-host", "error", "dynamic-slice moves data from device memory to host memory."),
     "L016": ("update-from-host", "error", "dynamic-update-slice of a buffer in host memory has a result in device memory."),
     "L017": ("fast-memory-transition", "error", ("copy, dynamic-slice or dynamic-update-slice moves data between fast memory, S(1), and another "
-        "memory. Reported only where `layout_sensitive` is set to true, since programs for TPUs do this.")),
+        "memory. Reported only where `layout_sensitive` is set to true, since TPU programs move data in this way.")),
     "L018": ("host-memory-forbidden", "error", "An array is in host memory, S(5), but the target has none."),
     "L019": ("custom-call-layouts", "error", "A custom-call that constrains layouts has a result or a constraint without a layout."),
     "L020": ("custom-call-constraints", "error", ("`operand_layout_constraints` does not have one entry for each operand, or an entry has a "
@@ -282,7 +282,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "L028": ("tail-padding", "error", "The tail padding alignment `L(n)` of a layout is not positive."),
     "L029": ("partial-layouts", "on-demand", "Some arrays of the module have layouts and others do not, which makes checks of layouts unreliable."),
     "L030": ("unknown-memory-space", "on-demand", "A layout has a memory space, `S(n)`, that the chosen target does not have."),
-    "L031": ("memory-space-change", "error", ("An op other than copies, dynamic slices, fusions and custom-calls has a result in a different memory "
+    "L031": ("memory-space-change", "error", ("An op other than a copy, dynamic slice, fusion or custom-call has a result in a different memory "
         "space than its operand.")),
     "L032": ("nested-tuple-layout", "error", "A layout is written on a tuple, token or opaque shape."),
     "L033": ("sparse-layout", "error", ("A layout has index or pointer types, `#(type)` or `*(type)`, which only sparse arrays have; XLA no longer "
@@ -305,7 +305,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C014": ("fusion-result", "error", "The result of a fusion has a different shape than the ROOT of its computation."),
     "C015": ("fusion-dead-instruction", "error", "An instruction in a fused computation has no users and no side effect."),
     "C016": ("fusion-root-used", "error", "The ROOT of a fused computation is used within that computation."),
-    "C017": ("fusion-shared", "error", "Two fusions have the same computation as their body."),
+    "C017": ("fusion-shared", "error", "Two fusions share a body."),
     "C018": ("fusion-body-called", "error", "The body of a fusion is also called by an instruction that is not a fusion."),
     "C019": ("fusion-kind", "error", "A fusion has no `kind`, or an unknown one."),
     "C020": ("reducer-parameters", "error", "The computation of reduce or reduce-window does not have two parameters for each input."),
@@ -313,25 +313,25 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "C022": ("reducer-parameter-type", "error", "A parameter of a reducer has a different type than the accumulator or the input's elements."),
     "C023": ("scatter-computation", "error", ("The computation of scatter does not take two scalars of the operand's type, and return one, for each "
         "operand.")),
-    "C024": ("select-computation", "error", ("`select` of select-and-scatter does not compare two scalars to a pred[], or `scatter` does not combine "
+    "C024": ("select-computation", "error", ("`select` of select-and-scatter does not map two scalars to a pred[], or `scatter` does not combine "
         "two scalars into one.")),
     "C025": ("comparator-parameters", "error", ("The comparator of sort does not have two parameters for each operand, in the order lhs0, rhs0, "
         "lhs1, rhs1 and so on.")),
     "C026": ("comparator-result", "error", "The comparator of sort does not return pred[]."),
     "C027": ("comparator-type", "error", "A parameter of the comparator of sort has a different type than the elements of its operand."),
     "C028": ("comparator-order", "on-demand", "The comparator of sort is true for equal elements (LE, GE ...), so it is not a strict weak order."),
-    "C029": ("map-computation", "error", ("The computation of map does not take one scalar for each operand, of its element type, or does not return "
+    "C029": ("map-computation", "error", ("The computation of map does not take one scalar of the element type of each operand, or does not return "
         "a scalar.")),
     "C030": ("collective-reducer", "error", ("The computation of all-reduce or reduce-scatter does not combine two scalars of the operand's type "
         "into one.")),
-    "C031": ("reducer-not-recognised", "on-demand", ("The reducer of a collective is not one associative operation of its two parameters (add, "
+    "C031": ("reducer-not-recognised", "on-demand", ("The reducer of a collective is not a single associative operation on its two parameters (add, "
         "multiply, minimum, maximum, and, or ...). Most backends reject other reducers, or run them slowly.")),
     "C032": ("reducer-not-associative", "on-demand", ("The reducer of reduce or reduce-window is not associative. XLA combines the elements in any "
         "order, so the result may differ between backends.")),
     "C033": ("reducer-init", "on-demand", ("The init value of a reduction is not the identity of its reducer. XLA may apply it several times, or not "
         "at all.")),
-    "C034": ("composite-attributes", "error", ("A call with `is_composite=true` has no `composite.name`, a `composite.version` that is not an "
-        "integer from 0 up, or malformed `composite.attributes`.")),
+    "C034": ("composite-attributes", "error", ("A call with `is_composite=true` has no `composite.name`, a `composite.version` that is not a "
+        "non-negative integer, or malformed `composite.attributes`.")),
     "C035": ("call-aliasing", "error", "`output_to_operand_aliasing` is written on a call, which cannot alias its operands."),
     "C036": ("aliasing-index", "error", ("`output_to_operand_aliasing` names an operand that does not exist, or an index that the operand or the "
         "result does not have.")),
@@ -351,8 +351,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "A004": ("async-shape", "error", "The result of async-start or async-update is not a tuple of the operands, the result and any contexts."),
     "A005": ("async-operands", "error", ("The operands of async-start differ in number or shape from the parameters of the wrapped computation, or "
         "from the first element of its result.")),
-    "A006": ("async-result", "error", ("The result of async-done, or the second element of the start's, has a different shape than the ROOT of the "
-        "wrapped computation.")),
+    "A006": ("async-result", "error", ("The result of async-done, or the second element of async-start's result, has a different shape than the ROOT "
+        "of the wrapped computation.")),
     "A007": ("async-wraps-one-op", "error", ("The computation that async-start wraps has more instructions than parameters and a root. On the main "
         "thread it contains one op.")),
     "A008": ("async-thread", "error", "`async_execution_thread` differs from the `execution_thread` of the wrapped computation."),
@@ -365,7 +365,7 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "not used by exactly one instruction, the matching done.")),
     "A014": ("collective-start-two-dones", "error", "A start op has two users."),
     "A015": ("collective-done-operand", "error", "The operand of a done op is not the matching start op."),
-    "A016": ("collective-done-shape", "error", "The result of a done op does not have the shape that its start gives it."),
+    "A016": ("collective-done-shape", "error", "The result of a done op does not have the shape that its start op implies."),
     "A017": ("all-gather-start-shape", "error", ("The result of all-gather-start or collective-permute-start is not a tuple of the operand, the "
         "result and, for permutes, any contexts.")),
     "A018": ("copy-start-shape", "error", "The result of copy-start is not a tuple of the destination, the source and a u32[]."),
@@ -447,8 +447,8 @@ _ROWS: dict[str, tuple[str, str, str]] = {
         "the padding.")),
     "P038": ("collective-in-branch", "on-demand", ("A collective is in a branch of a conditional. If devices take different branches, the others "
         "wait forever.")),
-    "P039": ("mesh-axis", "error", ("A named sharding uses an axis that does not exist or uses one twice, or the size of its mesh is not its number "
-        "of devices.")),
+    "P039": ("mesh-axis", "error", ("A named sharding uses an axis that does not exist or uses one twice, or the size of its mesh does not equal its "
+        "number of devices.")),
     "P040": ("collective-operand-type", "on-demand", ("A collective reduces elements of a type that many runtimes cannot reduce (pred, complex "
         "numbers, 8-bit floats, s4).")),
     "M001": ("entry-layout-parameters", "error", "`entry_computation_layout` has more or fewer parameters than the entry computation."),
@@ -473,17 +473,17 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "M018": ("propagation-list-length", "error", ("A list that allows sharding propagation has neither one entry nor one for each parameter or "
         "output.")),
     "M019": ("module-name", "error", "The module has no name."),
-    "M020": ("missed-donation", "on-demand", ("A large result could reuse the memory of a parameter of the same shape, which is neither aliased nor "
-        "donated.")),
+    "M020": ("missed-donation", "on-demand", ("A large result could reuse the memory of a parameter of the same shape, but the parameter is neither "
+        "aliased nor donated.")),
     "M021": ("alias-forces-copy", "on-demand", ("In a scheduled module, a parameter is read after the output that shares its memory is written, so "
-        "that it must be copied first.")),
+        "the parameter must be copied first.")),
     "M022": ("entry-layout-missing", "on-demand", "The header of a scheduled module has no `entry_computation_layout`."),
     "M023": ("frontend-attribute-syntax", "error", "`frontend_attributes` has a value that is neither a string nor JSON."),
     "M024": ("header-order", "on-demand", "The attributes of the header are not in the order in which XLA prints them. This is legal."),
     "M025": ("dynamic-parameter-binding", "error", ("A dynamic parameter binding names a parameter, index or dimension that does not exist. No text "
         "can express this; XLA reports it for modules built by a program.")),
-    "M026": ("schedule-flag-missing", "on-demand", ("The file is named like a dump after optimizations, but the module has no schedule, so reports "
-        "on memory are guesses.")),
+    "M026": ("schedule-flag-missing", "on-demand", ("The file is named like a dump after optimizations, but the module has no schedule, so memory "
+        "reports are guesses.")),
     "R001": ("not-runnable", "error", "The interpreter cannot run the module, or one of its instructions."),
     "R002": ("wrong-arguments", "error", "The arguments do not fit the parameters of the entry computation in number, shape or type."),
     "R003": ("unknown-constant", "error", "The run needs a constant whose values were left out of the dump, as `{...}`."),
@@ -509,12 +509,12 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W013": ("wide-integer", "on-demand", "An array has 64-bit integers, which some accelerators emulate."),
     "W014": ("non-default-layout", "on-demand", ("A parameter or the result of the program is not in row-major order, so the host has to transpose "
         "it.")),
-    "W015": ("host-transfer-in-loop", "warning", "A loop transfers data to or from the host, so the device waits on each iteration."),
+    "W015": ("host-transfer-in-loop", "warning", "A loop transfers data to or from the host, so the device waits in each iteration."),
     "W016": ("missing-metadata", "on-demand", "Instructions have no `op_name` in their metadata, so profiles cannot say where they come from."),
-    "W017": ("loop-invariant", "on-demand", "An expensive instruction in a loop has the same value on each iteration."),
+    "W017": ("loop-invariant", "on-demand", "An expensive instruction in a loop has the same value in each iteration."),
     "W018": ("trip-count", "on-demand", "A loop never runs, or runs exactly once."),
     "W019": ("algebraic-identity", "on-demand", ("The result of an arithmetic instruction is its operand or a constant, as in `x + 0`, `x * 1` or `x "
-        "- x`. For floats, only what holds for each value is reported.")),
+        "- x`. For floats, only identities that hold for every value are reported.")),
     "W020": ("gte-of-tuple", "on-demand", "get-tuple-element extracts an element that tuple has just put in."),
     "W021": ("constant-foldable", "on-demand", "All operands are constants, so the result is known."),
     "W022": ("splat-as-literal", "on-demand", "A constant whose elements are all equal is written out; a broadcast of a scalar is shorter."),
@@ -541,10 +541,10 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W041": ("unfused-chain", "on-demand", "Two elementwise instructions of an optimized module are not fused."),
     "W042": ("fusion-too-wide", "on-demand", "A fusion has more than 64 operands."),
     "W043": ("transpose-of-layout", "on-demand", "A layout is changed by a copy directly after a transpose or another copy."),
-    "W044": ("remat-clone", "on-demand", "An instruction is named `.remat` or `.clone`: a compiler pass computes its value again."),
+    "W044": ("remat-clone", "on-demand", "The name of an instruction contains `.remat` or `.clone`: a compiler pass computes its value again."),
     "W045": ("concat-of-one", "on-demand", "concatenate has one operand, so it only copies."),
     "W046": ("constant-select", "on-demand", "The selector of select or conditional, or the value of clamp, is a constant."),
-    "W047": ("sort-unstable", "on-demand", ("A sort of several operands compares only the first, and does not say `is_stable=true`: the order of "
+    "W047": ("sort-unstable", "on-demand", ("A sort of several operands compares only the first, and does not set `is_stable=true`: the order of "
         "equal keys is not specified.")),
     "W048": ("legacy-spelling", "on-demand", "An attribute is spelled in an old way that XLA reads, but no longer prints."),
     "W049": ("mixed-name-style", "on-demand", "Some names have a `%` and others do not, or operands have shapes on some lines only."),
@@ -556,17 +556,17 @@ _ROWS: dict[str, tuple[str, str, str]] = {
     "W054": ("padded-dimension-growth", "on-demand", "A slice removes elements that pad has just added."),
     "W055": ("suspicious-parameter-count", "on-demand", ("The entry computation has more than 2,000 parameters, or a tuple parameter with as many "
         "arrays, which makes each launch slow.")),
-    "W060": ("obsolete-spelling", "warning", ("A text that is read with `--legacy` has an old spelling that XLA no longer reads: an opcode, an "
+    "W060": ("obsolete-spelling", "warning", ("A file that is read with `--legacy` has an old spelling that XLA no longer reads: an opcode, an "
         "attribute, a layout or a form of literals.")),
-    "W061": ("incomplete-literal", "warning", ("A constant array has one number without braces: only its first element has it, and XLA sets the "
-        "others to 0.")),
+    "W061": ("incomplete-literal", "warning", ("A constant array is written as one number without braces: only its first element gets the number, "
+        "and XLA sets the others to 0.")),
     "W062": ("doubtful-exponent", "warning", ("An integer is raised to a constant power that is not from 0 to 63, so XLA's result depends on where "
         "it is computed.")),
 }
 # fmt: on
 
 CODE_NAMES: dict[str, str] = {code: name for code, (name, _, _) in _ROWS.items()}
-"""The name of each code, family by family."""
+"""The name of each code, grouped by family."""
 
 DEFAULT_LINTS: tuple[str, ...] = tuple(code for code, (_, level, _) in _ROWS.items() if level == "warning")
 """The warnings that are reported by default."""
@@ -591,7 +591,7 @@ def is_default(code: str) -> bool:
 
 
 def summary_of(code: str) -> str:
-    """Returns a summary of the rule in a sentence or two; the docstring of the rule says more.
+    """Returns a summary of a code's rule in a sentence or two; the rule's docstring says more.
 
     >>> summary_of("S005")
     'Two computations have the same name.'

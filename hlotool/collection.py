@@ -1,4 +1,4 @@
-"""Pauses garbage collection during work that makes no cyclic garbage."""
+"""Pauses garbage collection during work that creates no cyclic garbage."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["no_garbage_collection"]
 
 
 class _Pause:
-    """A counter of the threads that have paused the garbage collector.
+    """A count of the threads that have paused the garbage collector.
 
-    There is one collector per process. The last thread that finishes turns it on again.
+    A process has only one collector. The last thread to finish turns it back on.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class _Pause:
     def after_fork(self) -> None:
         """Resets the counter in a forked process.
 
-        The other threads do not exist there, and one of them may have held the lock.
+        Only the thread that forked exists there, and another thread may have held the lock.
         """
         self.lock = threading.Lock()
         if self.holders and self.was_enabled:
@@ -55,7 +55,7 @@ if hasattr(os, "register_at_fork"):
 def no_garbage_collection() -> Iterator[None]:
     """Pauses the garbage collector in a `with` block.
 
-    Parsing and verifying make no cyclic garbage worth collecting, and collections would take a
+    Parsing and verifying create no cyclic garbage worth collecting, and the collector would take a
     third of their time.
 
     >>> with no_garbage_collection():

@@ -1,4 +1,4 @@
-"""Sources, diagnostics, fixes, and the exceptions of hlotool."""
+"""Sources, diagnostics, fixes and exceptions."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = [
     "visible",
 ]
 
-# Limits of `nearest`: longer words are not misspelled names, and a less similar candidate would be
-# a mere guess.
+# Limits of `nearest`: it ignores the rest of a longer word, which is hardly a misspelled name, and
+# a less similar candidate would be a mere guess.
 _MAX_WORD = 64
 _LEAST_SIMILARITY = 0.6
 
 
 class Source:
-    """A text with the name of its file; converts offsets to lines and columns.
+    """Source text with the name of its file; converts offsets to lines and columns.
 
-    `first_line` is the number of the first line, for a text that is a part of a file. Offsets count
-    characters from 0.
+    `first_line` is the number of the first line in the file, if the text is only a part of it.
+    Offsets count characters from 0.
 
     >>> Source("ab\\ncd", "m.hlo").line_column(4)
     (2, 2)
@@ -56,7 +56,10 @@ class Source:
         return self._starts
 
     def line_column(self, offset: int) -> tuple[int, int]:
-        """Returns the line and column of an offset, from 1; clamps offsets outside the text."""
+        """Returns the line and column of an offset, counted from 1.
+
+        Offsets outside the text are clamped.
+        """
         offset = max(0, min(offset, len(self.text)))
         starts = self._line_starts()
         line = bisect_right(starts, offset)
@@ -77,9 +80,9 @@ class Source:
         return self.line_start(line) + column - 1
 
     def original_edits(self, edits: Iterable[Edit]) -> tuple[Edit, ...] | None:
-        """Converts edits of this text to edits of the text that the user has, which may be another.
+        """Converts edits of this text to edits of the user's original text, which may be different.
 
-        Returns None if the edits cannot be made there.
+        Returns None if the original cannot be edited in this way.
         """
         return tuple(edits)
 
@@ -159,7 +162,7 @@ class Diagnostic:
 
 
 class HlotoolError(Exception):
-    """Base of the exceptions that hlotool raises.
+    """Base class of the exceptions that hlotool raises.
 
     `diagnostics` holds the problems with their positions, if there are any. `exit_code` is the exit
     code of a command that ends with the exception.
@@ -176,7 +179,7 @@ class HlotoolError(Exception):
 
 
 class ParseError(HlotoolError):
-    """Raised for text that XLA's parser would reject; `diagnostics` has every error found in it."""
+    """Raised for text that XLA's parser would reject; `diagnostics` lists all errors in it."""
 
     exit_code = 2
 
@@ -198,7 +201,7 @@ class EvaluationError(HlotoolError):
 class BuilderError(HlotoolError):
     """Raised by a method of a builder if its arguments do not fit.
 
-    `diagnostics` name the method, the argument and the line of the call.
+    Each of the `diagnostics` names the method, the argument and the line of the call.
     """
 
     exit_code = 2
@@ -213,7 +216,8 @@ class BuilderError(HlotoolError):
 class EditError(HlotoolError):
     """Raised for an impossible change to a module.
 
-    Examples: erasing an instruction that is still used, an unknown opcode, a name that is taken.
+    Examples are erasing an instruction that is still used, and writing an unknown opcode or a name
+    that is already taken.
     """
 
     exit_code = 2
@@ -226,7 +230,7 @@ class InternalError(HlotoolError):
 
 
 class Violation(Exception):
-    """Raised by op definitions and codecs for a broken rule.
+    """Raised by op definitions and codecs if a rule is broken.
 
     Callers that know the position in the source turn it into a Diagnostic. `at` is the part to
     point to: a name that `text.source.places` lists (such as "operand 1", "shape", or the name of
@@ -250,7 +254,7 @@ class Violation(Exception):
 
 
 def _restored(cls: type[Exception], arguments: tuple[Any, ...], fields: dict[str, Any]) -> Exception:
-    """Restores a pickled exception; the constructors take other arguments than the message."""
+    """Restores a pickled exception; the constructors take arguments other than the message."""
     error = cls.__new__(cls, *arguments)
     error.__dict__.update(fields)
     return error

@@ -1,4 +1,4 @@
-"""Values that are computed once: by key in a dictionary, and as attributes."""
+"""Helpers that compute a value only once: a dictionary that fills itself, and a cached property."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Memo(dict[Key, Value], Generic[Key, Value]):
     def close(self) -> None:
         """Keeps the values but drops `make`; other keys raise KeyError from now on.
 
-        The object that `make` belongs to often holds the values, too, and such a cycle is not freed
-        before the next garbage collection.
+        The object that `make` belongs to often refers to the memo as well, and such a cycle is not
+        freed until the next garbage collection.
 
         >>> sizes = Memo(len)
         >>> sizes["four"], sizes.close()
@@ -49,12 +49,12 @@ def _refuse(key: Any) -> Any:
     raise KeyError(key)
 
 
-class cached_property(Generic[Value]):  # noqa: N801  # named after the one that it replaces
-    """An attribute computed when it is first read, like `functools.cached_property` of Python 3.12.
+class cached_property(Generic[Value]):  # noqa: N801  # named after `functools.cached_property`
+    """An attribute computed when it is first read, like `functools.cached_property` in Python 3.12.
 
-    The one of Python 3.11 holds a lock while it computes, shared by all instances: threads wait for
-    each other, and a process forked in the meantime waits forever. Here two threads may compute the
-    same value.
+    In Python 3.11, `functools.cached_property` holds a lock while it computes, shared by all
+    instances: threads wait for each other, and a process forked in the meantime waits forever.
+    Without the lock, two threads may compute the same value.
 
     >>> class Circle:
     ...     radius = 2
@@ -80,6 +80,6 @@ class cached_property(Generic[Value]):  # noqa: N801  # named after the one that
     def __get__(self, instance: object | None, owner: type | None = None) -> Self | Value:
         if instance is None:
             return self
-        # From now on the attribute is found in the instance, before this.
+        # From now on, lookups find the value in the instance, before this descriptor.
         value = instance.__dict__[self.name] = self.compute(instance)
         return value

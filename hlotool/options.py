@@ -1,7 +1,7 @@
-"""Options as metadata of fields: a default, a one-line description and a kind of value.
+"""Options as field metadata: a default, a one-line description and a kind of value.
 
-Command-line flags and keys of settings files are derived from the fields of the classes that hold
-the options, so that every option is described in one place.
+Command-line flags and the keys of settings files are derived from the fields of the option classes,
+so that every option is described in only one place.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Option:
     | `severities` | a table from codes to one of `choices` |
     | `patterns` | a table from patterns to lists of strings |
 
-    `unset` is the text that `shown` returns for None. `enables` holds the codes that the verifier
-    reports only if the option is set, `disables` the codes that it does not report if it is set,
-    and `concerns` other codes whose findings depend on the option.
+    `unset` is the string that `shown` returns for None. `enables` holds the codes that the verifier
+    reports only if the option is set, `disables` the codes that it reports only if the option is
+    not set, and `concerns` other codes whose findings depend on the option.
 
     >>> Option(False, "Allow unbounded dynamic dimensions.").accepts("yes")
     False
@@ -96,7 +96,7 @@ class Option:
         return value
 
     def silent(self, value: Any) -> tuple[str, ...]:
-        """Returns the codes that are not reported with this value.
+        """Returns the codes that are not reported if the option has this value.
 
         >>> Option(False, "Report deadlocks.", enables=("A026",)).silent(False)
         ('A026',)
@@ -125,9 +125,9 @@ def options_of(cls: type) -> dict[str, Option]:
 
 
 def parse_size(text: str) -> int:
-    """Returns the number of bytes in a text such as `500M`, `2GiB` or `1000000`.
+    """Returns the number of bytes that a string such as `500M`, `2GiB` or `1000000` stands for.
 
-    Raises ValueError for other texts.
+    Raises ValueError for other strings.
 
     >>> parse_size("2GiB"), parse_size("1.5k")
     (2147483648, 1536)

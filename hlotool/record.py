@@ -1,8 +1,8 @@
 """Immutable records: like frozen dataclasses with slots, but faster to import.
 
-The decorator of the standard library takes about a millisecond for each class, since it compiles
-six methods. For the forty records of hlotool, that would add more to every start of the command
-line than reading a small module takes.
+The standard library's decorator takes about a millisecond per class, since it compiles six methods.
+With hlotool's forty records, it would delay every start of the command line by more time than it
+takes to read a small module.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ __all__ = ["Record", "replace"]
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    """The metaclass of records, which makes slots from annotated fields.
+    """The metaclass of records: turns annotated fields into slots.
 
-    Fields that begin with an underscore are caches, which the constructor does not accept. A
-    default may be an `option`, which is then found in `_options`.
+    Fields that begin with an underscore are caches, which the constructor does not accept. If the
+    default of a field is an `option`, its `Option` is stored in
+    `_options`.
     """
 
     _fields: tuple[str, ...]
@@ -54,7 +55,7 @@ class _RecordType(type):
 
 
 def _default_values(fields: tuple[str, ...], caches: tuple[str, ...], defaults: dict[str, Any]) -> tuple[Any, ...] | None:
-    """Returns the defaults of these fields and of the caches; None if a field has no default."""
+    """Returns the defaults of the fields and caches, or None if a field has no default."""
     if any(field not in defaults for field in fields):
         return None
     return tuple(defaults.get(field) for field in fields + caches)
@@ -63,8 +64,8 @@ def _default_values(fields: tuple[str, ...], caches: tuple[str, ...], defaults: 
 class Record(metaclass=_RecordType):
     """Base class of immutable values that are compared and hashed by their fields.
 
-    Subclasses declare fields by annotations, as in a dataclass. Setting or deleting a field raises
-    AttributeError.
+    Subclasses declare fields with annotations, as in a dataclass. Setting or deleting a field
+    raises AttributeError.
 
     >>> class Point(Record):
     ...     x: int
@@ -127,7 +128,7 @@ AnyRecord = TypeVar("AnyRecord", bound=Record)
 
 
 def replace(record: AnyRecord, **changes: Any) -> AnyRecord:
-    """Returns a copy of the record with other values in some fields.
+    """Returns a copy of the record with new values for some fields.
 
     >>> class Point(Record):
     ...     x: int

@@ -1,1 +1,1 @@
-"""Conversion between text and modules: files, parsing, printing, locating parts, formatting."""
+"""Conversion between text and modules: reading, parsing, printing, formatting and locating."""

@@ -530,7 +530,7 @@ def test_a_wrong_formatter_writes_nothing(monkeypatch, cli, messy, neat, right, 
     monkeypatch.setattr(formatter, "_formatted", lambda *rest: honest(*rest).replace(right, wrong))
     result = cli("fmt", *arguments, messy)
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "The text is left as it is. This is a bug in hlotool" in result.stderr
+    assert "The text is left unchanged. This is a bug in hlotool" in result.stderr
     assert messy.read_text() == MESSY
     assert names(messy.parent) == ["messy.hlo", "neat.hlo"]
 

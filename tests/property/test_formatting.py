@@ -189,7 +189,7 @@ def test_wrong_results_are_rejected(monkeypatch: pytest.MonkeyPatch, what: str) 
 
     assert format_text(MESSY) == TEXT
     monkeypatch.setattr(formatter, "_formatted", broken)
-    with pytest.raises(InternalError, match="The text is left as it is"):
+    with pytest.raises(InternalError, match="The text is left unchanged"):
         format_text(MESSY)
 
 

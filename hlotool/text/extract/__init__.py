@@ -1,1 +1,1 @@
-"""Finds modules inside other texts: logs, web pages, notebooks, source files, pastes of these."""
+"""Finds modules inside other text, such as logs, web pages, notebooks and source files."""

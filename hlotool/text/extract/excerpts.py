@@ -1,7 +1,7 @@
-"""Finds the modules inside a text by the forms of lines; only the parser decides if they are valid.
+"""Finds modules inside other text by the form of its lines; the parser checks them later.
 
-A module is a line `HloModule name` and the computations after it, or computations without such a
-line if one of them is ENTRY.
+A module is an `HloModule name` line with the computations after it, or a series of computations
+without such a line if one of them is ENTRY.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hlotool.text.source.derived import DerivedSource, Piece
 __all__ = ["Excerpt", "excerpts"]
 
 _NAME = r"%?[A-Za-z_][A-Za-z0-9_.\-]*+"
-# Begins with a literal word, because such patterns are found much faster; lookbehinds check the
-# text before the word.
+# The pattern begins with a literal word, since searches for such patterns are much faster;
+# lookbehinds check the text before the word.
 _HEADER = re.compile(rf"HloModule(?:(?<![A-Za-z0-9_.\-%]HloModule)|(?<=\\nHloModule))[ \t]++{_NAME}(?=[\s,:\\]|\Z)")
 _LINE_END = re.compile(r"\n|\\n")
-# The opening line of a computation. Its brace may follow on a later line if the signature is
-# broken.
+# The opening line of a computation. If the signature is broken into several lines, the brace may
+# follow on a later line.
 _OPENING = re.compile(rf"[ \t]*+(?:(?P<entry>ENTRY)[ \t]++)?+{_NAME}[ \t]*+(?:\{{|\((?![^\n]*=[ \t]))")
 _TABLE = re.compile(r"[ \t]*+(?:FileNames|FunctionNames|FileLocations|StackFrames)[ \t]*+$|[ \t]*+[0-9]++[ \t]++[\"{]")
 _COMMENT = re.compile(r"[ \t]*+(?://|/\*[^\n]*\*/[ \t]*+\r?+$)")
@@ -43,9 +43,9 @@ _LONGEST_SIGNATURE = 200
 
 
 class Excerpt(NamedTuple):
-    """A module in a text: its source, and its start and end offsets in the text.
+    """A module inside other text: its source, and the offsets of its start and end.
 
-    `is_cut` is true if it ends inside a computation.
+    `is_cut` is true if the module ends inside a computation.
     """
 
     source: DerivedSource
@@ -56,7 +56,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpts(source: Source) -> list[Excerpt]:
-    """Returns the modules in a text, in order.
+    """Returns the modules inside the source, in order.
 
     >>> text = "A page about `HloModule a`\\n> HloModule b\\n> ENTRY e {\\n>   ROOT p = f32[] parameter(0)\\n> }\\n"
     >>> [excerpt.source.text for excerpt in excerpts(Source(text))]
@@ -77,15 +77,12 @@ def excerpts(source: Source) -> list[Excerpt]:
 
 
 def _ends_module(line: str) -> bool:
-    """Returns whether a line ends the module before it.
-
-    Such a line ends it even inside an incomplete computation or header.
-    """
+    """Returns whether a line ends the module before it, even inside a computation or header."""
     return ("HloModule" in line and _HEADER.search(line) is not None) or ("```" in line and line.lstrip().startswith("```"))
 
 
 def _headers(text: str) -> Iterator[re.Match[str]]:
-    """Yields possible starts of modules: mentions of modules with a line end before the next."""
+    """Yields the matches that may start a module: the last mention of a module on each line."""
     previous: re.Match[str] | None = None
     for header in _HEADER.finditer(text):
         if previous is not None and _LINE_END.search(text, previous.end(), header.start()):
@@ -96,7 +93,7 @@ def _headers(text: str) -> Iterator[re.Match[str]]:
 
 
 def _headerless(source: Source, start: int, end: int) -> Iterator[Excerpt]:
-    """Yields the modules without a header between two offsets."""
+    """Yields the headerless modules between two offsets."""
     at = start
     while (opening := _HEADERLESS.search(source.text, at, end)) is not None:
         reader = _Reader(source, opening.end("prefix"), has_header=False)
@@ -120,11 +117,11 @@ class _Reader:
         # The number of pieces at the end of the last complete computation.
         self.whole = 0
         self.depth = 0
-        # The number of lines of a signature that no brace has followed yet.
+        # The number of lines read of a signature whose opening brace has not come yet.
         self.signature = 0
 
     def read(self) -> Excerpt | None:
-        """Returns the module, or None if no computation begins."""
+        """Returns the module, or None if it has no computation."""
         in_header, is_first = self.has_header, True
         for line in lines_from(self.source.text, self.start):
             if not is_first and (in_header or self.depth or self.signature) and _ends_module(line.text):
@@ -145,7 +142,7 @@ class _Reader:
         return Excerpt(DerivedSource(self.source, pieces), self.start, last.origin + len(last.text), is_cut, self.has_header)
 
     def _line(self, line: Line) -> bool:
-        """Takes a line outside the header; returns False if the module ends before or in it."""
+        """Reads a line after the header; returns False if the module ends before or in the line."""
         at, text = 0, line.text
         while at < len(text):
             if not (self.depth or self.signature):
@@ -170,7 +167,7 @@ class _Reader:
         return True
 
     def _count(self, text: str, start: int) -> int:
-        """Counts braces; returns the offset after the one that closes a computation, or -1."""
+        """Counts braces; returns the offset after the brace that closes the computation, or -1."""
         for token in _TOKEN.finditer(text, start):
             if token[0] == "{":
                 self.depth += 1
@@ -182,7 +179,7 @@ class _Reader:
         return -1
 
     def _take(self, line: Line, start: int, end: int) -> None:
-        """Takes the part of a line between two offsets."""
+        """Adds the part of a line between two offsets to the module."""
         if start == 0 and end == len(line.text):
             self.pieces += line.pieces
             return

@@ -1,4 +1,4 @@
-"""Extracts the lines of a module from another text, without prefixes, quotes and escapes.
+"""Extracts the lines of a module from other text, without prefixes, quotes and escapes.
 
 The module may be plain text, have a prefix on every line (a log prefix, `> `, `# `), or be written
 as string literals with escapes.
@@ -15,11 +15,12 @@ from hlotool.text.source.derived import Piece
 
 __all__ = ["Line", "lines_from"]
 
-# The most lines of other threads accepted between two lines of a module in a log.
+# The maximum number of lines of other threads between two lines of a module in a log.
 _MOST_FOREIGN_LINES = 200
-# Lines of other threads may also come right after the first line of a module.
+# The maximum number of lines after the first line of a module that are searched for its prefix:
+# lines of other threads may come in between.
 _MOST_TRIED_LINES = 20
-# The most characters before a module that count as its prefix.
+# The maximum number of characters before a module that count as its prefix.
 _LONGEST_PREFIX = 300
 _BLANK_LINE = "<BLANKLINE>"
 _NUMBER = re.compile(r"0x[0-9a-f]++|[0-9]++|\s++")
@@ -29,7 +30,7 @@ _SURROGATES = r"u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\u(?P<low>[dD][c-fC-F][0-9
 _CODE = r"x(?P<hex>[0-9a-fA-F]{2})|u(?P<unicode>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})"
 _ESCAPED = re.compile(rf"(?P<plain>[^\\\"'\r\n]++)|\\(?:{_SURROGATES}|{_CODE}|(?P<simple>\r\n|[\s\S]))|(?P<quote>[\"'])|(?P<end>[\r\n]++)")
 _NEXT_LITERAL = re.compile(r"(?:\s*+\\)?+[\s,]*+[a-zA-Z]{0,2}(?P<quote>[\"'])")
-# Replaces an unpaired surrogate, and a code point beyond Unicode.
+# Replaces unpaired surrogates and code points beyond the range of Unicode.
 _NO_CHARACTER = "\ufffd"
 _ESCAPES = {
     "n": "\n",
@@ -51,9 +52,9 @@ _ESCAPES = {
 
 
 class Line(NamedTuple):
-    """A line of HLO, with its line end if it has one, as pieces of the surrounding text.
+    """A line of HLO with its line end, if any, and the pieces of the surrounding text that form it.
 
-    `end` is the offset after the line in that text.
+    `end` is the offset after the line in the surrounding text.
     """
 
     text: str
@@ -62,7 +63,7 @@ class Line(NamedTuple):
 
 
 def lines_from(text: str, start: int) -> Iterator[Line]:
-    """Yields the lines of HLO from `start`, where a module begins, at most to the end of the text.
+    """Yields lines of HLO from `start`, where a module begins, possibly to the end of the text.
 
     >>> [line.text for line in lines_from("log 1]HloModule a\\nlog 2]b {\\nthe end", 6)]
     ['HloModule a\\n', 'b {\\n']
@@ -85,7 +86,7 @@ def _end_of_line(text: str, start: int) -> int:
 
 
 def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> bool:
-    """Returns whether one of the next `tries` nonblank lines has the prefix, too."""
+    """Returns whether one of the next `tries` nonblank lines also has the prefix."""
     while start < len(text) and tries:
         end = _end_of_line(text, start)
         if pattern.match(text, start, end):
@@ -96,7 +97,7 @@ def _goes_on(text: str, start: int, pattern: re.Pattern[str], tries: int) -> boo
 
 
 def _prefix_pattern(prefix: str) -> re.Pattern[str] | None:
-    """Returns a pattern for this prefix with any numbers; None if it is only whitespace."""
+    """Returns a pattern for this prefix with any numbers, or None if the prefix is blank."""
     bare = prefix.rstrip()
     if not bare:
         return None
@@ -138,9 +139,9 @@ def _prefixed_lines(text: str, start: int, pattern: re.Pattern[str], *, is_log: 
 
 
 def _escaped_lines(text: str, start: int, quote: str) -> Iterator[Line]:
-    """Yields lines inside one or more string literals that begin with this quote.
+    """Yields the lines inside one or more string literals that begin with `quote`.
 
-    Without a quote, reads up to the end of the line.
+    If `quote` is empty, reads up to the end of the line.
     """
     pieces: list[Piece] = []
     at = start

@@ -14,15 +14,15 @@ UNKNOWN = "?"
 """The key of `attribute_order` for attributes that the opcode does not have."""
 
 _ASYNC_SUFFIXES = ("-start", "-update", "-done")
-# An attribute of some opcodes that XLA prints among the attributes common to all instructions.
+# XLA prints this attribute of some opcodes among the attributes common to all instructions.
 _LATE = "result_accuracy"
 
 
 @cache
 def attribute_order(opcode: str) -> dict[str, int]:
-    """Returns the position of each attribute in XLA's output for an opcode, by name.
+    """Returns the position in XLA's output of each attribute of an opcode, by attribute name.
 
-    UNKNOWN gives the position of all other names.
+    The key UNKNOWN stands for all other attributes.
 
     >>> order = attribute_order("dot")
     >>> order["lhs_contracting_dims"] < order["sharding"] < order[UNKNOWN] < order["metadata"]
@@ -32,7 +32,7 @@ def attribute_order(opcode: str) -> dict[str, int]:
     names: list[str] = []
     after: list[str] = []
     if op is None:
-        # `X-start` is short for an async-start of X and prints X's attributes first.
+        # `X-start` is short for an async-start of X, and XLA prints X's attributes first.
         suffix = next((s for s in _ASYNC_SUFFIXES if opcode.endswith(s)), "")
         op = OPS.get(opcode.removesuffix(suffix))
         names, after = ["async_execution_thread"], ["output_to_operand_aliasing"]

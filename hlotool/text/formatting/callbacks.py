@@ -1,7 +1,7 @@
 """Lark callbacks for formatting.
 
-Bottom-up, each grammar rule becomes one piece of text, and each line of the output becomes an item
-of the writer.
+Each grammar rule, from the bottom up, becomes one piece of text, and each line of the output
+becomes an item of the writer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["formatting_callback"]
 Children = list[Any]
 Handler = Callable[[str, Children], Any]
 _HANDLERS: dict[str, Handler] = {}
-# Rules for values that contain inline computations, not only names of computations.
+# Grammar rules for values that may contain inline computations, not only names of computations.
 _BODIES = frozenset({"inline_computation", "called_computations"})
 
 
@@ -36,8 +36,8 @@ def _rule(*names: str) -> Callable[[Handler], Handler]:
 def formatting_callback(rule: Any) -> Callable[[Children], Any]:
     """Returns the callback that Lark calls after recognizing `rule`."""
     name = str(rule.alias or rule.origin.name)
-    # XLA separates axes by `, ` in shardings and by `,` in replica groups, so the parent rule joins
-    # them.
+    # XLA separates axes with `, ` in shardings and with `,` in replica groups, so the parent rule
+    # joins them.
     if name.startswith("_") or name == "axis_list":
         return _inline
     return partial(_HANDLERS.get(name, _join), name)
@@ -47,7 +47,7 @@ def _inline(children: Children) -> list[Piece]:
     """Returns the pieces of a helper rule, which its parent inlines.
 
     Extends the list of the first child in place: the rule is reduced once for every element, so
-    copying would take quadratic time.
+    copying the list would take quadratic time.
     """
     if children and isinstance(children[0], list):
         pieces: list[Piece] = children[0]
@@ -77,7 +77,7 @@ def _literal(name: str, children: Children) -> Piece | None:
 def _constant_call(name: str, children: Children) -> Piece:
     """Returns the literal of a constant as written.
 
-    `_with_formatted_literal` formats it once the shape before it is known.
+    `_with_formatted_literal` formats the literal as soon as the shape before it is known.
     """
     pieces = flatten(children)
     start, end = pieces[0].start, pieces[-1].end
@@ -96,7 +96,7 @@ def _typed_array(name: str, children: Children) -> Piece:
 
 
 def _with_formatted_literal(pieces: list[Piece]) -> list[Piece]:
-    """Formats the literal according to the shape before it, if the last piece is a constant."""
+    """If the last piece is a constant, formats its literal according to the shape before it."""
     call = pieces[-1]
     if call.type != "constant_call":
         return pieces
@@ -125,7 +125,7 @@ def _nested_instruction(name: str, children: Children) -> Piece:
 
 
 def _space_separated(name: str, pieces: list[Piece]) -> Piece:
-    """Joins pieces with a space between them."""
+    """Joins pieces with spaces, and with the comments between them."""
     joiner = current_session().joiner
     text = [pieces[0].text]
     for before, piece in itertools.pairwise(pieces):
@@ -136,7 +136,7 @@ def _space_separated(name: str, pieces: list[Piece]) -> Piece:
 
 @_rule("right_hand_side")
 def _right_hand_side(name: str, children: Children) -> Piece:
-    """Joins shape, call, and the attributes in XLA's order."""
+    """Joins the shape, the call, and the attributes in XLA's order."""
     pieces = flatten(children)
     first = next(k for k, piece in enumerate(pieces) if piece.type in ("call", "parameter_call", "constant_call"))
     opcode = pieces[first].key
@@ -155,7 +155,7 @@ def _call(name: str, children: Children) -> Piece:
 def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> Piece:
     """Returns `head, name=value, name=value`, sorted by `order`.
 
-    A comment next to a comma stays with the attribute on its side of the comma.
+    A comment next to a comma stays with the attribute on the same side of the comma.
     """
     joiner, texts = current_session().joiner, []
     before, text, position, end, has_body = head, head.text, -1, head.end, False
@@ -178,10 +178,10 @@ def _with_attributes(head: Piece, rest: list[Piece], order: dict[str, int]) -> P
 
 
 def _in_order(texts: list[tuple[int, str, bool]]) -> list[str]:
-    """Returns the texts sorted by position.
+    """Returns the attributes sorted by position.
 
-    Attributes with inline computations keep their order, because the parser numbers these
-    computations in that order.
+    Attributes with inline computations keep their order, since the parser numbers these
+    computations in the order in which it reads them.
     """
     bodies = iter([text for _, text, has_body in texts if has_body])
     return [next(bodies) if has_body else text for _, text, has_body in sorted(texts, key=lambda item: item[0])]
@@ -227,7 +227,7 @@ def _computation_close(name: str, children: Children) -> None:
 
 @_rule("computation", "module", "headerless", "single_instruction")
 def _skip(name: str, children: Children) -> None:
-    """Does nothing: the items inside have already been written."""
+    """Does nothing: the callbacks of the inner rules have already written their items."""
 
 
 @_rule("body_open")

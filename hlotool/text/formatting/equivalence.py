@@ -1,8 +1,8 @@
-"""Checks that a formatted text is equivalent to the original.
+"""Checks that formatted text is equivalent to the original.
 
-It must have the same module and the same comments, and a second run must not change it. The check
-shares no code with the formatter: the parser reads both texts, and a separate expression finds the
-comments.
+It must contain the same module and the same comments, and formatting it again must not change it.
+The check shares no code with the formatter: the parser reads both versions, and a separate regular
+expression finds the comments.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from hlotool.text.source.trivia import comment_spans
 
 __all__ = ["check_equivalent", "raise_internal_error"]
 
-# Line ends may change, too, but they separate the lines here.
+# Line ends may change as well, but here they separate the lines.
 _CHANGEABLE = str.maketrans("", "", " \t\r,")
 
 
 def comment_counts(text: str) -> Counter[str]:
-    """Counts how often each comment occurs in a text, without XLA's index marks.
+    """Counts how often each comment occurs, leaving out XLA's index marks.
 
     >>> comment_counts('a /* b */ // c "d //"')
     Counter({'/* b */': 1, '// c "d //"': 1})
@@ -40,12 +40,12 @@ def comment_counts(text: str) -> Counter[str]:
 
 
 def _same_characters(before: str, after: str) -> bool:
-    """Returns whether every character occurs equally often in both texts.
+    """Returns whether every character occurs equally often before and after.
 
     Ignores the characters that the formatter may add or drop.
     """
     lines, new_lines = _bare_lines(before), _bare_lines(after)
-    # Lines that occur in both texts need no counting.
+    # Lines that occur in both need no counting.
     return Counter("".join((lines - new_lines).elements())) == Counter("".join((new_lines - lines).elements()))
 
 
@@ -78,8 +78,8 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
     if comments != new_comments:
         changed = next(iter((comments - new_comments) or (new_comments - comments)))
         raise_internal_error(before.filename, f"formatting would change the comments: {changed[:80]}")
-    # The module lacks some parts of the text, such as percent signs and the parameters of
-    # signatures.
+    # The module does not represent all of the text: it lacks percent signs and the parameters of
+    # signatures, for example.
     if not _same_characters(before.text, after):
         raise_internal_error(before.filename, "formatting would change more than whitespace and commas")
     assert new_path is not None
@@ -89,4 +89,4 @@ def check_equivalent(before: Source, module: Module, path: FastPath, after: str,
 
 def raise_internal_error(filename: str, reason: str) -> None:
     """Raises InternalError for a defect of the formatter."""
-    raise InternalError(f"{filename}: {reason[:500]}. The text is left as it is. This is a bug in hlotool; please report it with the text")
+    raise InternalError(f"{filename}: {reason[:500]}. The text is left unchanged. This is a bug in hlotool; please report it with the text")

@@ -42,13 +42,13 @@ def format_text(
 ) -> str:
     """Formats text with the spacing, line breaks and attribute order of XLA's printer.
 
-    Keeps everything else as written. `lines` is the first and the last line to format, counted from
-    1; other lines do not change, nor do instructions that begin or end on them.
+    Keeps everything else as written. `lines` gives the first and the last line to format, counted
+    from 1. Other lines do not change, nor do instructions that begin or end on them.
 
-    With `legacy`, accepts old spellings, too, and writes them in today's form on all lines; it
-    cannot be combined with `lines` (ValueError). With `checked`, parses the result, and raises
+    With `legacy`, also accepts old spellings, and writes them in today's form on all lines. Raises
+    ValueError if `legacy` and `lines` are combined. With `checked`, parses the result and raises
     InternalError if its module or its comments differ from those of `text`, if lines outside
-    `lines` have changed, or if formatting it again would change it.
+    `lines` have changed, or if formatting the result again would change it.
 
     Raises ParseError if the syntax is wrong. Undefined names, missing attributes and similar errors
     are left to the verifier.
@@ -77,7 +77,7 @@ def format_text(
 def _with_leading_empty_line(part: Part, text: str) -> str:
     """Returns the formatted text of one of several modules.
 
-    It starts with an empty line if the source does.
+    If the source starts with an empty line, so does the result.
     """
     empty = _EMPTY_LINE.match(part.source.text)
     return text if part.is_separator or empty is None or _EMPTY_LINE.match(text) else empty[1] + text
@@ -93,9 +93,9 @@ def _check_separators(parts: list[Part], texts: list[str], filename: str) -> Non
 def format_source(
     source: Source, style: FormatStyle = _DEFAULT, lines: tuple[int, int] | None = None, *, checked: bool = True, legacy: bool = False
 ) -> str:
-    """Formats a source that has one module, like `format_text`."""
+    """Formats a source with one module, like `format_text`."""
     if legacy:
-        # Imported on use, because most texts have no old spellings.
+        # Imported only here, since it is rarely needed.
         source, _ = import_module("hlotool.text.legacy.rewrite").modernized(source)
     module, path = read_source(source, strict=False)
     assert path is not None, "the fast path is enabled"
@@ -106,7 +106,7 @@ def format_source(
     try:
         after = _formatted(source.text, path, style, selected)
         if checked:
-            # The text after the selection is the same but may start at another offset.
+            # The text after the selection is unchanged but may start at a different offset.
             moved = None if selected is None else (selected[0], len(after) - (len(source.text) - selected[1]))
             if selected is not None and not (after.startswith(source.text[: selected[0]]) and after.endswith(source.text[selected[1] :])):
                 raise_internal_error(source.filename, "formatting would change other lines")
@@ -114,7 +114,7 @@ def format_source(
     except (UnexpectedInput, InternalError):
         if not errors:
             raise
-        # An error that leaves the meaning of the text unknown, such as an invalid literal.
+        # An error, such as an invalid literal, leaves the meaning of the text unknown.
         raise ParseError(errors) from None
     return after
 
@@ -123,8 +123,8 @@ def _formatted(text: str, path: FastPath, style: FormatStyle, selected: tuple[in
     try:
         return _format_once(text, path, style, selected, by_lines=True)
     except (UnexpectedInput, Violation, ValueError):
-        # A line that looks complete may continue on the next one, in the middle of a value, or may
-        # have an invalid value or string.
+        # A line that looks complete may end in the middle of a value, which the next line
+        # continues, or may contain an invalid value or string.
         return _format_once(text, path, style, selected, by_lines=False)
 
 
@@ -139,9 +139,9 @@ def _format_once(text: str, path: FastPath, style: FormatStyle, selected: tuple[
 
 
 def _marks(text: str) -> frozenset[str]:
-    """Returns the kinds of lists that have index marks in the text, "operands" or "shapes".
+    """Returns the kinds of lists that have index marks in the text: "operands", "shapes" or both.
 
-    XLA's short form has them for shapes but not for operands.
+    XLA's short form has index marks in lists of shapes but not in lists of operands.
     """
     kinds: set[str] = set()
     mark = _MARK.search(text)
@@ -152,7 +152,7 @@ def _marks(text: str) -> frozenset[str]:
 
 
 def _is_bare_shape(text: str, start: int) -> bool:
-    """Returns whether a shape, or an element of a tuple sharding, starts here.
+    """Returns whether a shape, or an element of a tuple sharding, begins at `start`.
 
     Returns False for an operand, which may be a shape followed by a name.
     """

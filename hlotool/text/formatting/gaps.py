@@ -1,4 +1,4 @@
-"""Gaps between two items of the output: comments, normalized empty lines, and verbatim text."""
+"""Gaps between items of the output: comments, normalized empty lines, and verbatim text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _GapPart(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """The parts of a gap, and the number of line ends after the last part.
+    """A gap: its parts, and the number of line ends after the last part.
 
     `joins_next` is true if the next item follows the last part without a line end.
     """
@@ -40,8 +40,8 @@ class Gap(NamedTuple):
 
         `empty_first` and `empty_last` are the numbers of empty lines before the first part and
         before the next item. None keeps one empty line if the source has any. If the source has no
-        empty line before the first part but has one after it, the `empty_first` lines go there: a
-        comment stays with the item that it follows.
+        empty line before the first part but has one after a later part, the `empty_first` lines go
+        there: a comment stays with the item that it follows.
         """
         out: list[str] = []
         on_new_line = at_start
@@ -69,7 +69,7 @@ class Gap(NamedTuple):
 
 
 def _empty_lines(newline: str, count: int, empty: int | None) -> str:
-    """Returns `empty` empty lines; if None, one empty line if the source has any.
+    """Returns `empty` empty lines, or, if that is None, one empty line if the source has any.
 
     `count` is the number of line ends in the source.
     """
@@ -79,7 +79,7 @@ def _empty_lines(newline: str, count: int, empty: int | None) -> str:
 def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoisted: list[str], *, next_is_verbatim: bool) -> Gap:
     """Reads the gap source[start:end].
 
-    The `hoisted` comments follow the comments of the gap, each on its own line.
+    The `hoisted` comments are added after the comments in the gap, each on its own line.
     """
     parts: list[_GapPart] = []
     # The start of the text counts as the start of a line.
@@ -89,7 +89,7 @@ def read_gap(source: str, start: int, end: int, verbatim: VerbatimRanges, hoiste
         if ends_verbatim:
             text = source[low:high]
             parts.append(_GapPart(newlines, text, True))
-            # Its last line end is counted like one after a comment.
+            # The line end of verbatim text counts like the line end after a comment.
             newlines = int(text.endswith("\n"))
             continue
         position = low

@@ -1,7 +1,7 @@
 """Fast path of the formatter: formats whole lines with the parser's regular expressions.
 
-A line that is already formatted costs one match and a few lookups, and runs of such lines are
-copied together. Lines that the expressions do not match are left to the grammar path.
+A line that is already formatted takes one match and a few lookups, and runs of such lines are
+copied together. Lines that do not match the expressions are left to the grammar path.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hlotool.text.source.marks import MARK_INTERVAL
 __all__ = ["LineFormatter"]
 
 _CONSTANT, _PARAMETER = "constant", "parameter"
-# Kinds of values that refer to parts of the module. A codec cannot write these by itself.
+# Kinds of values that refer to parts of the module. Codecs cannot write them without the module.
 _NAMES = frozenset({"Computation", "Computations", "ContinuedComputation", "Names"})
 _STYLE = WriteStyle()
 
@@ -64,7 +64,7 @@ class LineFormatter(RunReader):
             return False
         end = match.end(2) if match[2] else match.end(1)
         tables = self.patterns.tables.match(text, match.end())
-        # Only the grammar path keeps comments after the header where they are.
+        # Only the grammar path keeps comments after the header in place.
         if tables is None or "/" in text[end : match.end()]:
             self._header = (f"HloModule {match[1]}{attributes}", start, None, end, end)
         else:
@@ -131,14 +131,14 @@ class LineFormatter(RunReader):
     # ---- instructions ---------------------------------------------------------------------------
 
     def _run(self, text: str, position: int) -> int:
-        """Formats instructions by line; returns the end of the last one, before its line end."""
+        """Formats lines of instructions; returns the end of the last one, before its line end."""
         match, heads, writer, newline = self.patterns.line.match, self.heads, self.writer, self.writer.newline
         is_plain, numbered, configs = self.patterns.operand_names.fullmatch, self.operand_marks, self.path.parts.configs
         ending = "\r" if newline == "\r\n" else ""
         verbatim: VerbatimRanges | None = writer.verbatim or None
         indent = "  " * writer.block.level
         formatted_runs = self.formatted_runs if writer.block.level == 1 else {}
-        # The start of the current run of unchanged lines; -1 outside of one.
+        # The start of the current run of unchanged lines, or -1 outside of such runs.
         unchanged_start = -1
         end = line_start = position
         while True:
@@ -166,7 +166,8 @@ class LineFormatter(RunReader):
                     operands = self._operands(opcode, head, references, others)
                 formatted = attributes[attribute_text]
                 if config is not None:
-                    # Raises NeedsGrammar if it ends before the line: more attributes may follow.
+                    # Raises NeedsGrammar if the value ends before the line does: more attributes
+                    # may follow.
                     _ = configs[config]
             except NeedsGrammar:
                 break
@@ -194,7 +195,7 @@ class LineFormatter(RunReader):
         return self.writer.width is not None and length > self.writer.width
 
     def _copy_unchanged(self, start: int, end: int) -> int:
-        """Copies the unchanged run text[start:end] unless `start` is -1; returns -1, for no run."""
+        """Copies the unchanged run text[start:end] unless `start` is -1; returns -1 (no run)."""
         if start >= 0:
             block = self.writer.block
             block.parts.append(self.session.text[start:end])
@@ -213,7 +214,10 @@ class LineFormatter(RunReader):
         return (f"{self._shape(shape)} {opcode}" if shape else opcode), opcode, memo, shape
 
     def _operands(self, opcode: str, head: str, references: str | None, others: str) -> str:
-        """Formats operands; if all have a percent sign (`references`), omits the first sign."""
+        """Formats operands.
+
+        If all of them have a percent sign (`references`), the result lacks the first sign.
+        """
         if references is not None:
             bare = self.patterns.index_mark.sub("", references)
             if not self.patterns.operand_names.fullmatch(bare):
@@ -242,7 +246,8 @@ class LineFormatter(RunReader):
     def _constant(self, head: str, text: str) -> str:
         known = self.path.parts.literals.get((head, text))
         if known is None:
-            # Not a single literal: the closing parenthesis may belong to another instruction.
+            # The text is not a single literal: the closing parenthesis may belong to another
+            # instruction.
             raise NeedsGrammar
         if known.spelling == text:
             return text
@@ -313,9 +318,9 @@ class LineFormatter(RunReader):
         return self._formatted(rule, text)
 
     def _is_formatted(self, kind: str, text: str) -> bool:
-        """Returns whether a value is known to be formatted; if not, the grammar path formats it."""
-        # Names only: in other kinds, such as a shape, a word may be the start of a value that
-        # continues on the next line.
+        """Returns whether a value is known to be formatted; if not, the caller formats it."""
+        # This holds only for names: in a value of another kind, such as a shape, the word may be
+        # the start of a value that continues on the next line.
         if kind in _NAMES and (self.patterns.word.fullmatch(text) or self.patterns.name_list.fullmatch(text)):
             return True
         codec = CODECS[kind]
@@ -336,9 +341,9 @@ class LineFormatter(RunReader):
 
 
 def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
-    """Returns the runs of lines that the parser found to be formatted and that may be copied.
+    """Returns the runs of lines that may be copied, since the parser found them to be formatted.
 
-    Returns none unless the attributes of all opcodes are formatted.
+    Returns no runs unless the attributes of all opcodes are formatted.
     """
     runs, writer, text = lines.path.formatted_runs, lines.writer, lines.session.text
     if not runs or writer.verbatim or writer.newline != lines.path.newline:
@@ -356,9 +361,9 @@ def _formatted_runs(lines: LineFormatter) -> dict[int, int]:
 
 
 def _joined(parts: list[str], percent: str, *, is_marked: bool) -> str:
-    """Joins the parts of a list, with `percent` before each but the first.
+    """Joins the parts of a list, with `percent` before each part except the first.
 
-    Adds index marks if `is_marked`.
+    Adds index marks if `is_marked` is true.
     """
     separator = f", {percent}"
     if not is_marked or len(parts) <= MARK_INTERVAL:

@@ -15,7 +15,7 @@ __all__ = ["INDEX_MARK", "Joiner", "Piece", "flatten"]
 
 _COMMENT = re.compile(COMMENT)
 INDEX_MARK = re.compile(r"/\*i(?:ndex)?[0-9]*=[0-9]+\*/")
-"""XLA's index marks in lists and literals, which are rewritten rather than kept."""
+"""Matches XLA's index marks in lists and literals. They are rewritten rather than kept."""
 
 
 class Piece:
@@ -54,14 +54,14 @@ def flatten(children: Sequence[Any]) -> list[Piece]:
 class Joiner:
     """A joiner of the pieces of one source.
 
-    `marks` are the kinds of lists, "operands" or "shapes", that get index marks.
+    `marks` holds the kinds of lists, "operands" or "shapes", that get index marks.
     """
 
     def __init__(self, source: str, marks: frozenset[str]) -> None:
         self.source = source
         self.marks = marks
-        # Offsets and texts of line comments inside an item. They move before the item, because
-        # nothing can follow them on a line.
+        # The offset and text of each line comment inside an item. These comments move before the
+        # item, since nothing can follow them on a line.
         self.hoisted: list[tuple[int, str]] = []
 
     def comments(self, start: int, end: int) -> str:
@@ -91,7 +91,7 @@ class Joiner:
         return [comment for offset, comment in comments if offset < end]
 
     def join(self, rule: str, pieces: Sequence[Piece]) -> Piece:
-        """Joins the pieces of a grammar rule; surplus commas are dropped."""
+        """Joins the pieces of a grammar rule and drops surplus commas."""
         first = pieces[0]
         if len(pieces) == 1 and first.type != "COMMA":
             return Piece(first.text, first.start, first.end, rule, first.key)

@@ -1,4 +1,4 @@
-"""State of one formatter run, shared by Lark's callbacks: writer, joiner, memos of the parse."""
+"""State of one formatter run for Lark's callbacks: writer, joiner and the parser's fast path."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["FormatSession", "current_session"]
 
 
 class FormatSession(LexerSession):
-    """The state of one run.
+    """The state of one formatter run.
 
-    Lines take the grammar path until `fast_path` is set. `path` is the fast path of the preceding
-    parse.
+    Lines take the grammar path until `fast_path` is set. `path` is the parser's fast path from the
+    preceding parse.
     """
 
     __slots__ = ("joiner", "path", "writer")

@@ -14,9 +14,9 @@ class Spacing(Record):
     """The separators between the parts of a grammar rule.
 
     `comma` and `colon` replace these tokens, `pad` is written inside brackets, and `between`
-    separates two parts with no token between them. `lead` is always written before parts of the
-    given types. `marks` is "operands" or "shapes" for lists in which XLA writes an index mark
-    before every fifth element.
+    separates two parts that have no such token between them. `lead` is always written before parts
+    of the given types. `marks` is "operands" or "shapes" for lists in which XLA writes an index
+    mark before every fifth element.
     """
 
     comma: str = ","
@@ -45,7 +45,8 @@ SPACING: dict[str, Spacing] = {
         ),
         _LIST,
     ),
-    # Spaces separate fields. XLA also reads commas between some of them but does not print commas.
+    # Fields are separated by spaces. Between some of them XLA also reads commas, but it prints
+    # none.
     **dict.fromkeys(
         (
             "file_location", "file_name", "function_name", "metadata", "operand", "origin_leaf", "signature_parameter", "sparsity_config",

@@ -1,4 +1,4 @@
-"""Derives printer options from the style of a text, so that new lines look like their neighbors."""
+"""Derives printer options from the style of existing text, so that new lines match it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["options_like"]
 
 
 def options_like(text: str, x: Instruction, *, print_result_shape: bool = True) -> PrintOptions:
-    """Returns options to print instructions as the text writes `x`.
+    """Returns options that print instructions in the style in which `text` writes `x`.
 
-    The options turn percent signs, layouts, operand shapes and index marks on or off.
+    They turn percent signs, layouts, operand shapes and index marks on or off.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = "ENTRY e { ROOT p = f32[2] parameter(0) }"

@@ -14,11 +14,11 @@ MIN_WIDTH = 40
 
 @dataclass(frozen=True)
 class FormatStyle:
-    """Options by which formatted text differs from XLA's own output.
+    """Options that make formatted text differ from XLA's own output.
 
     `width` is the maximum line length in characters: longer instructions are broken after commas.
-    With None, the default, every instruction is on one line, as XLA prints it. Raises ValueError if
-    `width` is less than MIN_WIDTH.
+    If it is None, the default, every instruction is on one line, as in XLA's output. Raises
+    ValueError if `width` is less than MIN_WIDTH.
 
     >>> FormatStyle(width=100).width
     100

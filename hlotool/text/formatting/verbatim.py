@@ -1,4 +1,4 @@
-"""Finds the parts of a text that the formatter keeps verbatim.
+"""Finds the parts of a source that the formatter keeps verbatim.
 
 These are the lines between `fmt: off` and `fmt: on`, lines with `fmt: skip`, and unselected lines.
 """
@@ -41,12 +41,12 @@ class VerbatimRanges:
         return bool(self.starts)
 
     def overlaps(self, start: int, end: int) -> bool:
-        """Returns whether text[start:end] has a verbatim character."""
+        """Returns whether text[start:end] has any verbatim characters."""
         k = bisect_right(self.ends, start)
         return k < len(self.starts) and self.starts[k] < end
 
     def split(self, start: int, end: int) -> list[tuple[int, int, bool]]:
-        """Splits text[start:end] at the bounds of the ranges: (start, end, is verbatim)."""
+        """Splits text[start:end] at the bounds of the ranges, into (start, end, is verbatim)."""
         parts, position = [], start
         k = bisect_right(self.ends, start)
         while k < len(self.starts) and self.starts[k] < end:
@@ -74,7 +74,7 @@ def verbatim_ranges(text: str, selected: tuple[int, int] | None) -> VerbatimRang
     verbatim = VerbatimRanges([(start, end) for start, end in ranges if start < end])
     if not verbatim or "/*" not in text:
         return verbatim
-    # A comment is kept or formatted as a whole.
+    # If a part of a comment is verbatim, the whole comment is.
     return VerbatimRanges([*zip(verbatim.starts, verbatim.ends, strict=True), *(span for span in comment_spans(text) if verbatim.overlaps(*span))])
 
 

@@ -20,16 +20,16 @@ _PART = re.compile(
     r"|(?P<rest>[^\"'/{}()\[\],]++|.)",
     re.DOTALL,
 )
-# Values of these attributes, and of unknown ones, are never broken.
+# The values of these attributes and of unknown attributes are never broken.
 _RAW = frozenset({"KEY_BACKEND_CONFIG", "KEY_FRONTEND_ATTRIBUTES"})
 
 
 def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     """Breaks an instruction into lines of at most `width` characters, if its commas allow it.
 
-    Both `text` and the result lack the first `indent`. Among the commas that fit on a line, the
-    break is after the one inside the fewest brackets, the last one if there are several. Lines that
-    start inside brackets are indented further.
+    Both `text` and the result lack the indentation of the first line. Of the commas that fit on a
+    line, the one inside the fewest brackets ends the line; if there are several, the last of them.
+    Lines that start inside brackets are indented further.
 
     >>> print(wrapped("ROOT r = f32[2] add(first, second), metadata={op_name='sum'}", "  ", 44, chr(10)))
     ROOT r = f32[2] add(first, second),
@@ -42,7 +42,8 @@ def wrapped(text: str, indent: str, width: int, newline: str) -> str:
     lines: list[str] = []
     start, prefix = 0, indent
     first = 0
-    # Comments after the last attribute do not count, like those after the instruction.
+    # Comments after the last attribute do not count toward the width, nor do comments after the
+    # instruction.
     while len(prefix) + end - start > width and first < len(breaks):
         room = start + width - len(prefix)
         last = first
@@ -73,8 +74,8 @@ def _breaks(text: str) -> tuple[list[tuple[int, int]], int]:
         elif part["close"]:
             depth -= 1
         elif part["tight"] and depth > 0 and in_attributes:
-            # A comma between booleans, numbers or groups, which XLA prints without spaces. Shapes
-            # are not broken.
+            # XLA prints no spaces after commas between booleans, numbers or groups. Shapes have
+            # such commas, too, but are not broken.
             breaks.append((part.start(), depth))
         elif part["comma"]:
             breaks.append((part.start(), depth))

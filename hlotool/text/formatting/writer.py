@@ -17,12 +17,13 @@ from hlotool.text.source.trivia import BLOCK_COMMENT
 __all__ = ["Writer"]
 
 INDENT = "  "
-# Up to the first line end outside comments and strings, whose line ends stay as they are.
+# Matches up to the first line end outside comments and strings, since the line ends inside them
+# stay unchanged.
 _FIRST_LINE = re.compile(rf"(?:[^\n\"'/]++|\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'|{BLOCK_COMMENT}|//[^\n]*+|[\"'/])*+\n", re.DOTALL)
 
 
 class _Block:
-    """The output so far of the whole text, or of a computation inside an instruction."""
+    """The output so far, for the whole source or for a computation inside an instruction."""
 
     __slots__ = ("has_tables", "hoisted", "is_empty", "level", "parts", "written_end")
 
@@ -34,9 +35,9 @@ class _Block:
         # The hoisted comments of the enclosing instruction, while a computation inside it is
         # written.
         self.hoisted: list[tuple[int, str]] = []
-        # True if no item has been written yet, or none since the opening brace.
+        # True if no item has been written yet, or no item since the opening brace.
         self.is_empty = True
-        # True if the last item is the tables of stack frames.
+        # True if the last item consists of the tables of stack frames.
         self.has_tables = False
 
 
@@ -61,7 +62,7 @@ class Writer:
     def item(self, start: int, end: int, text: str, *, empty_lines: int = 0) -> None:
         """Writes the item source[start:end] as `text`, after `empty_lines` empty lines.
 
-        With 0, keeps one empty line if the source has any.
+        If `empty_lines` is 0, keeps one empty line if the source has any.
         """
         block = self.block
         is_verbatim = self.is_verbatim(start, end)
@@ -88,7 +89,7 @@ class Writer:
     def write_gap(self, start: int, end: int, *, empty_lines: int = 0, closes: bool = False, is_verbatim: bool = False) -> bool:
         """Writes the gap before the item source[start:end].
 
-        Returns whether the item continues the line of a comment.
+        Returns whether the item belongs on the same line as a preceding comment.
         """
         block, hoisted = self.block, self.joiner.take_hoisted(end)
         was_empty, block.is_empty = block.is_empty, False
@@ -108,14 +109,14 @@ class Writer:
 
     @property
     def empty_before_computation(self) -> int:
-        """The number of empty lines before a computation, as XLA prints them.
+        """The number of empty lines that XLA prints before a computation.
 
-        It is one, or two after the tables of stack frames.
+        This is 1, or 2 after the tables of stack frames.
         """
         return 1 + self.block.has_tables
 
     def open(self) -> None:
-        """Begins a level of indentation, after an item that ended with an opening brace."""
+        """Begins a level of indentation after an item that ends with an opening brace."""
         self.block.level += 1
         self.block.is_empty = True
         self.block.has_tables = False
@@ -145,7 +146,7 @@ class Writer:
     def end_body(self, start: int, end: int) -> str:
         """Ends the computation and returns its text.
 
-        The text is from the line of the opening brace to the closing brace.
+        The text starts with the line of the opening brace and ends with the closing brace.
         """
         self.close(start, end, "}")
         block = self.blocks.pop()
@@ -157,7 +158,7 @@ class Writer:
     def finish(self) -> str:
         """Returns the whole text, up to the end of the source.
 
-        An empty line at the end stays, because XLA's files have one.
+        Keeps an empty line at the end, since XLA's files have one.
         """
         block, end = self.block, len(self.source)
         gap = read_gap(self.source, block.written_end, end, self.verbatim, [], next_is_verbatim=self.is_verbatim(end - 1, end))

@@ -1,1 +1,1 @@
-"""Old spellings of XLA's earlier versions, and their translation to today's."""
+"""Spellings of earlier XLA versions, and their translation to today's spellings."""

@@ -1,8 +1,8 @@
-"""Rewrites instructions from an old form into today's, for the rows of `spellings.py`.
+"""Rewrites instructions from old forms to today's forms, for the rows of `spellings.py`.
 
 Each function takes the text and an instruction. It returns None if the instruction does not have
-the old form, and an empty list if it has the old form but cannot be written today, for example
-because the text does not give the shape of an operand.
+the old form, and an empty list if it has the old form but cannot be rewritten, for example because
+the text does not contain the shape of an operand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rewriting = Callable[[Text, Statement], list[Edit] | None]
 
 
 class Instructions:
-    """New instructions to insert before an old one, which gets today's operands."""
+    """New instructions to insert before a rewritten one, so that it can use them as operands."""
 
     def __init__(self, text: Text, statement: Statement) -> None:
         self.text, self.statement = text, statement
@@ -34,7 +34,7 @@ class Instructions:
         self.names: set[str] = set()
 
     def add(self, suffix: str, expression: str) -> str:
-        """Adds an instruction named after the old one; returns its name."""
+        """Adds an instruction, named after the old one, and returns the new name."""
         name = _new_name(self.text, self.statement, suffix)
         while name in self.names:
             name += "_"
@@ -52,7 +52,7 @@ def opcode_edit(statement: Statement, opcode: str) -> Edit:
 
 
 def _appended(statement: Statement, attributes: str) -> Edit:
-    """Adds attributes after the operands."""
+    """Returns the edit that adds attributes after the operands."""
     at = statement.operands[1] + 1
     return Edit(at, at, attributes)
 
@@ -88,7 +88,7 @@ def renamed_instruction(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def _clean_shape(text: Text, statement: Statement) -> str:
-    """Returns the shape of an instruction without old layouts."""
+    """Returns an instruction's shape, without old layouts."""
     return re.sub(r"(?:(?:invalid|sparse)\{[0-9]*+\}|(?<=\])\{[ ]*+\})", "", text.whole[slice(*statement.shape)])
 
 
@@ -124,7 +124,7 @@ def sort(text: Text, statement: Statement) -> list[Edit] | None:
         f"p.{k}.{side} = {dtype}[] parameter({2 * k + n})" for k, (dtype, _) in enumerate(arrays) for n, side in enumerate(("lhs", "rhs"))
     )
     body = f"{{ {parameters} ROOT less = pred[] compare(p.0.lhs, p.0.rhs), direction=LT }}"
-    # Before sort had dimensions, it sorted along the last one.
+    # Before `sort` had a `dimensions` attribute, it sorted along the last dimension.
     along = "" if "dimensions" in statement.attributes else f", dimensions={{{arrays[0][1].count(',')}}}"
     return [_appended(statement, f"{along}, to_apply={body}")]
 
@@ -136,7 +136,7 @@ def iota(text: Text, statement: Statement) -> list[Edit] | None:
 def _new_name(text: Text, statement: Statement, suffix: str) -> str:
     """Returns an unused name for an additional instruction derived from `statement`.
 
-    It has a percent sign if the original name has one.
+    The name has a percent sign if the original name has one.
     """
     name = f"{statement.name}.{suffix}"
     while name.removeprefix("%") in text.words:
@@ -158,7 +158,8 @@ def _indent(text: Text, statement: Statement) -> str:
 def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str] | None:
     """Returns the definition and the name of a token for an instruction without a token operand.
 
-    Returns None unless the instruction has `wanted` operands, none of which is then a token.
+    Returns None unless the instruction has exactly `wanted` operands; if it does, none of
+    them is a token.
     """
     if len(operands_of(text.masked, statement)) != wanted:
         return None
@@ -167,12 +168,12 @@ def _with_token(text: Text, statement: Statement, wanted: int) -> tuple[str, str
 
 
 def _head(text: Text, statement: Statement, definition: str, name: str, shape: str) -> Edit:
-    """Replaces everything before the opcode."""
+    """Returns the edit that replaces everything before the opcode."""
     return Edit(statement.start, statement.opcode_start, f"{definition}{name} = {shape} ")
 
 
 def _tail(text: Text, statement: Statement, expression: str) -> Edit:
-    """Defines the old name after the instruction."""
+    """Returns the edit that defines the old name after the instruction."""
     return Edit(statement.end, statement.end, f"{_indent(text, statement)}{statement.root}{text.new_name(statement.name)} = {expression}")
 
 
@@ -193,7 +194,7 @@ def infeed(text: Text, statement: Statement) -> list[Edit] | None:
 def _effect_only(text: Text, statement: Statement, definition: str) -> list[Edit]:
     """Rewrites an instruction that once returned an empty tuple and now returns a token.
 
-    If it is the root, adds the empty tuple after it.
+    If the instruction is the root, adds the empty tuple after it.
     """
     if not statement.root:
         return [_head(text, statement, definition, text.new_name(statement.name), "token[]")]
@@ -228,7 +229,7 @@ def send_or_recv(operands: int) -> Rewriting:
 
 
 def _operand_with_token(text: Text, statement: Statement) -> list[Edit]:
-    """Adds a token to the shape written before the operand, if there is one."""
+    """Adds a token to the tuple shape written before the operand, if there is one."""
     for start, end in operands_of(text.masked, statement):
         operand = text.masked[start:end]
         close = operand.rfind(")")
@@ -256,7 +257,7 @@ def send_done(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def dot(text: Text, statement: Statement) -> list[Edit] | None:
-    """Adds dimension numbers to a `dot` of vectors or matrices that has none."""
+    """Adds dimension numbers to a `dot` without any, if its operands are vectors or matrices."""
     if any(name.endswith("_contracting_dims") or name == "sparsity" for name in statement.attributes):
         return None
     arrays = [text.operand_array(operand) for operand in operands_of(text.masked, statement)]
@@ -317,7 +318,7 @@ def host_compute(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def device_id(text: Text, statement: Statement) -> list[Edit] | None:
-    """Rewrites an instruction that returned the number of a device as a signed integer."""
+    """Rewrites an instruction that returns a device number as a signed integer."""
     array = text.array(statement.shape)
     if array is None or array == Array("u32", ()):
         return None
@@ -328,7 +329,7 @@ def device_id(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def scan(text: Text, statement: Statement) -> list[Edit] | None:
-    """Adds num_carries to a scan: at first, half of the operands of a scan were carries."""
+    """Adds `num_carries` to a scan: at first, half of the operands of every scan were carries."""
     if "num_carries" in statement.attributes:
         return None
     count = len(operands_of(text.masked, statement))
@@ -342,18 +343,18 @@ _COMMON = frozenset(
 
 
 def extra_async_attributes(text: Text, statement: Statement) -> list[Edit] | None:
-    """Drops the attributes of the wrapped instruction, and the wrapped computation.
+    """Drops the wrapped instruction's attributes and computation from an update or done op.
 
-    Today, they are written only at the start.
+    Today, they are written only on the start op.
     """
-    # `send-done` and similar opcodes are not sugar and have their own attributes.
+    # `send-done` and similar opcodes are not syntactic sugar and have their own attributes.
     known = OPS[statement.opcode].attributes if statement.opcode in OPS and not statement.opcode.startswith("async-") else {}
     extra = [name for name in statement.attributes if name not in _COMMON and name not in known]
     return None if "channel_id" in extra or not extra else drop_attributes(statement, extra)
 
 
 def flat_async_shape(text: Text, statement: Statement) -> list[Edit] | None:
-    """Finds an asynchronous operation whose shape does not have the operands in a tuple."""
+    """Detects an asynchronous operation whose shape does not have a tuple of the operands."""
     if statement.opcode in OPS and statement.opcode != "async-start":
         return None
     shape = text.masked[slice(*statement.shape)]
@@ -368,7 +369,7 @@ def packed_nibbles(text: Text, statement: Statement) -> list[Edit] | None:
 def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
     """Drops the shape of a tuple with more or fewer elements than operands.
 
-    XLA used the operands, not the shape.
+    XLA ignored the shape and used the operands.
     """
     low, high = statement.shape
     shape = text.masked[low:high]
@@ -380,7 +381,7 @@ def tuple_of_other_size(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 def topk(text: Text, statement: Statement) -> list[Edit] | None:
-    """Rewrites a topk that compares elements with a function, as it did at first."""
+    """Rewrites a topk that compares elements with a function, as topk did at first."""
     span = statement.attributes.get("to_apply")
     if span is None:
         return None

@@ -1,4 +1,4 @@
-"""Translates old forms of literals to today's."""
+"""Translates old forms of literals to today's forms."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hlotool.text.source.trivia import COMMENT
 
 __all__ = ["dense_literal", "plain_literal", "spaced_bits"]
 
-# The most elements of a sparse literal that is rewritten as a dense one.
+# The maximum number of elements, including zeros, of a sparse literal to rewrite as a dense one.
 _MOST_ELEMENTS = 1_000_000
 _ARRAY = re.compile(rf"{ARRAY}\s*+(?=[^\s,)])")
 _ARRAY_ALONE = re.compile(rf"{ARRAY}(?=\s*+[,)])")
-# A shape of pred, and the numbers after it up to the next shape or parenthesis.
+# A shape of element type pred, and the numbers after it up to the next shape or parenthesis.
 _OF_PRED = re.compile(rf"(?<![A-Za-z0-9_.\-%])pred\[[0-9, ]++\](?:invalid)?+(?:[^()A-Za-z/]++|{COMMENT})*+")
 _BITS = re.compile(rf"{COMMENT}|\[[^\]]*+\](?:(?:invalid)?+\{{[^{{}}]*+\}})?+|(?P<bits>[01]{{2,}})")
 _EMPTY = re.compile(r"\([\s,\0]*+\)")
-# At most as many digits as fit into 64 bits.
+# An index has at most 18 digits, so that it fits into 64 bits.
 _INDICES = r"[0-9]{1,18}+(?:[ ]*+,[ ]*+[0-9]{1,18}+)*+"
 _DIMENSIONS = re.compile(rf"[ ]*+{_INDICES}[ ]*+")
 _INDEX = rf"\[[ ]*+(?P<list>{_INDICES})[ ]*+\]|(?P<index>[0-9]{{1,18}}+)"
@@ -27,7 +27,7 @@ _ENTRY = re.compile(rf"\s*+(?:{_INDEX})\s*+:\s*+(?P<value>\([^()]*+\)|[^,(){{}}\
 
 
 def plain_literal(text: str) -> str:
-    """Removes the shapes before the parts of a literal, and adds commas between digits of pred.
+    """Removes the shapes before the parts of a literal; adds commas between digits of pred arrays.
 
     >>> plain_literal("(pred[2], s32[]) ( pred[2] {10}, s32[] 11 )")
     '( {1, 0}, 11 )'
@@ -52,7 +52,7 @@ def spaced_bits(text: str) -> str:
 def dense_literal(dimensions: str, text: str) -> str | None:
     """Returns the dense form of a sparse literal.
 
-    Returns None if the literal does not have these dimensions, or is too large.
+    Returns None if the literal does not fit the dimensions, or if it is too large.
 
     >>> dense_literal("2,3", "{[0, 1]: 5, [1, 2]: -1}")
     '{{0, 5, 0}, {0, 0, -1}}'

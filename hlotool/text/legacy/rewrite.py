@@ -1,4 +1,4 @@
-"""Rewrites the old spellings in a text, or names them for a hint."""
+"""Rewrites the old spellings in a source, or describes them in hints."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["LEGACY_CODE", "OldSpelling", "modernized", "old_spellings", "with_le
 LEGACY_CODE = "W060"
 # Errors whose own hints name today's spelling.
 _EXPLAINED = frozenset({"M023", "S046"})
-# The most characters searched before and after an error, and the most searched for the end of the
-# last line among them.
+# The number of characters searched before and after an error, and the greatest distance from the
+# error at which the last searched line may end.
 _SEARCHED, _LONGEST_LINE = 1 << 17, 1 << 21
 _ADVICE = "read it with --legacy (in Python, legacy=True), or rewrite it with `hlotool verify --legacy --fix`"
 
@@ -30,9 +30,9 @@ for _row in INSTRUCTIONS:
 
 
 class OldSpelling(NamedTuple):
-    """An old spelling in a text, from `start` to `end`.
+    """An old spelling at text[start:end].
 
-    If it has no edits, there is no equivalent today.
+    If `edits` is empty, there is no equivalent today.
     """
 
     start: int
@@ -48,7 +48,7 @@ class OldSpelling(NamedTuple):
 
 
 def old_spellings(text: str) -> list[OldSpelling]:
-    """Returns the old spellings in a text, in order.
+    """Returns the old spellings in `text`, in order.
 
     >>> [found.message for found in old_spellings("r = pred[] less-than(a, b)")]
     ['XLA wrote less-than(a, b) until 2019; today it is compare(a, b), direction=LT']
@@ -65,7 +65,7 @@ def old_spellings(text: str) -> list[OldSpelling]:
             if replaced is not None:
                 found.append(OldSpelling(*match.span(), pattern.old, pattern.today, pattern.until, tuple(replaced)))
         apart = _Spans(taken)
-        # An edit that replaces text also translates the old spellings in it.
+        # If an old spelling is inside text that an edit replaces, the edit translates it, too.
         found = [spelling for spelling in found if not any(map(apart.has, spelling.edits))]
         spellings += found
         taken += [edit for spelling in found for edit in spelling.edits]
@@ -81,7 +81,7 @@ def _of_instruction(text: Text, statement: Statement) -> Iterator[OldSpelling]:
 
 
 def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
-    """Yields the names that cannot be names today.
+    """Yields the instruction names that are no longer valid.
 
     Edits that replace such a name together with other text already write the new name.
     """
@@ -94,7 +94,7 @@ def _of_names(text: Text, taken: _Spans) -> Iterator[OldSpelling]:
 
 
 def _apart(spellings: list[OldSpelling]) -> list[OldSpelling]:
-    """Removes the spellings inside text that the edits of another spelling replace."""
+    """Removes each spelling that lies inside an edit of another spelling."""
     edits = sorted((edit.start, -edit.end, k) for k, spelling in enumerate(spellings) for edit in spelling.edits)
     inside, covered, owner = set(), 0, -1
     for start, negative_end, k in edits:
@@ -121,7 +121,7 @@ class _Spans:
 def modernized(source: Source) -> tuple[Source, list[Diagnostic]]:
     """Returns the source in today's spelling, and a warning for each old spelling.
 
-    Positions refer to the given source.
+    All positions refer to the given source.
     """
     spellings = old_spellings(source.text)
     edits = sorted(edit for spelling in spellings for edit in spelling.edits)
@@ -140,11 +140,11 @@ def _warning(source: Source, spelling: OldSpelling) -> Diagnostic:
 
 
 def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Adds hints about old spellings to the errors on their lines.
+    """Adds hints about old spellings to the errors on the same lines.
 
-    The first error also gets a hint about an old spelling on another line, because an old spelling
-    may cause errors on other lines. In a large text, only the part around the first error is
-    searched.
+    If the first error has no hint, it gets one about an old spelling on another line, because an
+    old spelling may cause errors on other lines. In a large file, only the part around the first
+    error is searched.
     """
     low, high = _around(source, diagnostics[0]) if diagnostics else (0, 0)
     spellings = old_spellings(source.text[low:high])
@@ -163,7 +163,8 @@ def with_legacy_hints(source: Source, diagnostics: list[Diagnostic]) -> list[Dia
 def _around(source: Source, error: Diagnostic) -> tuple[int, int]:
     """Returns the offsets of the whole lines around an error.
 
-    If the error is far inside a line, the range is empty: it is then unknown where strings begin.
+    Returns an empty range if the line of the error begins too far before the error: it is then not
+    known where strings begin.
     """
     text = source.text
     if len(text) <= _SEARCHED:

@@ -1,8 +1,9 @@
 """Rewrites dots with structured sparsity, which XLA had from 2024 to 2025, as plain instructions.
 
-`sparsity=L.1@2:4` means that dimension 1 of the left operand stores only 2 of every 4 elements, and
-that all others are zero. An additional operand has the positions of these elements in their groups
-of four: two bits for each element, from the least significant bits of each number upwards.
+`sparsity=L.1@2:4` means that only 2 of every 4 elements along dimension 1 of the left operand are
+stored, and that the others are zero. An additional operand holds the positions of the stored
+elements within their groups of four: two bits per element, beginning with the least significant
+bits of each number.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ __all__ = ["sparse_dot"]
 
 _DESCRIPTOR = re.compile(r"([LR])\.([0-9]{1,9})@([0-9]{1,9}):([0-9]{1,9})")
 _WIDTHS = {"u8": 8, "u16": 16, "u32": 32, "u64": 64}
-# The most elements of the dense operand, counting a copy for each element of a group.
+# The limit for the number of stored elements times the size of a group.
 _MOST_ELEMENTS = 1 << 40
 
 
@@ -44,9 +45,9 @@ def sparse_dot(text: Text, statement: Statement) -> list[Edit] | None:
 
 
 class _Packing(NamedTuple):
-    """The packing of an array's elements and their positions along a dimension.
+    """The packed form of an array: the stored elements, and their positions along a dimension.
 
-    `kept` elements of each `group` are stored.
+    Of every `group` elements, `kept` are stored.
     """
 
     values: Array
@@ -57,28 +58,28 @@ class _Packing(NamedTuple):
 
     @property
     def bits(self) -> int:
-        """The number of bits of a position."""
+        """The number of bits per position."""
         return (self.group - 1).bit_length()
 
     @property
     def per_number(self) -> int:
-        """The number of positions in one number."""
+        """The number of positions per number."""
         return _WIDTHS[self.positions.dtype] // self.bits
 
     def shape(self, dtype: str, *sizes: int) -> str:
-        """Returns the shape of the operand with other sizes in place of the packed dimension."""
+        """Returns the shape of the stored elements, with `sizes` for the packed dimension."""
         dimensions = self.values.dimensions
         return Array(dtype, (*dimensions[: self.dimension], *sizes, *dimensions[self.dimension + 1 :])).text
 
 
 def _packing(text: Text, descriptor: re.Match[str], operand: tuple[int, int], positions: tuple[int, int]) -> _Packing | None:
-    """Returns the packing of an operand; None if it is unknown or the sizes do not fit."""
+    """Returns the packing of an operand, or None if it is unknown or the sizes do not fit."""
     values, numbers = text.operand_array(operand), text.operand_array(positions)
     dimension, count, group = (int(number) for number in descriptor.groups()[1:])
     if values is None or numbers is None or numbers.dtype not in _WIDTHS or not 1 <= count < group or dimension >= len(values.dimensions):
         return None
     packing = _Packing(values, numbers, dimension, count, group)
-    # No group may cross the end of a number.
+    # The positions of a group must all be in the same number.
     if packing.bits > _WIDTHS[numbers.dtype] or _WIDTHS[numbers.dtype] % (packing.bits * count) or values.dimensions[dimension] % count:
         return None
     expected = list(values.dimensions)

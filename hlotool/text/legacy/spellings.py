@@ -1,7 +1,7 @@
-"""Table of old spellings of XLA and its forks.
+"""Table of old spellings that XLA and its forks have used.
 
-A row has the old spelling, today's spelling, the last year of the old one, and a function that
-rewrites it. It either has a pattern, whose matches the function replaces, or belongs to an opcode,
+A row has the old spelling, today's spelling, the last year of the old spelling, and a function that
+rewrites it. The row also has either a pattern, whose matches the function replaces, or an opcode,
 whose instructions the function rewrites.
 """
 
@@ -26,10 +26,10 @@ Replacement = Callable[[Text, re.Match[str]], list[Edit] | None]
 
 
 class PatternSpelling(NamedTuple):
-    """An old spelling that a regular expression finds in masked text with the keyword.
+    """An old spelling that a regular expression finds, in masked text that contains the keyword.
 
     Messages underline the whole match. `replace` returns the edits: an empty list if there is no
-    equivalent today, None if the match is not an old spelling after all.
+    equivalent today, or None if the match is not an old spelling after all.
     """
 
     old: str
@@ -41,11 +41,11 @@ class PatternSpelling(NamedTuple):
 
 
 class OpcodeSpelling(NamedTuple):
-    """An old form of instructions with some opcode.
+    """An old form of the instructions with a given opcode.
 
-    The opcode `-start`, `-update` or `-done` means all opcodes with this suffix; an empty one means
-    all instructions. `rewrite` returns the edits: an empty list if there is no equivalent today,
-    None if an instruction does not have the old form.
+    `-start`, `-update` or `-done` stands for all opcodes with this suffix, and an empty string for
+    all opcodes. `rewrite` returns the edits: an empty list if there is no equivalent today, or None
+    if an instruction does not have the old form.
     """
 
     opcode: str
@@ -75,7 +75,7 @@ def _attribute(old: str, today: str, until: int) -> PatternSpelling:
 
 
 def _dropped(old: str, value: str, until: int) -> PatternSpelling:
-    """Returns the row for a removed attribute; deletes the comma before it, too."""
+    """Returns the row for a removed attribute, which is deleted with the comma before it."""
     return PatternSpelling(f"{old}=", "left out", until, f"{old}=", re.compile(rf",\s*+{old}={value}"), _delete())
 
 
@@ -94,7 +94,7 @@ def _sparse(text: Text, match: re.Match[str]) -> list[Edit]:
 
 
 _ARRAY_BEFORE = re.compile(rf"{_KEY}{_SHAPE}")
-# The most characters from the start of a shape to its empty layout.
+# The maximum number of characters from the start of a shape to its empty layout.
 _LONGEST_SHAPE = 300
 
 
@@ -103,7 +103,7 @@ def _empty_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
     start = text.masked.rfind("[", low, match.start())
     while start > low and text.masked[start - 1].isalnum():
         start -= 1
-    # The braces of `literal=f32[0]{}` are the literal.
+    # In `literal=f32[0]{}`, the braces are the literal, not a layout.
     is_shape = start >= 0 and _ARRAY_BEFORE.fullmatch(text.masked, start, match.start() + 1) and text.masked[start - 1 : start] != "="
     return [Edit(*match.span("layout"), "")] if is_shape else None
 
@@ -122,7 +122,7 @@ def _bits(text: Text, match: re.Match[str]) -> list[Edit] | None:
 
 
 def _inside(pattern: str, template: str) -> Replacement:
-    """Replaces group 1 of every match of `pattern` inside the match of the row's own pattern."""
+    """Returns a function that replaces group 1 of each match of `pattern` in the row's match."""
 
     def replace(text: Text, match: re.Match[str]) -> list[Edit] | None:
         inner = re.compile(pattern).finditer(text.masked, *match.span())
@@ -139,16 +139,16 @@ _LAYOUT_PART = re.compile(r"D\([A-Z,+~]*+\)|#\([a-z0-9]*+\)|\*\([a-z0-9]*+\)|P\(
 
 
 def _sparse_layout(text: Text, match: re.Match[str]) -> list[Edit] | None:
-    """Deletes the parts that only layouts of sparse arrays had.
+    """Deletes the parts of a layout that only sparse arrays had.
 
-    These are the kinds of dimensions, the types of indices, and the physical shape.
+    These are the dimension kinds, the index types and the physical shape.
     """
     at, edits = match.start("sparse"), []
     while (part := _LAYOUT_PART.match(text.masked, at)) is not None:
         if part[0][0] in "D#*P":
             edits.append(Edit(*part.span(), ""))
         at = part.end()
-    # A colon needs a property after it.
+    # Deletes the colon as well if no property is left after it.
     if edits and edits[0].start == match.start("sparse") and text.masked.startswith("}", at) and edits[-1].end == at:
         edits = [Edit(edits[0].start - 1, at, "")] if all(a.end == b.start for a, b in pairwise(edits)) else edits
     return edits
@@ -159,7 +159,7 @@ _unquoted = _inside(r"(?<!frontend_attributes)=([A-Za-z0-9_.\-]++)(?=\s*+[,}])",
 _INTEGER = r"-?[0-9]++"
 _LIST = r"\{[^{}]*+\}"
 _STRING = r'"_*+"'
-# The literal of a constant, with parentheses down to three levels.
+# The literal of a constant, with up to three levels of nested parentheses.
 _LITERAL = r"(?P<literal>(?:[^()]++|\((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+\))*+)"
 
 PATTERNS: tuple[PatternSpelling, ...] = (
@@ -175,8 +175,8 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         ),
         _sparse,
     ),
-    # The keywords of these rows are in every text, so their patterns begin with the keyword: such
-    # patterns are found much faster.
+    # Almost every module contains the keywords of these rows, so their patterns begin with the
+    # keyword: searches for such patterns are much faster.
     PatternSpelling("f32[]{}", "f32[]", 2019, "]{", re.compile(r"\](?P<layout>\{[ ]*+\})(?=\s*+[a-z%A-Z,)}])"), _empty_layout),
     PatternSpelling(
         "constant(f32[2] {1, 2})", "constant({1, 2})", 2019, "constant(", re.compile(rf"constant\((?={_LITERAL}\))"), _literal_with_shapes
@@ -265,7 +265,7 @@ PATTERNS: tuple[PatternSpelling, ...] = (
         _unquoted,
     ),
 )
-"""Rows that are found by their own pattern. If matches overlap, the first row wins."""
+"""The rows that have a pattern. If matches overlap, the first row wins."""
 
 INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("equal-to", "equal-to(a, b)", "compare(a, b), direction=EQ", 2019, compare("EQ")),
@@ -319,4 +319,4 @@ INSTRUCTIONS: tuple[OpcodeSpelling, ...] = (
     OpcodeSpelling("topk", "topk(x), to_apply=...", "topk(x), largest=...", 2023, instructions.topk),
     OpcodeSpelling("scan", "scan without num_carries", "scan(...), num_carries=...", 2026, instructions.scan),
 )
-"""Rows that are found by opcode."""
+"""The rows that have an opcode."""

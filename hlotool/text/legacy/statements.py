@@ -1,4 +1,4 @@
-"""Finds the instructions of a text with regular expressions, for text that the grammar rejects.
+"""Finds instructions with regular expressions, in text that the grammar rejects.
 
 Strings and comments are masked first, so that nothing in them is mistaken for HLO. All patterns are
 possessive or bounded by the characters that they exclude, so that the search takes linear time.
@@ -19,7 +19,8 @@ from hlotool.text.source.trivia import COMMENT
 __all__ = ["ARRAY", "TYPE", "Array", "Statement", "Text", "masked", "operands_of", "statements"]
 
 TYPE = rf"(?:{'|'.join(ELEMENT_TYPES)})(?![a-z0-9])"
-# Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old texts.
+# Dimensions with an optional layout, which may be `invalid{}`, `sparse{10}` or empty in old
+# modules.
 ARRAY = rf"(?<![A-Za-z0-9_.\-%]){TYPE}\[[0-9,<=? ]*+\](?:(?:invalid|sparse)?\{{[^{{}}\n]*+\}})?+"
 _TUPLE = r"\("
 for _ in range(8):
@@ -28,16 +29,16 @@ _STATEMENT = re.compile(
     r"(?<![A-Za-z0-9_.\-%])(?P<root>ROOT[ \t]+)?(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+=\s*+"
     rf"(?P<shape>{_TUPLE}|{ARRAY})?+\s*+(?P<opcode>[a-z][a-z0-9\-]*+)[ \t]*+\("
 )
-# Unclosed comments and strings are hidden, too: otherwise each would cause a search for its end.
+# Also hides unclosed comments and strings: otherwise, each would cause a search for its end.
 _HIDDEN = re.compile(rf'{COMMENT}|/\*.*+|"(?:[^"\\\n]++|\\.)*+"?+', re.DOTALL)
-# Dimensions and layouts, which have most of the brackets, are read as a whole.
+# Dimensions and layouts, which contain most of the brackets, are matched as a whole.
 _BRACKET = re.compile(r"(?<=[a-z0-9\]])(?:\[[0-9,]*+\]|\{[0-9,]*+\})|[()\[\]{}]")
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _PIECE = re.compile(r"[()\[\]{},]")
 
 
 def masked(text: str) -> str:
-    """Overwrites the strings and comments in a text; keeps all offsets and line ends.
+    """Masks the strings and comments in `text`; keeps all offsets and line ends.
 
     >>> masked('a /* b */ "c{"')
     'a         "__"'
@@ -55,8 +56,8 @@ def _mask(match: re.Match[str]) -> str:
 class Statement(NamedTuple):
     """An instruction, as the offsets of its parts in the masked text.
 
-    `operands` is the span between the parentheses. `attributes` has the span of each attribute,
-    including the comma before it. `end` is the offset after the last attribute.
+    `operands` is the span between the parentheses. `attributes` maps the name of each attribute to
+    its span, including the comma before it. `end` is the offset after the last attribute.
     """
 
     start: int
@@ -76,7 +77,7 @@ class Statement(NamedTuple):
 
 
 def statements(text: str) -> Iterator[Statement]:
-    """Yields the instructions of a masked text in order.
+    """Yields the instructions of masked text, in order.
 
     >>> [(s.name, s.opcode) for s in statements("ENTRY e { p = f32[] parameter(0) ROOT %n = pred[] less-than(p, p) }")]
     [('p', 'parameter'), ('%n', 'less-than')]
@@ -138,7 +139,7 @@ def _attributes(text: str, start: int, partners: dict[int, int]) -> tuple[dict[s
 
 
 def operands_of(text: str, statement: Statement) -> list[tuple[int, int]]:
-    """Returns the start and end of each operand of an instruction, without surrounding space."""
+    """Returns the start and end of each operand of an instruction, excluding whitespace."""
     low, high = statement.operands
     cuts, depth = [low - 1], 0
     for piece in _PIECE.finditer(text, low, high):
@@ -174,8 +175,8 @@ class Array(NamedTuple):
         return Array(self.dtype, dimensions)
 
 
-# Words that were names before they became keywords. With a percent sign, unlike element types, they
-# still are.
+# Keywords that were valid names before they became keywords. With a percent sign, they are still
+# valid, unlike element types.
 _KEYWORDS = {
     "inf", "nan", "maximal", "replicated", "manual", "last_tile_dim_replicate", "shard_as", "shard_like", "unknown", "unreduced",
     "FileNames", "FunctionNames", "FileLocations", "StackFrames",
@@ -187,14 +188,14 @@ _LONGEST_NAME = 10_000
 
 
 def _name_span(text: str, operand: tuple[int, int]) -> tuple[int, int] | None:
-    """Returns the span of the name in an operand, which is its last word."""
+    """Returns the span of an operand's name, which is the operand's last word."""
     start, end = operand
     last = text[max(start, end - _LONGEST_NAME) : end].split()[-1:]
     return (end - len(last[0]), end) if last and _WORD.fullmatch(last[0]) else None
 
 
 class Text:
-    """A text with old spellings, its copy with masked strings and comments, and lookups in it."""
+    """Text with old spellings, a copy with masked strings and comments, and lookups in both."""
 
     def __init__(self, whole: str) -> None:
         self.whole = whole
@@ -230,9 +231,9 @@ class Text:
 
     @cached_property
     def uses(self) -> dict[str, list[tuple[int, int]]]:
-        """The spans of operands and control predecessors by name; empty if no name must change.
+        """The spans of operands and control predecessors, by name.
 
-        The spans include percent signs, the names do not.
+        The spans include percent signs; the names do not. Empty if no name must change.
         """
         spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
         for statement in self.statements if self.new_names else ():
@@ -261,7 +262,7 @@ class Text:
         return self.new_name(name)
 
     def definition(self, operand: tuple[int, int]) -> Statement | None:
-        """Returns the instruction that an operand names: the last one with this name before it."""
+        """Returns the last instruction before an operand that has the operand's name."""
         span = _name_span(self.masked, operand)
         name = "" if span is None else self.masked[slice(*span)].removeprefix("%")
         starts, defined = self._definitions.get(name, ([], []))
@@ -278,7 +279,7 @@ class Text:
         return statement.start, starts[index] if index < len(starts) else len(self.masked)
 
     def array(self, span: tuple[int, int]) -> Array | None:
-        """Returns the array whose shape begins at the start of a span.
+        """Returns the array type that begins at the start of a span.
 
         Returns None if the shape is a tuple or has dynamic dimensions.
         """
@@ -286,7 +287,7 @@ class Text:
         return None if match is None else Array(match[1], tuple(map(int, re.findall("[0-9]+", match[2]))))
 
     def operand_array(self, operand: tuple[int, int]) -> Array | None:
-        """Returns the array type of an operand, by the shape before its name or its definition."""
+        """Returns the array type of an operand, from its written shape or its definition."""
         inline = self.array(operand)
         if inline is not None:
             return inline

@@ -1,7 +1,7 @@
-"""Properties of a module's text that the module does not record, for style rules.
+"""Finds features of a module's text that the parsed module does not record, for style rules.
 
-These are ROOT and ENTRY, percent signs, signatures, and attributes that XLA drops. Comments and
-strings are read as the lexer and the grammar read them.
+These are ROOT and ENTRY marks, percent signs, signatures, and attributes that XLA drops. Comments
+and strings are read as the lexer and the grammar read them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def has_header(text: str, computation: Computation) -> bool:
     >>> [has_header(text, computation) for computation in parse(text).computations]
     [False, True]
     """
-    # An inline body starts after its brace.
+    # An inline computation starts after its opening brace.
     return computation.start >= 0 and text[computation.start - 1 : computation.start] != "{"
 
 
@@ -107,7 +107,7 @@ def has_percent_sign(text: str, x: Instruction) -> bool | None:
 
 
 def has_attribute(text: str, x: Instruction, name: str) -> bool:
-    """Returns whether the instruction is written with the attribute, even one that XLA drops.
+    """Returns whether the attribute is written on the instruction, even if XLA drops it.
 
     >>> from hlotool.text.parse.parser import parse
     >>> text = 'ENTRY e { ROOT p = f32[] parameter(0), metadata={op_name="sharding={}"} }'
@@ -116,12 +116,12 @@ def has_attribute(text: str, x: Instruction, name: str) -> bool:
     """
     if x.start < 0:
         return False
-    # `locate` returns the span of the opcode for parts that the text omits.
+    # For a part that is not in the text, `locate` returns the span of the opcode.
     return locate(text, x.start, x.end, Place(name)) != locate(text, x.start, x.end, _OPCODE)
 
 
 def signature_parameters(text: str, computation: Computation) -> list[tuple[int, str, str]] | None:
-    """Returns offset, name, and shape as written of each parameter in a computation's signature.
+    """Returns the offset, the name and the shape, as written, of each parameter in a signature.
 
     Returns None if the computation has no signature.
 

@@ -24,14 +24,14 @@ from hlotool.text.source.trivia import comment_spans, skip_trivia
 __all__ = ["SyntaxNode", "first_word", "locate", "locate_in_header", "node_callback"]
 
 _FIRST_WORD = re.compile(r"[A-Za-z0-9_.%\-]++")
-# Longer texts are constants, which would take seconds to parse again. Diagnostics then point to the
-# first word.
+# Longer instructions are constants, which would take seconds to parse again. Diagnostics then point
+# to the first word.
 _MAX_LENGTH = 500_000
 _PUNCTUATION = frozenset(("{", "}", "(", ")", "[", "]", ",", ":", "=", "->"))
 _BRACE = re.compile(r"[{}]")
-# Rules that do not count as a level of a path.
+# Grammar rules that do not count as levels of a path.
 _WRAPPERS = frozenset({"shape", "sharding", "list_replica_groups"})
-# An operand that is a bare name, and the separator after it, with XLA's index mark if there is one.
+# An operand that is only a name, and the separator after it, which may include XLA's index mark.
 _PLAIN_OPERAND = re.compile(r"(%?+[A-Za-z0-9_.\-]++)(?:, (?:/\*index=[0-9]++\*/)?+|\Z)")
 
 
@@ -59,15 +59,15 @@ class SyntaxNode:
 
 
 def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
-    """Returns the callback that makes a node for a grammar rule.
+    """Returns the callback that creates a node for a grammar rule.
 
     Helper rules, which begin with an underscore, are inlined into their parent.
     """
     name = str(rule.alias or rule.origin.name)
 
     def make(parts: list[Any]) -> Any:
-        # A repeated rule gets the list of its earlier parts first. Extending it in place keeps the
-        # time for long lists linear.
+        # A repeated rule gets the list of its earlier parts as its first part. Extending that list
+        # in place keeps the time for long lists linear.
         flat: list[Any] = parts[0] if parts and isinstance(parts[0], list) else parts[:1]
         for part in parts[1:]:
             if isinstance(part, list):
@@ -83,7 +83,8 @@ def node_callback(rule: Any) -> Callable[[list[Any]], Any]:
 def _syntax_tree(text: str) -> SyntaxNode | None:
     """Returns the syntax tree of an instruction.
 
-    Returns None if the text is not an instruction by itself, such as one nested in operands.
+    Returns None if the text is not an instruction on its own, for example because it is nested in
+    the operands of another.
     """
     session = ParseSession(ModuleBuilder(Source(text)), None, text)
     try:
@@ -96,8 +97,8 @@ def _syntax_tree(text: str) -> SyntaxNode | None:
 def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
     """Returns the start and end offsets of a part of the instruction text[start:end].
 
-    The text may begin with whitespace and comments. Returns the span of the opcode for a part that
-    the text omits, and the span of the first word if the instruction cannot be parsed.
+    The text may begin with whitespace and comments. If it does not contain the part, returns the
+    span of the opcode. If the instruction cannot be parsed, returns the span of its first word.
 
     >>> from hlotool.text.source.places import parse_place
     >>> line = "  r = f32[2] slice(x), metadata={op_name=\\"slice={\\"}, slice={[0:2]}"
@@ -110,7 +111,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
         return span
     first = skip_trivia(text, start)
     if place.word == "instruction" and not place.path:
-        # Does not use the grammar: this may be called for each of many nested instructions.
+        # Avoids the grammar, since there may be a call for each of many nested instructions.
         return first, max(first + 1, first + _end_of_last_token(text[first:end]))
     tree = _syntax_tree(text[first:end]) if end - first <= _MAX_LENGTH else None
     if tree is None:
@@ -120,7 +121,7 @@ def locate(text: str, start: int, end: int, place: Place) -> tuple[int, int]:
 
 
 def _end_of_last_token(text: str) -> int:
-    """Returns the end of the text without trailing whitespace and comments.
+    """Returns the offset at which trailing whitespace and comments begin.
 
     >>> _end_of_last_token("r = f32[] negate(x)  /* one */  // two")
     19
@@ -145,12 +146,13 @@ def first_word(text: str, start: int) -> tuple[int, int]:
 
 
 def _fast_span(text: str, start: int, end: int, place: Place) -> tuple[int, int] | None:
-    """Returns the span in a line as XLA prints it, or None if the grammar is needed.
+    """Returns the span of a part, or None if the grammar is needed to find it.
 
-    Uses the regular expression of the parser's fast path, which is twenty times faster than the
-    grammar. That matters for thousands of diagnostics.
+    Reads lines that are spelled as XLA prints them, with the regular expression of the parser's
+    fast path. This is twenty times faster than the grammar, which matters if there are thousands of
+    diagnostics.
     """
-    # If many instructions share a line, each match would read to the end of the line.
+    # The pattern reads to the end of the line, which is slow if many instructions share the line.
     ends_line = end >= len(text) or "\n" in text[max(end - 2, 0) : end + 1]
     line = patterns().line.match(text, start) if ends_line else None
     if line is None or place.path or not end - 1 <= line.end() <= end + 1:
@@ -265,7 +267,7 @@ def _entry(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def _in_parentheses(value: SyntaxNode) -> SyntaxNode:
-    """Returns the first parenthesized part, with its parentheses; the value itself if none."""
+    """Returns the first part in parentheses, including them, or the value if there is none."""
     words = [str(part) if not isinstance(part, SyntaxNode) else "" for part in value.parts]
     if "(" not in words or ")" not in words:
         return value
@@ -273,7 +275,7 @@ def _in_parentheses(value: SyntaxNode) -> SyntaxNode:
 
 
 def _has_key(part: Any, name: str) -> bool:
-    """Returns whether a part has this grammar rule, or begins with this word or key."""
+    """Returns whether a part is a node of this grammar rule, or begins with this word or key."""
     return isinstance(part, SyntaxNode) and (part.rule == name or str(part.parts[0]) in (name, f"{name}="))
 
 

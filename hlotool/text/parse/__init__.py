@@ -1,1 +1,1 @@
-"""Parser: the grammar, its lexer, the fast path for whole lines, and the building of modules."""
+"""Parser: the grammar, its lexer, the fast path for whole lines, and the module builder."""

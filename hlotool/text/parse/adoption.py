@@ -1,9 +1,10 @@
-"""Incremental parsing: reuses computations from the parse of another version of a text.
+"""Incremental parsing: reuses computations from the parse of another version of the source.
 
 After an edit, only the parts that changed are read again. A computation is reused if the fast path
-has read it in one piece, its text is the same, and its callees have the same signatures. At the
-same offset, the two modules share it; at another offset, it is copied with new offsets. The printer
-writes it instruction by instruction, because the spelling of its attributes is not recorded again.
+has read it in one piece, its text is the same, and its callees have the same signatures. If its
+offset is the same, the two modules share it; if not, it is copied with new offsets. The printer
+writes a reused computation one instruction at a time, because the spelling of its attributes is not
+recorded again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["Adoption", "WholeComputation"]
 class WholeComputation(NamedTuple):
     """A computation that has been read in one piece and without errors.
 
-    Also holds the offset of its closing brace, and the execution thread in its text.
+    Also holds the offset of the closing brace, and the execution thread written after it.
     """
 
     computation: Computation
@@ -32,7 +33,7 @@ class WholeComputation(NamedTuple):
 
 
 class Adoption:
-    """The computations of another parse, for reuse in this one.
+    """Computations from another parse, for reuse in this one.
 
     `taken` maps each computation of the other parse to its counterpart in this one.
     """
@@ -41,28 +42,28 @@ class Adoption:
         self.builder = builder
         self.text = known.source.text
         self.notes = known.module.notes
-        # Clashing names were changed after the whole module had been read.
+        # If names clash, the computations are renamed after the whole module has been read.
         self.whole: Mapping[str, WholeComputation] = {} if known.has_clashes else whole
         self.taken: dict[Computation, Computation] = {}
-        # A start changes the computation that it calls, which must then not belong to another
-        # module.
+        # An async start changes the computation that it calls, so the computation must not belong
+        # to another module as well.
         self._may_share = "-start" not in builder.source.text
-        # Keyed by the id of the original sets, which live as long as the other parse.
+        # Keyed by the ids of the original sets, which live as long as the other parse.
         self._attribute_sets: dict[int, AttributeSet] = {}
 
     def candidate(self, name: str, start: int) -> WholeComputation | None:
-        """Returns the computation with this name if the text at `start` is the same, else None."""
+        """Returns the computation with this name if its text is also at `start`, or None."""
         known = self.whole.get(name)
         if known is None:
             return None
         computation = known.computation
-        # A start changes the computation that it calls.
+        # An async start may have changed the computation.
         if computation.execution_thread != known.thread or self.notes.written(computation.root) is not None:
             return None
         return known if self.builder.source.text.startswith(self.text[computation.start : computation.end], start) else None
 
     def take(self, known: Computation, start: int) -> Computation | None:
-        """Returns the computation for offset `start`, or None if its callees are not the same."""
+        """Returns the computation at the new offset `start`, or None if its callees differ."""
         for x in known.instructions:
             if x.op.calls and not all(map(self._is_called_here, x.called)):
                 return None
@@ -116,5 +117,5 @@ class Adoption:
         return attributes
 
     def _here(self, copies: Mapping[Instruction, Instruction], node: Computation | Instruction) -> Computation | Instruction:
-        """Returns the counterpart in this module of a computation or a copied instruction."""
+        """Returns this module's counterpart of a computation or of a copied instruction."""
         return self.taken[node] if isinstance(node, Computation) else copies[node]

@@ -1,4 +1,4 @@
-"""Asynchronous operations: syntactic sugar (`negate-start`), attributes inherited from a start."""
+"""Asynchronous operations: syntactic sugar such as `negate-start`, and inherited attributes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ __all__ = [
 ]
 
 ASYNC_OPCODES = {"start": "async-start", "update": "async-update", "done": "async-done"}
-# Annotations that XLA copies from a start to the instruction that it wraps.
+# Annotations that XLA copies from a start op to the wrapped instruction.
 _COPIED = ("frontend_attributes", "statistics", "origin")
 
 
 def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
-    """Returns the async and the wrapped opcode of `X-start`, `X-update` or `X-done`.
+    """Returns the async op and the wrapped op for `X-start`, `X-update` or `X-done`.
 
     Raises Violation for other opcodes.
     """
@@ -53,11 +53,12 @@ def desugared_op(opcode: str, position: int) -> tuple[OpDef, OpDef]:
 def wrapped_start(
     builder: ModuleBuilder, wrapped: OpDef, shape: Shape | None, attributes: list[Attribute], position: int
 ) -> tuple[AttributeSet, Computation]:
-    """Makes the hidden computation of `X-start`, and the attributes of its async-start.
+    """Builds the hidden computation of `X-start`, and the attributes of its async-start.
 
-    `shape` is the result of the start. The computation is not in the module yet, and its root has
-    no metadata and no checked shape. Operands and result parts that are bound by updates come from
-    the computation that X calls, or are added when the updates are parsed.
+    `shape` is the result shape of the start. The computation is not added to the module, its root
+    has no metadata, and the shape of the root is not checked. Operands and parts of the result that
+    only updates bind are taken from the computation that X calls, or are added when the updates are
+    parsed.
     """
     start = OPS["async-start"]
     if shape is None or not shape.is_tuple or len(shape.elements) < 2 or not shape.elements[0].is_tuple:
@@ -92,7 +93,7 @@ def wrapped_start(
 def annotate_wrapped(
     notes: SourceNotes[Computation, Instruction], attributes: AttributeSet, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Moves the computation of a start with `calls=` to the start's thread.
+    """Moves the computation that a start calls with `calls=` to the start's thread.
 
     Also copies the start's annotations to the root of the computation.
     """
@@ -113,8 +114,8 @@ def annotate_root(
     written = Annotations(root.attributes, root.metadata_text, root.backend_config)
     annotated = Annotations(root.attributes.changed(copied), metadata or root.metadata_text, backend_config or root.backend_config)
     set_annotations(root, annotated)
-    # The printer must write the original annotations: parsing the output would copy the others
-    # again, and, in a chain, to more roots.
+    # The printer must write the original annotations. Otherwise, parsing the output would copy the
+    # new ones again, and, in a chain, to further roots.
     notes.set_written(root, written, annotated)
 
 
@@ -141,7 +142,7 @@ def move_to_thread(called: Computation, thread: str) -> None:
 def continuation_attributes(opcode: str, operands: list[Instruction], attributes: AttributeSet, wrapped: OpDef | None, position: int) -> AttributeSet:
     """Returns the attributes of an update or done, including the computation of its start.
 
-    In a loop, the start may come later in the text; the computation is then added after the whole
+    In a loop, the start may come later in the text. The computation is then added after the whole
     module has been read. Raises Violation if the attributes contradict those of the start.
     """
     if not operands:
@@ -168,12 +169,12 @@ def continuation_attributes(opcode: str, operands: list[Instruction], attributes
 def _callee(wrapped: OpDef, attributes: AttributeSet) -> Computation | None:
     """Returns the callee of a wrapped call or fusion, or None for other opcodes.
 
-    The callee has all operands and the whole result.
+    The signature of the callee has all operands and the whole result.
     """
     return attributes[wrapped.calls[0]] if wrapped.traits >= {RETURNS, ANY_SIGNATURE} else None
 
 
 def _operands_of(wrapped: OpDef, passed: Sequence[Shape], callee: Computation | None) -> list[Shape]:
-    """Returns the shapes of all operands of a wrapped instruction; the start binds `passed`."""
+    """Returns the shapes of a wrapped instruction's operands; the start binds those in `passed`."""
     needed = [p.shape for p in callee.parameters] if callee is not None else [UNBOUND] * wrapped.arity
     return [*passed, *needed[len(passed) :]]

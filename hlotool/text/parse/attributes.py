@@ -40,8 +40,8 @@ class Attribute:
         self.position = position
 
 
-# Codes for attributes that an opcode does not take, or that are missing, if they are not S015 or
-# S014.
+# Attributes with error codes of their own, which replace S015 if the opcode does not take the
+# attribute, and S014 if the attribute is missing.
 _MISPLACED = {"result_accuracy": "T098", "to_apply": "C039", "calls": "C039", "output_to_operand_aliasing": "C035"}
 _MISSING = {"kind": "C019", "custom_call_target": "C044"}
 
@@ -90,7 +90,7 @@ def has_pending(attributes: AttributeSet) -> bool:
 
 
 def converted_value(spec: AttributeSpec, attribute: Attribute) -> Any:
-    """Returns the value of an attribute, converted by its codec. Raises Violation."""
+    """Returns an attribute's value as converted by its codec; raises Violation if it is invalid."""
     convert = CODECS[spec.kind].convert
     if convert is None:
         return attribute.value
@@ -114,13 +114,13 @@ def unknown_attribute(op: OpDef, attribute: Attribute) -> Violation:
 def resolve_pending(builder: ModuleBuilder, op: OpDef, shape: Shape, attributes: AttributeSet, positions: dict[str, int]) -> AttributeSet:
     """Returns the attributes with control predecessors resolved and a tuple's sharding expanded.
 
-    `positions` has the offsets of the attributes by name, for messages. Raises Violation for an
-    invalid value.
+    `positions` maps the names of the attributes to their offsets, for messages. Raises Violation
+    for an invalid value.
     """
     changed: dict[str, Any] = {}
     names = attributes.get("control-predecessors")
     if names is not None:
-        # Removes duplicates.
+        # A dictionary removes duplicates and keeps the order.
         changed["control-predecessors"] = tuple({builder.instruction(name, at, "S025"): None for name, at in names})
     sharding = attributes.get("sharding")
     if sharding is not None:
@@ -150,7 +150,7 @@ def _check_replication(op: OpDef, shape: Shape, replication: tuple[bool, ...], p
 def backend_config_text(value: str) -> str | None:
     """Returns the canonical text of a backend configuration, or None if it is empty.
 
-    The text is unquoted if it is one dictionary, otherwise quoted.
+    The text is unquoted if it is a single dictionary, and quoted otherwise.
     """
     if not value:
         return None
@@ -158,7 +158,7 @@ def backend_config_text(value: str) -> str | None:
 
 
 def split_annotations(attributes: list[Attribute]) -> tuple[str | None, str | None, list[Attribute]]:
-    """Splits off metadata and backend configuration, both as canonical text, from attributes."""
+    """Returns metadata and backend configuration as canonical text, and the other attributes."""
     metadata: str | None = None
     backend_config: str | None = None
     rest = []

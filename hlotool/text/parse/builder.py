@@ -1,9 +1,9 @@
 """Builds a module while its text is parsed: scopes, names, computations and diagnostics.
 
-Both paths of the parser call it: the grammar path from Lark's callbacks, and the fast path from its
-loop over lines. `text.parse.instructions` builds and checks the instructions. With `strict`,
-everything that XLA rejects is an error; otherwise unknown opcodes and attributes are kept as raw
-text.
+Both paths of the parser use the builder: the grammar path from Lark's callbacks, and the fast path
+from its loop over lines. `text.parse.instructions` builds and checks the instructions. With
+`strict`, everything that XLA rejects is an error; otherwise, unknown opcodes and attributes are
+kept as raw text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["MAX_DIAGNOSTICS", "ModuleBuilder", "Scope", "wrong_alias"]
 
 # The word that a message underlines.
 _WORD = re.compile(r"(?:ROOT[ \t]++)?+[A-Za-z0-9_.%\-]++")
-# Codes of errors in the value of an attribute, for which the message also underlines its name.
+# Codes of errors in attribute values. Their messages also underline the name of the attribute.
 _ABOUT_ATTRIBUTE = frozenset({"S006", "S017", "S018", "S029"})
 _ATTRIBUTE_BEFORE = re.compile(r"[A-Za-z_][A-Za-z0-9_\-]*+=[ \t]*+\Z")
 _LONGEST_ATTRIBUTE = 80
@@ -42,16 +42,16 @@ _DEFINITION = re.compile(r"^[ \t]*+(?:(?:ROOT[ \t]++)?+%?+([A-Za-z0-9_.\-]++)[ \
 # The beginning of a computation.
 _HEADER = re.compile(r"^[ \t]*+(?:ENTRY[ \t]++)?+%?+([A-Za-z_][A-Za-z0-9_.\-]*+)[ \t]*+[({]", re.MULTILINE)
 
-# The most names that a misspelled one is compared with, and the most comparisons in one text. A
+# The maximum number of names compared with a misspelled one, and of comparisons per module. A
 # comparison takes about 20 microseconds.
 _MOST_COMPARED = 1000
 _MOST_COMPARISONS = 10_000
 
-# The most leaves of inferred tuples in a short text; a long one may have one more for each
-# character.
+# The maximum number of leaves of inferred tuples in a short module; a longer module may have one
+# more per character.
 _MIN_INFERRED = 1 << 17
-# The most tuples and leaves of inferred tuples in any text: 40 nested tuples can have 2^40
-# elements.
+# The maximum number of nested tuples and leaves of inferred tuples in any module: 40 nested tuples
+# can have 2^40 elements.
 _MAX_NESTED = 5_000_000
 
 MAX_DIAGNOSTICS = 100
@@ -88,14 +88,14 @@ class Scope:
         # Parameters by number, to find duplicates and gaps.
         self.numbers: dict[int, Instruction] = {}
         self.root_position = -1
-        # Names whose definition has an error. Uses of them are not reported.
+        # Names whose definition has an error. Uses of these names are not reported.
         self.broken: set[str] = set()
-        # True if an error was reported in it. Missing parts are then not reported.
+        # True if an error in the computation was reported. Missing parts are then not reported.
         self.is_faulty = False
-        # Offsets of the definitions after the first use of an unknown name; None if there is none
-        # yet.
+        # The offsets of all definitions after the first use of an unknown name, or None before such
+        # a use.
         self.definitions: dict[str, int] | None = None
-        # True if some name is legal only with its percent sign, like %true.
+        # True if any name is legal only with its percent sign, such as %true.
         self.odd_names = False
 
 
@@ -106,14 +106,15 @@ class ModuleBuilder:
         self.source = source
         self.strict = strict
         self.module = Module("", source)
-        # Computations by name: those that the text can refer to, and all, including inline bodies.
+        # Computations by name: first those that the text can refer to, then all, with inline
+        # bodies.
         self.computations: dict[str, Computation] = {}
         self.named: dict[str, Computation] = {}
         self.inline_bodies: list[Computation] = []
-        # True if a computation has the name that an inline body was given.
+        # True if a computation has a name that was given to an inline body.
         self.has_clashes = False
         self.counters: dict[str, int] = {}
-        # Names of computations with errors. Calls of them are not reported.
+        # Names of computations with errors. Calls to them are not reported.
         self.broken: set[str] = set()
         self.scopes: list[Scope] = []
         self.diagnostics: list[Diagnostic] = []
@@ -122,20 +123,22 @@ class ModuleBuilder:
         # True if the grammar has rejected a part of the text.
         self.has_syntax_errors = False
         self.has_origins = False
-        # Updates and dones whose start is not in their computation, with the opcodes' offsets.
+        # Async updates and dones whose start is in another computation, with their opcodes'
+        # offsets.
         self.unbound: dict[Instruction, int] = {}
-        # Errors about names that have been reported: code, message and computation.
+        # Reported errors about names: code, message and computation.
         self.known_errors: set[tuple[str, str, str]] = set()
         # The first computation that defines each name, among the first `_owners_of` computations.
         self._owners: dict[str, Computation] = {}
         self._owners_of = 0
         self._comparisons = 0
-        # The names of the computations after the first reference to a missing one.
+        # The names of all computations after the first reference to a missing computation.
         self._headers: frozenset[str] | None = None
-        # Total leaves of the tuples with inferred shapes, and total tuples and leaves.
+        # The total numbers of leaves, and of tuples and leaves, in the tuples with inferred shapes.
         self._leaves = 0
         self._nested = 0
-        # Segments that are parsed for the fast path raise Violations instead of reporting them.
+        # True while a segment is parsed for the fast path: Violations are then raised, not
+        # reported.
         self.in_segment = False
 
     # ---- diagnostics ----------------------------------------------------------------------------
@@ -160,7 +163,10 @@ class ModuleBuilder:
         )
 
     def report_violation(self, violation: Violation, position: int, end: int = -1) -> None:
-        """Reports a Violation at its own offset or `position`; `end` defaults to the word's end."""
+        """Reports a Violation at its offset, or else at `position`.
+
+        `end` defaults to the end of the word there.
+        """
         text, start = self.source.text, violation.at if isinstance(violation.at, int) else position
         word = _WORD.match(text, start)
         if end < 0 and word is not None:
@@ -200,7 +206,8 @@ class ModuleBuilder:
     ) -> Scope:
         """Opens a computation; `result` is the result shape of its signature, at `result_position`.
 
-        An unnamed one, such as an inline body, is called `_`, as in XLA, but not in diagnostics.
+        An unnamed computation, such as an inline body, is called `_`, as in XLA. Diagnostics do not
+        name it.
         """
         if is_entry:
             if self.entry_position >= 0:
@@ -280,7 +287,7 @@ class ModuleBuilder:
             self.report("S021", start, f"parameter number {missing} is missing, but there is a parameter number {max(scope.numbers)}", end=end)
 
     def text_start(self, start: int) -> int:
-        """Skips whitespace: instructions of the fast path start at the beginning of their line."""
+        """Skips whitespace: instructions from the fast path start at the beginning of a line."""
         text = self.source.text
         while start < len(text) and text[start] in " \t\r\n":
             start += 1
@@ -300,7 +307,7 @@ class ModuleBuilder:
         raise Violation("S006", position, *_missing_computation(self, name, position))
 
     def instruction(self, name: str, position: int, code: str = "S002") -> Instruction:
-        """Returns the instruction with this name in the open computation. Raises Violation."""
+        """Returns the instruction with this name in the open computation, or raises Violation."""
         scope = self.scope
         instruction = scope.names.get(name)
         if instruction is not None:
@@ -348,7 +355,10 @@ class ModuleBuilder:
         return self._owners.get(name)
 
     def _nearest(self, name: str, names: dict[str, Any]) -> str | None:
-        """Returns the name probably meant, among the last ones; None after too many errors."""
+        """Returns the name that was probably meant, or None.
+
+        Considers only the latest names, and none at all after too many comparisons.
+        """
         candidates = list(islice(reversed(names), _MOST_COMPARED))
         self._comparisons += len(candidates)
         return nearest(name, candidates) if self._comparisons <= _MOST_COMPARISONS else None
@@ -424,9 +434,10 @@ def _missing_computation(builder: ModuleBuilder, name: str, position: int) -> tu
 
 
 def _bind_continuations(builder: ModuleBuilder) -> None:
-    """Gives asynchronous operations that continue in loops the computation of their start.
+    """Sets the called computation of asynchronous operations that continue in loops.
 
-    Reports operations that name another computation.
+    This is the computation that the start calls. Reports operations that name a different
+    computation.
     """
     for x, called in bind_continuations(builder.module, builder.unbound):
         message = f"'{x.op.name}' calls '{x.called[0].name}', but its start calls '{called.name}'"
@@ -470,19 +481,19 @@ def wrong_alias(pair: AliasPair, root: Instruction | None) -> Iterator[tuple[str
 def _name_again(module: Module, inline_bodies: list[Computation]) -> None:
     """Renames all computations in order, as XLA does; inline bodies are called `_` at first.
 
-    A computation may have the name that an earlier inline body was given.
+    This is needed if a computation has a name that was given to an earlier inline body.
     """
     for computation in inline_bodies:
         computation.name = "_"
     _, names = unique_names(module)
     for computation, name in names.items():
         computation.name = name
-    # The printer cannot copy the source lines any more.
+    # The printer can no longer copy the source lines.
     module.notes = SourceNotes()
 
 
 def _propagate_origins(module: Module) -> None:
-    """Gives each get-tuple-element of a tuple the origin of the operand, as XLA's parser does."""
+    """Gives each get-tuple-element of a tuple the origin of the matching operand, as XLA does."""
     for computation in module.computations:
         for x in computation.instructions:
             if x.op.name != "get-tuple-element" or "origin" in x.attributes or x.operands[0].op.name != "tuple":

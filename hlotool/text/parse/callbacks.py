@@ -1,6 +1,6 @@
 """Callbacks of the grammar rules.
 
-The codecs' builders make values; the functions in this module build the structure of the module.
+The codecs' builders create values; the functions below build the structure of the HLO module.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _rule(*names: str) -> Callable[[Callable[[Children], Any]], Callable[[Childr
 
 
 def _guarded(function: Callable[[Children], Any]) -> Callable[[Children], Any]:
-    """Wraps a function to report a Violation and return BROKEN, so that the parse continues."""
+    """Wraps a function to report a Violation and return BROKEN, so that parsing continues."""
 
     def call(children: Children) -> Any:
         if BROKEN in children:
@@ -149,7 +149,7 @@ def _constant_call(children: Children) -> InstructionParts:
     return InstructionParts(None, "constant", opcode.start_pos, [], (_current().text[start:end], start), [])
 
 
-# ---- literals: the grammar finds their end; the literal parser reads them for their declared sha
+# ---- literals: only their ends are found here; the literal parser needs their declared shapes --
 
 
 @_rule("literal", "loose_literal", "loose_tuple", "dense", "complex")
@@ -331,8 +331,7 @@ def _module_header(children: Children) -> None:
 
 
 def _module_header_with_faults(children: Children) -> None:
-    # Even with a broken attribute, the module gets its name, for later messages and for the
-    # printer.
+    # Even if an attribute is broken, later messages and the printer need the name of the module.
     guarded = _guarded(_module_header)
     if guarded(children) is BROKEN and len(children) > 1 and isinstance(children[1], Reference):
         _current().builder.module.name = children[1].name or ""

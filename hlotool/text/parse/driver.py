@@ -25,7 +25,7 @@ from hlotool.text.parse.session import LexerSession, ParseSession
 
 __all__ = ["CallbackFactory", "parse_segment", "parse_with_callbacks", "parse_with_recovery", "shared_parser", "tokens_with_callbacks"]
 
-# Returns, for a rule, the function to call with its children.
+# Maps a grammar rule to the function that is called with the rule's children.
 CallbackFactory = Callable[[Any], Callable[[list[Any]], Any]]
 _LOCK = threading.Lock()
 _PARSER: HloParser | None = None
@@ -34,7 +34,7 @@ _PARSER: HloParser | None = None
 class HloParser:
     """The grammar, its lexer and the automaton.
 
-    All parses of a process share it, because creating it takes longer than most parses.
+    All parses in a process share one parser, because creating it takes longer than most parses.
     """
 
     def __init__(self) -> None:
@@ -46,13 +46,13 @@ class HloParser:
     def start(self, text: str, rule: str, automaton: _Parser | None = None) -> Any:
         """Returns Lark's interactive parser, before the first token of `text`.
 
-        Pass an automaton to use other callbacks than the usual ones.
+        Pass an automaton to use callbacks other than the usual ones.
         """
         thread = LexerThread(self.lexer, LexerState(TextSlice(text, 0, len(text))))
         return (automaton or self._automaton).parse(thread, rule, start_interactive=True)
 
     def with_callbacks(self, factory: CallbackFactory) -> _Parser:
-        """Returns the automaton with other callbacks; `factory(rule)` is the one for a rule."""
+        """Returns the automaton with other callbacks; `factory(rule)` returns a rule's callback."""
         automaton = self._automata.get(factory)
         if automaton is None:
             automaton = self._automata[factory] = _Parser(self.grammar.table, {rule: factory(rule) for rule in self.grammar.callbacks})
@@ -72,7 +72,7 @@ def shared_parser() -> HloParser:
 def _feed(interactive: Any, seen: list[tuple[int, int, str]] | None = None) -> Any:
     """Feeds all tokens of the text to the parser and returns the value of the start rule.
 
-    Also appends the tokens to the list `seen`.
+    If `seen` is a list, appends the tokens to it.
     """
     state, thread = interactive.parser_state, interactive.lexer_thread
     for token in thread.lex(state):
@@ -80,15 +80,15 @@ def _feed(interactive: Any, seen: list[tuple[int, int, str]] | None = None) -> A
             seen.append((token.start_pos, token.end_pos, token.type))
         state.feed_token(token)
     end = Token("$END", "", len(thread.state.text.text), 1, 1)
-    # Here, too, `previous_end` must be the end of the token before: the last one of the text.
+    # Here, too, `previous_end` must be the end of the previous token: the last one in the text.
     ACTIVE.session.previous_end = ACTIVE.session.token_end
     return state.feed_token(end, True)
 
 
 def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
-    """Parses a piece of text by a start rule and returns its value.
+    """Parses a piece of text with the given start rule and returns its value.
 
-    Raises UnexpectedInput or Violation for an error.
+    Raises UnexpectedInput or Violation if there is an error.
     """
     builder = session.builder
     inner = ParseSession(builder, None, text)
@@ -100,9 +100,9 @@ def parse_segment(session: ParseSession, rule: str, text: str) -> Any:
 
 
 def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> Any:
-    """Parses the session's text by a start rule with other callbacks; builds no module.
+    """Parses the session's text with the given start rule and callbacks; builds no module.
 
-    Raises UnexpectedInput for a syntax error.
+    Raises UnexpectedInput if there is a syntax error.
     """
     parser = shared_parser()
     previous = getattr(ACTIVE, "session", None)
@@ -117,7 +117,7 @@ def parse_with_callbacks(session: Any, rule: str, factory: CallbackFactory) -> A
 
 
 def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFactory) -> list[tuple[int, int, str]]:
-    """Returns all tokens of the session's text: start, end and terminal.
+    """Returns all tokens of the session's text, each as (start, end, terminal).
 
     `factory` returns the callbacks, which see the same tokens. After an error, skips to the next
     line that can begin an instruction or a computation.
@@ -132,7 +132,7 @@ def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFac
             try:
                 _feed(interactive, tokens)
             except UnexpectedInput as error:
-                # The token that the parser does not accept is skipped, too.
+                # Also skips the token that the parser did not accept.
                 position = len(text) if error.pos_in_stream is None else error.pos_in_stream
                 if tokens and tokens[-1][0] >= position:
                     tokens.pop()
@@ -154,7 +154,7 @@ def tokens_with_callbacks(session: LexerSession, rule: str, factory: CallbackFac
 def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
     """Returns the next line that can begin an instruction or a computation.
 
-    Cuts the stack back to a state that accepts the line, if there is one.
+    Unwinds the stack to a state that accepts the line, if there is one.
     """
     inside = _last_state(state, state.parse_conf.states, "FAST_RUN")
     start = text.find("\n", position) + 1
@@ -169,7 +169,7 @@ def _next_line(state: Any, text: str, position: int) -> re.Match[str] | None:
 
 
 def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> None:
-    """Parses the session's text by a start rule.
+    """Parses the session's text with the given start rule.
 
     The session's builder gets the module and all errors, up to `max_errors` diagnostics.
     """
@@ -193,7 +193,7 @@ def parse_with_recovery(session: ParseSession, rule: str, max_errors: int) -> No
                     return
                 resumed = _recover(session, state, thread, position, resumed)
                 if resumed < 0 and not session.builder.named and not session.builder.scopes and rule == "module":
-                    # The header is broken: parse the rest as text without one.
+                    # The header is broken: parse the rest as a module without a header.
                     rule = "headerless"
                     match = next((m for m in _RESUME_LINE.finditer(session.text, position) if m["header"]), None)
                     if match is not None:
@@ -226,7 +226,7 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
         position, at_end = error.pos_in_stream or 0, session.token_end
         end = position + 1
     if position < len(text) and not _TOKEN_START.match(text, position):
-        # A character that starts no token is itself the error.
+        # A character that cannot start a token is itself the error.
         at_end = position
     line = _RESUME_LINE.match(text, text.rfind("\n", 0, position) + 1)
     unclosed = in_body and (position == len(text) or (line is not None and line["header"] is not None))
@@ -246,7 +246,7 @@ def _report(session: ParseSession, error: UnexpectedInput, accepts: frozenset[st
     return position
 
 
-# A line at which parsing can continue: an instruction, the header of a computation or its end.
+# A line at which parsing can continue: an instruction, or the header or the end of a computation.
 _RESUME_LINE = re.compile(
     r"^[ \t]*(?:(?P<instruction>(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=[ \t])|(?P<close>\})"
     r"|(?P<header>(?:ENTRY[ \t]+)?%?(?P<opened>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*(?:\([^\n]*)?\{[ \t]*(?://[^\n]*)?\r?$))",
@@ -254,8 +254,8 @@ _RESUME_LINE = re.compile(
 )
 # The name of an instruction, even if the rest of the line is wrong.
 _NAMED = re.compile(r"[ \t]*(?:ROOT[ \t]+)?%?(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*=")
-# Codes of errors right after a word, for which the message points to the word: for example, a
-# module without a name, or a key without a valid value.
+# Codes of errors right after a word. Their messages point to the word: for example, a module
+# without a name, or a key without a valid value.
 _ABOUT_WORD_BEFORE = frozenset({"M019", "M023", "S017", "S042", "S048"})
 _LONGEST_WORD = 200
 _WORD_BEFORE = re.compile(r"(?:[a-z_]+=[ \t]*\{[ \t]*%?(?=[A-Za-z0-9_.\-]+[ \t]*\Z))?[A-Za-z0-9_.\-]+=?\s*\Z")
@@ -292,7 +292,7 @@ def _offset_of_value(value: Any) -> int:
 
 
 def _recover(session: ParseSession, state: Any, thread: Any, position: int, resumed: int) -> int:
-    """Moves parser and lexer to the next line at which parsing can continue.
+    """Moves the parser and the lexer to the next line at which parsing can continue.
 
     Returns the offset of that line, or -1 if there is none. `resumed` is the result of the last
     recovery, or -1.
@@ -309,11 +309,11 @@ def _recover(session: ParseSession, state: Any, thread: Any, position: int, resu
     line_start = text.rfind("\n", 0, position) + 1
     line = _RESUME_LINE.match(text, line_start) if line_start > resumed else None
     if line and line["header"]:
-        # Inside a body, the next computation begins here; otherwise the error is in this header.
+        # Inside a body, the next computation begins here; otherwise, the error is in this header.
         again = inside >= 0
     else:
-        # The error is at the start of the line, which was read as a continuation of the previous
-        # line: read it again.
+        # If the error is at the start of the line, the line was read as a continuation of the
+        # previous line: read it again.
         again = line is not None and not text[line_start:position].strip() and inside < len(state.state_stack) - 1
     _mark_broken(session, state, inside, line_start, line)
     start = line_start if again else text.find("\n", position) + 1
@@ -330,7 +330,7 @@ def _recover(session: ParseSession, state: Any, thread: Any, position: int, resu
             return -1
     del state.state_stack[target + 1 :]
     del state.value_stack[target:]
-    # A single instruction is in a computation that was not opened by a token.
+    # The computation around a single instruction was not opened by a token.
     open_computations = sum(1 for value in state.value_stack if value is OPENED) + builder.single_instruction
     while len(builder.scopes) > open_computations:
         scope = builder.scopes.pop()
@@ -348,7 +348,7 @@ def _is_inline_here(text: str, start: int, position: int) -> bool:
 def _last_state(state: Any, states: dict[Any, dict[str, Any]], token: str, below: int | None = None) -> int:
     """Returns the index on the state stack of the last state that shifts `token`, or -1.
 
-    With `below`, considers only smaller indices.
+    If `below` is given, considers only smaller indices.
     """
     for index in range((len(state.state_stack) if below is None else below) - 1, -1, -1):
         action = states[state.state_stack[index]].get(token)

@@ -77,15 +77,15 @@ _FIELDS = {
 _LONGEST_KEY = 200
 _FRONTEND_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]*(?<!backend_config)=[ \t]*\Z")
 _MODULE_WORD = re.compile(r"(?<![A-Za-z0-9_.\-])HloModule\s*\Z")
-# The start of a list of names after an attribute that takes a computation; a body could begin the
-# same way.
+# The start of a list of names as the value of an attribute that takes a computation. An inline body
+# could begin in the same way.
 _LISTED_NAME = re.compile(r"(?P<key>[a-z_]+)=[ \t]*\{[ \t]*(?P<name>%?[A-Za-z_][A-Za-z0-9_.\-]*)[ \t]*\Z")
 _WORD = re.compile(r"%?[A-Za-z_][A-Za-z0-9_.\-]*=?|-?[0-9][0-9A-Za-z_.+\-]*|\"(?:[^\"\\\n]++|\\.)*+\"?|->|<=|\.\.\.|.", re.DOTALL)
 # The word before an error, and the equals sign after it, if any.
 _BEFORE = re.compile(r"([A-Za-z_][A-Za-z0-9_\-]*+)(=?+)[ \t]*+\Z")
 _CONTEXT = 80
-# A word and its opening bracket; the error is at the bracket or after it. Before an opcode is the
-# end of a shape, or an equals sign.
+# A word and its opening bracket; the error is at the bracket or after it. An opcode follows the end
+# of a shape or an equals sign.
 _OPENED = re.compile(r"(?P<before>[\])}=][ \t]+)?(?<![A-Za-z0-9_.\-%])(?P<word>[A-Za-z_][A-Za-z0-9_.\-]*)(?P<bracket>[\[(])[ \t]*\Z")
 _PUNCTUATION = frozenset("{}()[],:=#%\"'/")
 
@@ -107,7 +107,7 @@ def _word_for(terminal: str) -> str | None:
 class SyntaxMistake(NamedTuple):
     """The code, message and hint of a syntax error.
 
-    `at` is the offset of the wrong word if it is before the position of the error.
+    `at` is the offset of the wrong word if that word comes before the position of the error.
     """
 
     code: str
@@ -117,7 +117,7 @@ class SyntaxMistake(NamedTuple):
 
 
 def describe_syntax_error(text: str, position: int, accepts: frozenset[str]) -> SyntaxMistake:
-    """Describes the error at `position`, in a parser state that accepts the tokens `accepts`."""
+    """Describes the error at `position`; the parser accepts the terminals in `accepts` there."""
     return _misspelled(text, position) or SyntaxMistake(*_described(text, position, accepts))
 
 
@@ -176,7 +176,7 @@ def _described(text: str, position: int, accepts: frozenset[str]) -> tuple[str, 
 
 
 def _joined(words: list[str]) -> str:
-    """Returns the words with `or` before the last one; `...` at the end marks a list that is cut."""
+    """Joins the words with commas and `or`; `...` as the last word marks a truncated list."""
     if not words:
         return "the end of the text"
     if words[-1] == "...":
@@ -190,7 +190,7 @@ def _is_attribute(word: str) -> bool:
 
 
 def _is_defined(text: str, end: int) -> bool:
-    """Returns whether `=` follows the word that ends at `end`, as for an instruction's name."""
+    """Returns whether `=` follows the word that ends at `end`, as in a definition."""
     return text[end : end + _CONTEXT].lstrip(" \t").startswith("=")
 
 
@@ -216,7 +216,7 @@ def _known_mistake(text: str, position: int, seen: str, accepts: frozenset[str])
     if "EQUAL" not in accepts and "ROOT" in accepts and seen.endswith("="):
         return "S001", f"write a space before '=': {word} = ..."
     if accepts == {"$END"} or ("$END" in accepts and "ENTRY" in accepts):
-        return "S034", "separate the modules of a file with lines `// -----`" if seen == "HloModule" else None
+        return "S034", "separate the modules of a file with `// -----` lines" if seen == "HloModule" else None
     if "ELEMENT_TYPE" in accepts and text.startswith("[", position + len(seen)):
         return "S036", _type_hint(word)
     return "S001", None

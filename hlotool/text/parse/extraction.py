@@ -1,4 +1,4 @@
-"""`extract`: finds the modules inside a log, a web page, a notebook, a source file or a paste."""
+"""`extract`: finds the modules in a log, a web page, a notebook, a source file or pasted text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["excerpts_of", "extract"]
 
 
 def extract(text: str | bytes) -> list[str]:
-    """Returns the texts of the modules inside another text, in order.
+    """Returns the source of each module inside other text, in order.
 
     The text may be a log with a prefix on every line, Markdown, a notebook, the source of a program
-    or a test, a concatenation of dumps, or HLO itself. Modules that do not parse as a whole, such
-    as one with lines missing, are skipped. Old spellings count as HLO.
+    or a test, a concatenation of dumps, or HLO itself. Skips modules that do not parse as a whole,
+    for example because lines are missing. Old spellings count as HLO.
 
     >>> extract("Before:\\n```\\nHloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }\\n```\\n")
     ['HloModule m\\nENTRY e { ROOT p = f32[] parameter(0) }']
@@ -33,8 +33,8 @@ def _is_module(source: Source) -> bool:
 
 
 def excerpts_of(text: str | bytes, filename: str = "<string>") -> list[Excerpt]:
-    """Returns all parts of a text that look like modules, even if they do not parse.
+    """Returns all parts of the text that look like modules, even if they do not parse.
 
-    Their positions refer to the whole text.
+    Positions in these parts refer to the whole text.
     """
     return excerpts(Source(as_text(text), filename))

@@ -1,4 +1,4 @@
-"""Fast path: builds instructions from whole lines that are spelled the way XLA prints them.
+"""Fast path: builds instructions from whole lines that are spelled as XLA prints them.
 
 It never reports errors: at the first line that it cannot read, the grammar path takes over.
 """
@@ -27,10 +27,10 @@ _CARRIAGE_RETURN = re.compile(r"[^\n]*\r\n")
 
 
 class FastPath(RunReader):
-    """The fast path over one text; `count` is the number of instructions that it has built.
+    """The fast path over one source; `count` is the number of instructions that it has built.
 
-    `formatted_runs` maps the starts to the ends of runs of lines that are already formatted, except
-    perhaps for their attributes, and that end with `newline`.
+    `formatted_runs` maps the start of each run of formatted lines to its end. The lines of a run
+    end with `newline`, and only their attributes may still need formatting.
     """
 
     def __init__(self, builder: ModuleBuilder) -> None:
@@ -56,9 +56,9 @@ class FastPath(RunReader):
             self.adoption = Adoption(known.builder, known.whole, self.builder)
 
     def close(self) -> None:
-        """Ends the work of the path: it and its module are freed as soon as they are unused.
+        """Breaks reference cycles: the path and its module are freed as soon as they are unused.
 
-        Other parses can still use its values.
+        Other parses can still reuse the values that the path has read.
         """
         self.parts.close()
 
@@ -116,14 +116,14 @@ class FastPath(RunReader):
             position = end.end()
 
     def _adopt(self, header: Any, position: int) -> int:
-        """Reuses a computation of another parse; returns the offset after it, or -1."""
+        """Reuses a computation from another parse; returns the offset after it, or -1."""
         if self.adoption is None:
             return -1
         known = self.adoption.candidate(header[3], position)
         if known is None:
             return -1
         shift = position - known.computation.start
-        # The text after the computation may belong to it now.
+        # The text after the old end may belong to the computation now.
         end = self.patterns.close.match(self.builder.source.text, known.brace + shift)
         if end is None or end.end() != known.computation.end + shift:
             return -1
@@ -170,7 +170,7 @@ class FastPath(RunReader):
         return end
 
     def _skip_users_of_broken(self, text: str, position: int) -> int:
-        """Skips lines whose only fault is a broken operand; their instructions are broken, too."""
+        """Skips lines whose only fault is a broken operand; marks the instructions as broken."""
         match, scope = self.patterns.line.match, self.builder.scope
         while (line := match(text, position)) is not None and not (line[2] and scope.root_position >= 0):
             if not self.parts.mark_user_of_broken(line, scope):
@@ -242,24 +242,24 @@ class FastPath(RunReader):
         return position
 
     def _line_after_space(self, text: str, position: int, spelling: int) -> tuple[re.Match[str] | None, int]:
-        """Returns the next line after spaces and comments, and the common spelling including these.
+        """Skips whitespace and comments; returns the next line and the updated common spelling.
 
-        The line is None if there are no spaces or comments, or if the fast path cannot read it.
+        The line is None if there is nothing to skip, or if the fast path cannot read the line.
         """
         start = self._skip(text, position)
         line = self.patterns.line.match(text, start) if start > position and text[start : start + 1] != "}" else None
         return line, spelling if line is None else OTHERWISE
 
     def _note_run(self, start: int, end: int, next_start: int) -> int:
-        """Records a run of formatted lines, which may be empty; returns the next run's start."""
+        """Records a run of formatted lines unless it is empty; returns the next run's start."""
         if start < end:
             self.formatted_runs[start] = end
         return next_start
 
     def _note_span(self, scope: Scope, start: int, end: int) -> None:
-        """Records that the source of a computation's instructions is spelled as printed.
+        """Records whether the source of a computation's instructions is spelled as printed.
 
-        `end` is -1 if it is not.
+        If it is not, `end` is -1.
         """
         computation, spans = scope.computation, self.builder.module.notes.spans
         if end >= 0 and scope.root_position >= 0:

@@ -1,7 +1,7 @@
 """Loads the grammar file and the LALR tables that Lark generates from it.
 
-The tables are generated when the package is built. If they are missing, or belong to another
-grammar or version of Lark, they are generated in memory.
+The tables are generated when the package is built. If they are missing, or belong to a
+different grammar or version of Lark, they are generated in memory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ START_RULES = (
     " backend_config statistics origin metadata domain result_accuracy sparsity_config typed_literal output_aliases input_output_alias"
     " buffer_donor entry_layout recovery_table debug_attributes"
 ).split()
-"""Start rules of the grammar: the three forms of a file, and each kind of attribute value."""
+"""The grammar's start rules: one for each form of a file and each kind of attribute value."""
 
 
 class Grammar:
@@ -65,7 +65,7 @@ def _stamp(text: str) -> str:
 def _build(text: str) -> dict[str, Any]:
     """Builds Lark's parse table, terminals and rules.
 
-    A shift is encoded as the next state, a reduction as the bitwise complement of the rule's index.
+    A shift is encoded as the next state, and a reduction as the complement of the rule's index.
     """
     parser = lark.Lark(text, parser="lalr", lexer="contextual", start=START_RULES, maybe_placeholders=False)
     # The order of Lark's own lexer, in which the first match wins.
@@ -85,11 +85,11 @@ def _build(text: str) -> dict[str, Any]:
 
 
 def load_grammar(callbacks: SimpleNamespace) -> Grammar:
-    """Loads the grammar; each rule calls the function with its name in `callbacks`."""
+    """Loads the grammar; each rule calls the function of the same name in `callbacks`."""
     text = grammar_text()
     try:
         with _TABLES.open("rb") as file:
-            # The file is part of the package, and its stamp is checked first: no foreign data is
+            # The file is part of the package, and its stamp is checked first: no untrusted data is
             # unpickled.
             if file.readline().decode().strip() == _stamp(text):
                 return Grammar(pickle.load(file), callbacks)

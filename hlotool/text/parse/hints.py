@@ -1,6 +1,6 @@
-"""Hints for text that does not parse: it may not be one module in today's spelling.
+"""Hints for text that does not parse, perhaps because it is not one module in today's spelling.
 
-The hints need the whole text, so they are computed only after an error.
+The hints depend on the whole text, so they are computed only after an error.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _EXTRACT = "read it with --extract (in Python, hlotool.extract)"
 
 
 def with_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction: bool) -> list[Diagnostic]:
-    """Returns the diagnostics of a text with additional hints.
+    """Returns the diagnostics with additional hints.
 
-    Adds hints about old spellings, and, at the first error, a hint about the text as a whole.
+    Adds hints about old spellings, and, to the first error, a hint about the text as a whole.
     `is_instruction` is true if the text was read as a single instruction, because it begins neither
     like a module nor like a computation.
     """
@@ -40,7 +40,7 @@ def with_hints(source: Source, diagnostics: list[Diagnostic], *, is_instruction:
 
 
 def _about_whole(source: Source, error: Diagnostic) -> str | None:
-    """Returns a hint for a text that is more or less than one module, if the error shows that."""
+    """Returns a hint if the error shows that the text is incomplete or not just a single module."""
     text, offset = source.text, source.offset(error.line, error.column)
     if skip_trivia(text, 0) < len(text) and error.message.endswith("found the end of the text"):
         if error.computation is None:
@@ -58,7 +58,7 @@ def _about_whole(source: Source, error: Diagnostic) -> str | None:
         return f"the text holds {modules} inside other text ({places}); {_EXTRACT}"
     if len(found) == 1:
         return f"a module is on {places}; if the rest does not belong to it, {_EXTRACT}"
-    return f"the text holds {len(found)} modules ({places}); separate them with lines `// -----`, or {_EXTRACT}"
+    return f"the text holds {len(found)} modules ({places}); separate them with `// -----` lines, or {_EXTRACT}"
 
 
 def _is_in_first_module(text: str, offset: int) -> bool:
@@ -76,7 +76,7 @@ def _lines(source: Source, excerpt: Excerpt) -> str:
 
 
 def _about_excerpt(source: Source, diagnostics: list[Diagnostic], error: Diagnostic, *, is_instruction: bool) -> str | None:
-    """Returns a hint for an incomplete text, or for one with Markdown from a web page."""
+    """Returns a hint for an incomplete module, or for one with Markdown from a web page."""
     text = source.text
     offset = source.offset(error.line, error.column)
     if error.code in _UNDEFINED:

@@ -1,7 +1,7 @@
 """Builds an instruction from its parsed parts.
 
 This includes resolving operands, applying the checks of XLA's parser, and inferring the shape. The
-fast path calls the same functions, but only once for each distinct text.
+fast path calls the same functions, but only once for each distinct piece of text.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["InstructionParts", "Reference", "add_instruction", "checked_shape", 
 
 
 class Reference:
-    """An operand given by name, with an optional shape before and an optional `#` path after it."""
+    """An operand given by name, optionally with a shape before the name and a `#` path after it."""
 
     __slots__ = ("name", "path", "position", "shape")
 
@@ -89,9 +89,9 @@ def _resolve_operand(builder: ModuleBuilder, operand: Any) -> Instruction:
 
 
 def _named_operands(builder: ModuleBuilder, operands: list[Any]) -> list[Any]:
-    """Returns the operands without those that are only a shape.
+    """Returns the operands, leaving out those that are only a shape.
 
-    XLA skips shapes without a name in modules; in a single instruction, they are operands.
+    In a module, XLA skips shapes without a name; in a single instruction, they are operands.
     """
     if builder.single_instruction and len(builder.scopes) == 1:
         return operands
@@ -186,7 +186,7 @@ def add_instruction(
     return instruction
 
 
-# Codes of errors about a name, which are reported once, not for each use.
+# Codes of errors about names. They are reported only once, not for each use of the name.
 _ABOUT_NAMES = frozenset({"S002", "S026", "S027", "A028"})
 
 
@@ -205,9 +205,10 @@ _TO_SHAPE = re.compile(r"[^=\n]*=[ \t]*")
 
 
 def _blamed_offset(builder: ModuleBuilder, at: str | int, position: int, parts: InstructionParts) -> int:
-    """Returns the offset of a violation's `at`.
+    """Returns the offset to which a violation's `at` refers.
 
-    This is an attribute or an operand (even if its definition is to blame), otherwise the opcode.
+    This is the offset of the attribute or operand (even if the operand's definition is to blame),
+    or else of the opcode.
     """
     if isinstance(at, int):
         return at
@@ -244,7 +245,7 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
             raise Violation("S028", operand.position, f"'{name}' depends on itself: {name} -> {name}")
     operands = [_resolve_operand(builder, operand) for operand in _named_operands(builder, parts.operands)]
     if not op.variadic:
-        # XLA counts the operands of the others after it has read their attributes.
+        # XLA counts the operands of variadic opcodes after it has read their attributes.
         require_operand_count(op, len(operands))
     metadata, backend_config, rest = split_annotations(parts.attributes)
     hidden = None
@@ -285,9 +286,10 @@ def _build_instruction(builder: ModuleBuilder, name: str, parts: InstructionPart
 
 
 def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tuple[OpDef, OpDef | None]:
-    """Returns the definition of an opcode that is not in the table, and the opcode it wraps if any.
+    """Returns the op for an opcode that is not in the table, and the op that it wraps, if any.
 
-    Only async sugar wraps an opcode. If strict, raises Violation for an unknown opcode.
+    Only the syntactic sugar for async operations wraps an op. If the builder is strict, raises
+    Violation for an unknown opcode.
     """
     try:
         return desugared_op(parts.opcode, parts.position)
@@ -299,7 +301,7 @@ def _desugared_or_unknown(builder: ModuleBuilder, parts: InstructionParts) -> tu
 
 
 def needs_operands(op: OpDef) -> bool:
-    """Returns whether the checks of an opcode use more of its operands than their shapes."""
+    """Returns whether the checks of an opcode need more than the shapes of its operands."""
     return "async-start" in (op.name, op.update_of, op.done_of) or _ends_transfer(op)
 
 
@@ -325,7 +327,7 @@ def _channel(channel: int | None) -> str:
 def _add_hidden_computation(
     builder: ModuleBuilder, hidden: Computation, parts: InstructionParts, metadata: str | None, backend_config: str | None
 ) -> None:
-    """Completes the computation made by `wrapped_start`, and adds it to the module."""
+    """Completes the computation built by `wrapped_start`, and adds it to the module."""
     root = hidden.root
     shape = _wrapped_shape(root)
     set_field(root, "shape", shape)
@@ -337,8 +339,8 @@ def _add_hidden_computation(
 def _wrapped_shape(root: Instruction) -> Shape:
     """Returns the result shape of a wrapped instruction.
 
-    The start may have only its first parts. Raises Violation for everything that XLA's parser
-    rejects.
+    The shape written on the start may have only the first parts of the result. Raises Violation for
+    everything that XLA's parser rejects.
     """
     if any(operand.shape is UNBOUND for operand in root.operands):
         return root.shape
@@ -351,14 +353,14 @@ def _wrapped_shape(root: Instruction) -> Shape:
     except Violation:
         if not root.op.variadic:
             raise
-        # Updates may pass more operands.
+        # Updates may pass further operands.
         return root.shape
 
 
 def literal_at(shape: Shape, text: str, at: int) -> Any:
     """Parses the literal in `text`, which starts at offset `at` in the source.
 
-    Raises Violation if it is invalid.
+    Raises Violation if the literal is invalid.
     """
     try:
         return parse_literal(shape, text)

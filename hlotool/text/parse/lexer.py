@@ -1,8 +1,8 @@
 """Contextual lexer for Lark's automaton, with extra tokens that no terminal can describe.
 
 If the parser accepts a FAST_ token and the fast path recognizes the next lines, the lexer emits
-this one token for all of them. Shifting the token makes the parser reduce everything before it.
-Then the fast path builds the lines, and the lexer continues after them.
+that single token for all of these lines. Shifting the token makes the parser reduce everything
+before it. Then the fast path reads the lines, and the lexer continues after them.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ __all__ = ["ACTIVE", "HloLexer", "entry_start", "raw_value_end", "shape_before",
 
 
 class Active(threading.local):
-    """The parse in this thread.
+    """The active parse of each thread.
 
-    All parses share Lark's lexer and callbacks, which find their state here.
+    All parses share Lark's lexer and callbacks, which find the state of the parse here.
     """
 
     session: LexerSession
@@ -138,7 +138,7 @@ class HloLexer(Lexer):
         return candidates
 
     def _make_token(self, lexer_state: LexerState, session: LexerSession, kind: str, start: int, end: int) -> Token:
-        """Makes a token from text[start:end] and moves the lexer to its end."""
+        """Creates a token from text[start:end] and moves the lexer to its end."""
         counter = lexer_state.line_ctr
         token = Token(kind, lexer_state.text.text[start:end], start, 1, start + 1)
         token.end_pos = counter.char_pos = end
@@ -147,7 +147,7 @@ class HloLexer(Lexer):
         return token
 
     def _free_form_token(self, lexer_state: LexerState, session: LexerSession, special: frozenset[str], parser_state: Any) -> Token | None:
-        """Returns a token of free text if the parser shifts one here, else None.
+        """Returns a token of free-form text if the parser shifts one here, or None.
 
         A state may also list such a token as an impossible lookahead.
         """
@@ -162,10 +162,10 @@ class HloLexer(Lexer):
 
 
 def would_shift(parser_state: Any, name: str) -> bool:
-    """Returns whether the parser would shift a token, after the reductions before it."""
+    """Returns whether the parser would shift a token, possibly after some reductions."""
     states, stack = parser_state.parse_conf.states, parser_state.state_stack
     # The stack may be deep, so it is not copied. After the reductions, it consists of its first
-    # `kept` states and `pushed`.
+    # `kept` states, followed by `pushed`.
     kept = len(stack)
     pushed: list[int] = []
     while True:
@@ -224,7 +224,7 @@ _FREE_FORM = {"RAW_DICT": dictionary_end, "LITERAL_TEXT": literal_end, "RAW_VALU
 
 
 def shape_before(text: str, at: int) -> int:
-    """Returns the start of the shape that ends at `at`, not counting spaces before `at`.
+    """Returns the start of the shape that ends at `at`, or at the spaces before `at`.
 
     >>> shape_before("add(f32[2,3]{1,0} p)", 18)
     4
@@ -247,7 +247,7 @@ def shape_before(text: str, at: int) -> int:
 
 
 def entry_start(text: str, at: int, number: int) -> int:
-    """Returns the start of entry `number` of the first list in braces after `at`, or `at`.
+    """Returns the start of entry `number` of the first list in braces after `at`, or else `at`.
 
     >>> entry_start("constraints={f32[2,3]{1,0}, f32[4]{0}}", 0, 1)
     28

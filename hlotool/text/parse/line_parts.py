@@ -1,4 +1,4 @@
-"""Reads the parts of lines for the fast path, and their spelling; each distinct text only once."""
+"""Reads the parts of lines and their spelling for the fast path, each distinct part only once."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ __all__ = ["CHECKED", "FORMATTED", "OTHERWISE", "PRINTED", "LineParts", "prints_
 # Extra work for a head (shape and opcode): none, a parameter number, a literal, or a check of the
 # shape.
 PLAIN, PARAMETER, CONSTANT, CHECKED = range(4)
-# The spelling of a part of a line, as a set of bits: neither of the following, already formatted,
-# or both formatted and as the printer writes it.
+# The spelling of a part of a line, as a set of bits. A part that is FORMATTED needs no formatting;
+# a part that is PRINTED is also spelled as the printer writes it.
 OTHERWISE, FORMATTED, PRINTED = 0, 1, 3
 # Shape, opcode, arity, attribute sets by text (and whether each is pending), extra work, spelling.
 Head = tuple[Shape | None, OpDef, int, Memo[str, tuple[AttributeSet, bool]], int, int]
@@ -39,14 +39,14 @@ class LineParts:
     """A reader of the parts of lines.
 
     Methods raise KeyError, NeedsGrammar, Violation or ValueError if the fast path cannot read a
-    part. Reuses the values of `known`, the parts of another text.
+    part. Reuses the values of `known`, which belongs to another parse.
     """
 
     def __init__(self, builder: ModuleBuilder, session: ParseSession, known: LineParts | None = None) -> None:
         self.builder = builder
         self.patterns = patterns()
         self.segments = SegmentCache(session)
-        # In a text with index marks, long lists must have them to count as formatted.
+        # If the source has index marks, long lists without them do not count as formatted.
         self.unmarked = OTHERWISE if INDEX_MARK in builder.source.text else FORMATTED
         self.heads: Memo[str, Head] = Memo(self._head)
         self.shape_spellings: Memo[str, int] = Memo(self._shape_spelling)
@@ -110,7 +110,7 @@ class LineParts:
     def resolved(self, op: OpDef, shape: Shape, attributes: AttributeSet, spelling: int) -> tuple[AttributeSet, int]:
         """Resolves values that depend on the instruction; returns the attributes and the spelling.
 
-        The printer may write such values differently from the line.
+        The printer may write such values differently from the source line.
         """
         resolved = resolve_pending(self.builder, op, shape, attributes, {})
         is_same = resolved is attributes and op.operand_defaults.keys().isdisjoint(attributes)
@@ -149,8 +149,8 @@ class LineParts:
     def mark_user_of_broken(self, line: re.Match[str], scope: Scope) -> bool:
         """Marks the instruction of a line as broken if its only fault is a broken operand.
 
-        Returns True in that case. The error in that operand has been reported, so this instruction
-        needs no report.
+        Returns whether this is the case. The error in the operand has been reported, so this
+        instruction needs no report.
         """
         _, _, percent, name, head, references, others, attribute_text, _, config, _ = line.groups()
         if name in scope.names or name in self.patterns.reserved or (scope.odd_names and not percent):
@@ -190,9 +190,9 @@ class LineParts:
     def other_operands(
         self, work: int, head: str, references: str | None, others: str, shape: Shape | None, scope: Scope
     ) -> tuple[tuple[Instruction, ...], Shape | None, Any, int]:
-        """Returns operands, shape, immediate and spelling of a line.
+        """Returns the operands, the shape, the immediate and the spelling of a line.
 
-        The operands are something other than plain names with percent signs.
+        Called only if the operands are not all plain names with percent signs.
         """
         if references is not None:
             operands, spelling = self._marked_operands(references, scope)
@@ -240,7 +240,7 @@ class LineParts:
 def prints_unread(op: OpDef) -> bool:
     """Returns whether an opcode is printed with attributes that the text may lack.
 
-    Such attributes follow from its operands or result.
+    Such attributes follow from the operands or the result.
     """
     return bool(op.derived) or any(op.attributes[name].always for name in op.operand_defaults)
 

@@ -10,8 +10,8 @@ __all__ = ["LineReader", "NoLines"]
 class LineReader(ABC):
     """A reader that reads runs of whole lines in place of the lexer.
 
-    `announce` returns a token if it can read the next lines, and `consume` reads them after the
-    parser has shifted that token.
+    `announce` returns a token if the reader can read the next lines, and `consume` reads them after
+    the parser has shifted that token.
     """
 
     # Words that are names only after a percent sign.
@@ -21,7 +21,8 @@ class LineReader(ABC):
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         """Returns the FAST_ token to feed to the parser here, or None.
 
-        If it is None, the lexer must make the next token. `accepted` are the tokens of the state.
+        If it is None, the lexer must create the next token. `accepted` holds the special tokens
+        that the parser state lists.
         """
 
     @abstractmethod
@@ -33,7 +34,7 @@ class LineReader(ABC):
 
 
 class NoLines(LineReader):
-    """A reader that reads no lines, so that the lexer makes every token."""
+    """A reader that reads no lines, so that the lexer creates every token."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         return None

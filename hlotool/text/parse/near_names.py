@@ -14,7 +14,7 @@ _DIALECTS = ("stablehlo.", "mhlo.", "chlo.", "hlo.", "xla.", "lax.", "jnp.", "np
 
 
 def _by_word(words: Mapping[str, str]) -> Mapping[str, str]:
-    """Returns a mapping from each of the other words to its HLO name."""
+    """Returns a mapping from each of the space-separated words to its HLO name."""
     return {word: name for name, others in words.items() for word in others.split()}
 
 
@@ -69,7 +69,10 @@ _OPCODES = _by_word(
         "compare": "equal less greater",
     }
 )
-"""Names in MLIR dialects, JAX, NumPy and PyTorch, with hyphens, that do not resemble HLO's."""
+"""Opcodes by their names in MLIR, JAX, NumPy and PyTorch, if these do not resemble the opcode.
+
+The names have hyphens instead of underscores.
+"""
 
 _TYPES = _by_word(
     {
@@ -95,11 +98,11 @@ _TYPES = _by_word(
         "c128": "complex128",
     }
 )
-"""Names of element types in NumPy, C, MLIR and PyTorch."""
+"""Element types by their names in NumPy, C, MLIR and PyTorch."""
 
 
 def meant_opcode(word: str) -> str | None:
-    """Returns the opcode that an unknown one probably means.
+    """Returns the opcode that was probably meant by an unknown one, or None.
 
     >>> meant_opcode("stablehlo.dot_general"), meant_opcode("paramter"), meant_opcode("zzzz")
     ('dot', 'parameter', None)
@@ -122,7 +125,7 @@ def opcode_hint(word: str) -> str:
 
 
 def meant_type(word: str) -> str | None:
-    """Returns the element type that an unknown one probably means.
+    """Returns the element type that was probably meant by an unknown one, or None.
 
     >>> meant_type("float32"), meant_type("F32"), meant_type("f23"), meant_type("zork")
     ('f32', 'f32', 'f32', None)

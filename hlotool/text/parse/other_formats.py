@@ -1,6 +1,6 @@
-"""Recognizes text that is not HLO: MLIR, programs, JSON, XLA's reports, binary data.
+"""Recognizes input that is not HLO, such as MLIR, programs, JSON, XLA's reports and binary data.
 
-A row of the table is a format with the regular expression for its beginning. Text that begins with
+Each row of the table has a format and a regular expression for its beginning. Text that begins with
 HloModule is never examined.
 """
 
@@ -17,7 +17,7 @@ _DUMPED_BESIDE = "the dump folder also contains the module, in a file whose name
 
 
 class OtherFormat(NamedTuple):
-    """A format other than HLO: its name, a pattern for its beginning, and a hint how to get HLO."""
+    """A format other than HLO: its name, a pattern for its beginning, and a hint for the user."""
 
     name: str
     beginning: re.Pattern[str]
@@ -28,8 +28,8 @@ def _row(name: str, beginning: str, hint: str) -> OtherFormat:
     return OtherFormat(name, re.compile(beginning), hint)
 
 
-# The text after the opening brace of a computation: an instruction, whose shape or opcode has a
-# bracket.
+# The text after the opening brace of a computation: a comment, or an instruction whose shape or
+# opcode has a bracket.
 _HLO_BODY = r"\s*+(?://|/\*|ROOT[ \t]|[\w.%\-]++[ \t]*+=\s*+(?:\(|[a-z][a-z0-9\-]*+[\[(]))"
 
 _FORMATS = (
@@ -67,14 +67,14 @@ _FORMATS = (
 )
 _COMMENTS = re.compile(r"(?:\s++|//[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _LOOKED_AT = 1024
-# Characters that no text has: control characters, and bytes that are not UTF-8.
+# Characters that are rare in text: control characters, and bytes that are not UTF-8.
 _BYTES = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\udc80-\udcff]")
 _MOST_BYTES = 0.02
 _BINARY = OtherFormat("binary data, perhaps a serialized module", _BYTES, _DUMP)
 
 
 def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherFormat | None:
-    """Returns the format of a text that does not begin with HloModule, or None if it may be HLO.
+    """Returns the format of text that does not begin with HloModule, or None if it may be HLO.
 
     Comments and metadata of HLO may have bytes that are not UTF-8, so `may_be_binary` is False if
     the text begins like a computation.
@@ -93,7 +93,7 @@ def describe_other_format(text: str, *, may_be_binary: bool = True) -> OtherForm
 
 
 def is_dumped_beside(text: str) -> bool:
-    """Returns whether a text is a report or generated code that XLA writes next to module dumps.
+    """Returns whether the text is a report or generated code that XLA writes next to module dumps.
 
     >>> is_dumped_beside("BufferAssignment:"), is_dumped_beside("import jax")
     (True, False)

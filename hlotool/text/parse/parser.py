@@ -1,4 +1,4 @@
-"""Entry points of the parser: detect the form of a text, parse it, and raise all errors at once."""
+"""Entry points of the parser, which detect the form of the text and report all errors at once."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _LOG_PREFIX = re.compile(r"^(?:[IWEF]\d{4} \d\d:\d\d:[\d.]+ +\d+|\d{4}-\d\d-\d\d
 def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Module:
     """Parses text that contains one module.
 
-    Bytes are decoded as UTF-8. Raises ParseError if XLA would reject the text; its `diagnostics`
-    list all errors. No other exception is raised. With `strict=False`, unknown opcodes and
-    attributes are kept, any text yields a module, and all diagnostics are in `module.diagnostics`.
-    With `legacy=True`, old spellings that earlier versions of XLA wrote are accepted, too;
-    `module.diagnostics` has a warning for each.
+    Bytes are decoded as UTF-8. Raises ParseError if XLA would reject the text; the exception's
+    `diagnostics` attribute lists all errors. No other exception is raised. With `strict=False`,
+    unknown opcodes and attributes are kept, any text yields a module, and all diagnostics are in
+    `module.diagnostics`. With `legacy=True`, old spellings that earlier versions of XLA wrote are
+    also accepted, and `module.diagnostics` contains a warning for each.
 
     >>> parse("ENTRY e { ROOT p = f32[2] parameter(0) }").entry.root.shape.text
     'f32[2]{0}'
@@ -62,7 +62,7 @@ def parse(text: str | bytes, filename: str = "<string>", *, strict: bool = True,
 
 
 def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: bool = False) -> Module:
-    """Parses a file, which may be compressed with gzip, xz or Zstandard (needs the extra `zstd`).
+    """Parses a file, which may be compressed with gzip, xz or Zstandard (needs the `zstd` extra).
 
     Raises ParseError like `parse`, and HlotoolError if the file cannot be read.
     """
@@ -72,7 +72,7 @@ def parse_file(path: str | os.PathLike[str], *, strict: bool = True, legacy: boo
 
 
 def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> list[Module]:
-    """Parses text with several modules separated by lines `// -----`.
+    """Parses text with several modules separated by `// -----` lines.
 
     Line numbers count from the start of the whole text. Raises ParseError with the errors of all
     modules.
@@ -93,7 +93,7 @@ def parse_all(text: str | bytes, filename: str = "<string>", *, strict: bool = T
 
 
 def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = True, legacy: bool = False) -> Iterator[Module | ParseError]:
-    """Yields the modules of a text like `parse_all`, one at a time.
+    """Yields the modules that `parse_all` would return, one at a time.
 
     Yields a ParseError for a module that does not parse, and continues with the next one.
     """
@@ -107,9 +107,9 @@ def parse_each(text: str | bytes, filename: str = "<string>", *, strict: bool = 
 
 
 class Part(NamedTuple):
-    """One module of a text with several modules, or a separator; `start` is its offset.
+    """One of several modules in the same file, or a separator; `start` is its offset.
 
-    A separator is a line `// -----`, or whitespace next to one.
+    A separator is a `// -----` line, or whitespace next to such a line.
     """
 
     source: Source
@@ -118,9 +118,9 @@ class Part(NamedTuple):
 
 
 def parts_of(whole: str, filename: str) -> list[Part]:
-    """Splits a text into parts, whose concatenation is the text.
+    """Splits a whole file into its modules and the separators between them.
 
-    Each source has the line number of its start.
+    Joined together, the parts are the whole file. Lines of each part are numbered as in the file.
 
     >>> [part.source.text for part in parts_of("HloModule a\\n// -----\\nHloModule b\\n", "<string>")]
     ['HloModule a\\n', '// -----\\n', 'HloModule b\\n']
@@ -150,12 +150,12 @@ def read_source(
 ) -> tuple[Module, FastPath | None]:
     """Parses a source like `parse_source`, and also returns the fast path.
 
-    The caches of the fast path hold the values of the text's parts. `known` is the fast path of the
-    parse of a similar text, whose values are reused.
+    The caches of the fast path hold the values of the text's parts. `known` is the fast path from
+    the parse of a similar source; its values are reused.
     """
     warnings: list[Diagnostic] = []
     if legacy:
-        # Imported on use, because most texts have no old spellings.
+        # Imported only here, since it is rarely needed.
         source, warnings = import_module("hlotool.text.legacy.rewrite").modernized(source)
     builder = ModuleBuilder(source, strict=strict)
     path = FastPath(builder) if fast_path else None
@@ -173,7 +173,7 @@ def read_source(
             parse_with_recovery(session, form, MAX_DIAGNOSTICS)
         if path is not None and path.adoption is not None:
             if builder.has_clashes and path.adoption.taken:
-                # Computations will be renamed, but those of another module must not be.
+                # Computations will be renamed, but computations of another module must not be.
                 return read_source(source, strict=strict, fast_path=fast_path)
             path.adoption = None
         module = builder.finish(len(source.text))
@@ -191,7 +191,7 @@ def read_source(
 
 
 def _refuse(session: ParseSession, message: str, hint: str) -> None:
-    """Reports that a text is not HLO; its module is empty."""
+    """Reports that the text is not HLO; the resulting module is empty."""
     builder = session.builder
     builder.open_computation(None, 0, is_entry=True)
     builder.report("S049", 0, message, hint)
@@ -199,7 +199,7 @@ def _refuse(session: ParseSession, message: str, hint: str) -> None:
 
 
 def form_of(text: str) -> str:
-    """Returns the start rule for a whole text: `module`, `headerless` or `single_instruction`.
+    """Returns the start rule for the whole text: `module`, `headerless` or `single_instruction`.
 
     >>> [form_of(text) for text in ("HloModule m", "ENTRY e {", "f32[2] negate(f32[2] p)")]
     ['module', 'headerless', 'single_instruction']
@@ -210,7 +210,10 @@ def form_of(text: str) -> str:
 
 
 def _check_recovery_modules(builder: ModuleBuilder, *, fast_path: bool) -> None:
-    """Reports modules in an origin recovery table that do not parse, as the printer parses them."""
+    """Reports modules in an origin recovery table that do not parse.
+
+    The printer must be able to parse them.
+    """
     for row in builder.module.attributes.get("origin_recovery_table", ()):
         if row.module is None:
             continue
@@ -233,7 +236,7 @@ def _parse_single_instruction(session: ParseSession) -> None:
     builder.module.attributes["is_scheduled"] = True
     parse_with_recovery(session, "single_instruction", MAX_DIAGNOSTICS)
     if builder.scopes:
-        # Inline bodies are called `_`, too, and come first.
+        # Inline bodies are also called `_`, and come first.
         builder.close_computation(len(session.text), len(session.text), inline=True)
     if not builder.has_errors and builder.module.computations:
         _name_entry_first(builder.module)
@@ -242,8 +245,8 @@ def _parse_single_instruction(session: ParseSession) -> None:
 def _name_entry_first(module: Module) -> None:
     """Renames computations and instructions as XLA does.
 
-    The instruction's computation is named before inline bodies, and the entry layout loses its
-    layouts.
+    The instruction's computation is named before inline bodies, and all arrays in the entry layout
+    get the default dimension order.
     """
     entry = module.computations[-1]
     for computation in module.computations:
@@ -259,7 +262,7 @@ def _name_entry_first(module: Module) -> None:
 
 
 def decoded(text: str | bytes) -> str:
-    """Decodes text like `as_text`; log prefixes become spaces.
+    """Decodes text like `as_text`, and replaces log prefixes with spaces.
 
     >>> decoded("\\ufeffHloModule m".encode())
     'HloModule m'
@@ -281,7 +284,7 @@ def as_text(text: str | bytes) -> str:
 
 
 def has_log_prefixes(text: str) -> bool:
-    """Returns whether the lines of a text begin with log prefixes, which `decoded` removes."""
+    """Returns whether the text begins with a log prefix; `decoded` replaces such prefixes."""
     return _LOG_PREFIX.match(text) is not None
 
 

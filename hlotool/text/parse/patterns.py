@@ -1,9 +1,10 @@
 """Regular expressions of the fast path, composed from the grammar's terminals.
 
-They recognize text that is spelled the way XLA prints it, one line at a time. Patterns for parts (a
+They recognize text that is spelled as XLA prints it, one line at a time. Patterns for parts (a
 shape, a list of values) only find the end of a part; a start rule of the grammar then reads it,
-once for each distinct text. All patterns are possessive and have no nested repetitions that could
-backtrack, so that a line that does not match fails in one pass. Each is compiled on first use.
+once for each distinct part. All patterns are possessive and have no nested repetitions that could
+backtrack, so that a line that does not match fails in one pass. Each pattern is compiled on first
+use.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LINE_END = rf"{_SPACE}{_COMMENT}\r?+{_NO_COMMA}"
 _NEXT = r"(?:, [A-Za-z_][A-Za-z0-9_.\-]*+=|[ \t\r]*+(?://[^\n]*+)?+(?:\n|\Z))"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"'
 _ARRAY = r"[a-z][a-z0-9]*+\[[^\[\]{}()\s\"]*+\](?:\{[^{}\s\"]*+\})?+"
-# A shape and an opcode: a tuple ends at the parenthesis before ` opcode(`.
+# A shape and an opcode: a tuple shape ends at the parenthesis before ` opcode(`.
 _HEAD = rf"(?:(?:{_ARRAY}|\((?:[^)\n]++|\)(?! [a-z][a-z0-9\-]*+\())*+\)) )?+[a-z][a-z0-9\-]*+"
 # A shape in a list of shapes. Tuples nested deeper than this are left to the grammar path.
 _PARENTHESES = r"\((?:[^()\n]++|\((?:[^()\n]++|\((?:[^()\n]++|\([^()\n]*+\))*+\))*+\))*+\)"
@@ -36,12 +37,12 @@ _VALUE = (
     r"|\[[0-9,]*+\]<=\[[0-9,]*+\](?:T\([0-9,]*+\))?+)"
 )
 _INDEX = r"/\*index=[0-9]++\*/"
-# Without leading zeros, as XLA prints integers.
+# An integer as XLA prints it, without leading zeros.
 _INT = r"(?:0|[1-9][0-9]{0,17}+)"
 _INTS = rf"{_INT}(?:,{_INT})*+"
 
-# A string spelled the way XLA prints it, so that it needs no decoding: printable ASCII, simple
-# escapes, not empty.
+# A nonempty string of printable ASCII characters and simple escapes. XLA prints such strings
+# unchanged, so they need no decoding.
 _CANONICAL = r"\"(?:[ !#-&(-\[\]-~]++|\\[nrt\"'\\])++\""
 _POSITIVE = r"[1-9][0-9]{0,8}+"
 _METADATA_FIELDS = {
@@ -56,7 +57,7 @@ _METADATA_FIELDS = {
     "scheduling_name": r"\"[A-Za-z0-9_.\-]++\"",
     "stack_frame_id": _POSITIVE,
 }
-# In XLA's order, with one space between fields.
+# The fields are in XLA's order, with one space between them.
 _METADATA = r"\{(?:" + "".join(rf"(?:{name}={value}(?: (?!\}})|(?=\}})))?+" for name, value in _METADATA_FIELDS.items()) + r")(?<!\{)\}"
 
 _LOCATION_FIELDS = ("file_name_id", "function_name_id", "line", "end_line", "column", "end_column")
@@ -87,11 +88,12 @@ class Patterns:
 
     @cached_property
     def line(self) -> re.Pattern[str]:
-        """An instruction on its line.
+        """An instruction on a line of its own.
 
-        Groups: indentation, ROOT, percent sign, name, head (shape and opcode), operands without the
-        first percent sign, or else operands of any other form, attributes, metadata, backend
-        configuration, trailing spaces and comment.
+        The groups are the indentation; ROOT; the percent sign; the name; the head (shape and
+        opcode); operands that begin with a percent sign, without that sign; operands of any other
+        form; the attributes; the metadata; the backend configuration; and trailing spaces with a
+        comment.
         """
         # A comment may contain a parenthesis, so the only comments read here are XLA's index marks.
         others = rf"(?:[^)/\n]++|\)(?!{_NEXT})|/\*i[a-z]*+[0-9]*+=[0-9]++\*/)*+"
@@ -148,7 +150,7 @@ class Patterns:
 
     @cached_property
     def word(self) -> re.Pattern[str]:
-        """A value of one token, of any kind."""
+        """A value that is a single token of any kind."""
         return re.compile(r"%?+[A-Za-z0-9_.\-]++")
 
     @cached_property
@@ -186,7 +188,7 @@ class Patterns:
 
     @cached_property
     def reserved(self) -> frozenset[str]:
-        """Keywords and element types of the grammar, which are names only after a percent sign."""
+        """The grammar's keywords and element types, which are names only after a percent sign."""
         words = re.match(r"\(\?:\(\?!\(\?:([A-Za-z0-9_|]+)\)", self._grammar.pattern("IDENT"))
         assert words is not None, "IDENT begins with the words that it excludes"
         return frozenset(words[1].split("|"))

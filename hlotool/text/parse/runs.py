@@ -14,12 +14,12 @@ __all__ = ["RunReader"]
 
 
 class RunReader(LineReader):
-    """A reader of lines that are spelled the way XLA prints them."""
+    """A reader of lines that are spelled as XLA prints them."""
 
     def __init__(self) -> None:
         self.patterns: Patterns = patterns()
         self.reserved = self.patterns.reserved
-        # Offsets at which the last attempts failed, so that they are not repeated.
+        # The offsets of the last failed attempts, so that the attempts are not repeated.
         self._failed_run = -1
         self._failed_computation = -1
 
@@ -40,15 +40,15 @@ class RunReader(LineReader):
 
     @abstractmethod
     def _run(self, text: str, position: int) -> int:
-        """Consumes instructions; returns the offset after the last one, `position` if none."""
+        """Consumes instructions; returns the offset after the last one, or `position` if none."""
 
     def announce(self, text: str, position: int, accepted: frozenset[str]) -> str | None:
         if "FAST_HEADER" in accepted:
             return "FAST_HEADER" if self._read_header(text, position) else None
         start = self._skip(text, position)
         if start and "\n" not in text[position:start]:
-            # Tried only at the start of a line. At every word of a long line, the pattern would
-            # take quadratic time.
+            # The patterns are tried only at the start of a line: trying them at every word of a
+            # long line would take quadratic time.
             return None
         if "FAST_COMPUTATIONS" in accepted:
             if start != self._failed_computation and self.patterns.computation.match(text, start):

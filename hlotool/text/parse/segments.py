@@ -1,7 +1,7 @@
-"""Values of the parts of lines: shapes, attribute values, attribute lists.
+"""Values of the parts of lines: shapes, attribute values and attribute lists.
 
-Each distinct text is parsed once. Simple forms are converted directly, all others by the grammar's
-start rules.
+Each distinct part is parsed only once. Simple forms are converted directly, and all others are
+parsed with the grammar's start rules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CALLED = frozenset({"called_computation", "called_computations"})
 
 
 class NeedsGrammar(Exception):
-    """Raised if the fast path cannot read a text; the grammar path reads it or reports an error."""
+    """Raised if the fast path cannot read some text, which is then left to the grammar path."""
 
 
 class SegmentCache:
@@ -101,9 +101,9 @@ class SegmentCache:
     # ---- values ---------------------------------------------------------------------------------
 
     def value(self, rule: str, text: str) -> Any:
-        """Returns the value of `text` by a start rule of the grammar.
+        """Returns the value of `text` according to a start rule of the grammar.
 
-        Raises NeedsGrammar if the text has no value by this rule.
+        Raises NeedsGrammar if the text does not follow the rule.
         """
         key = (rule, text)
         try:
@@ -151,8 +151,8 @@ class SegmentCache:
             raise NeedsGrammar from None
 
     def _computations(self, text: str) -> Any:
-        # Only names: an inline body adds a computation, which must not happen when a text is parsed
-        # a second time.
+        # Accepts only names: parsing an inline body adds a computation, which must not happen again
+        # when the same text is parsed a second time.
         if not (text.startswith("{") and text.endswith("}")):
             raise NeedsGrammar
         return tuple([self._computation(name) for name in text[1:-1].split(", ")]) if text != "{}" else ()
@@ -181,7 +181,7 @@ class SegmentCache:
     def attributes(self, op: OpDef, text: str) -> AttributeSet:
         """Returns the attributes of an opcode, written as `, name=value, name=value`.
 
-        Raises NeedsGrammar or Violation if it cannot read them.
+        Raises NeedsGrammar or Violation if the attributes cannot be read here.
         """
         items = []
         for match in self.patterns.attribute.finditer(text):

@@ -20,7 +20,7 @@ def attribute_tokens() -> dict[str, str]:
 
     The token determines the kind of value that the grammar expects.
     """
-    # Not a global dictionary, which another thread could read before it is complete.
+    # This is not a global dictionary, since another thread could read it before it is complete.
     tokens: dict[str, str] = {}
     tables: list[Any] = [MODULE_ATTRIBUTES, COMMON_ATTRIBUTES, *(op.attributes for op in OPS.values())]
     for table in tables:
@@ -47,7 +47,7 @@ _TOKEN_OF_RULE = _TokenOfRule(
 class LexerSession:
     """The lexer's part of the state: the text, and the ends of the last two tokens.
 
-    `token_end` is the end of the last token, `previous_end` of the one before it.
+    `token_end` is the end of the last token, and `previous_end` the end of the token before.
     """
 
     __slots__ = ("attribute_tokens", "fast_path", "previous_end", "text", "token_end")

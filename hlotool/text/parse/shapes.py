@@ -1,4 +1,4 @@
-"""The parser for the text of one shape: `hlotool.shape`."""
+"""Parses a single shape: `hlotool.shape`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from hlotool.text.parse.parser import parse
 
 __all__ = ["shape"]
 
-# A static array, with or without an order of dimensions, which needs no parser.
+# A static array, with or without a dimension order. Such shapes need no parser.
 _PLAIN = re.compile(r"([a-z][a-z0-9]*)\[([0-9,]*)\](?:\{([0-9,]+)\})?")
 _MOST_SHOWN = 60
 
 
 def shape(text: str | Shape) -> Shape:
-    """Returns the shape that a text describes.
+    """Returns the shape that a string describes.
 
-    It may be an array, a tuple, a token or a buffer, with or without layouts. A shape is returned
-    unchanged, so that functions can take either. Raises ParseError if the text is not a shape, and
-    TypeError for anything other than a text or a shape.
+    The shape may be an array, a tuple, a token or a buffer, with or without layouts. A Shape object
+    is returned unchanged, so that functions can accept both. Raises ParseError if the string does
+    not describe a shape, and TypeError for anything other than a string or a Shape.
 
     >>> shape("bf16[2,3]{1,0}").dimensions
     (2, 3)
@@ -43,14 +43,14 @@ def shape(text: str | Shape) -> Shape:
 def _parsed(text: str) -> Shape:
     match = _PLAIN.fullmatch(text)
     if match is not None and match[1] in ELEMENT_TYPES:
-        # The parser reports sizes and orders that are refused here.
+        # If sizes or orders are refused here, the parser below reports them.
         with suppress(Violation, ValueError):
             return plain_array(*match.groups())
     try:
         instructions = list(parse(f"ENTRY e {{ ROOT p = {text} parameter(0) }}").all_instructions())
     except ParseError as error:
         raise _not_a_shape(text) from error
-    # A text such as `f32[] parameter(0) q = f32[2]` makes several instructions.
+    # A string such as `f32[] parameter(0) q = f32[2]` yields several instructions.
     if len(instructions) != 1:
         raise _not_a_shape(text)
     return instructions[0].shape

@@ -25,10 +25,11 @@ from hlotool.text.print.stack_frames import FRAME_ID, RenumberedFrames, innermos
 
 __all__ = ["DROPPED_KINDS", "InstructionWriter", "OwnNames", "as_written", "is_wrapper", "typed_literal_text"]
 
-# XLA parses and then drops attributes of these kinds, after which its own output may not parse.
+# XLA parses attributes of these kinds but then drops them, so its own output may not parse.
 DROPPED_KINDS = frozenset({"CollectiveMode", "IgnoredDims"})
 _COMMON_IN_ORDER = ("sharding", "frontend_attributes", "control-predecessors", "statistics")
-# A field of backend configurations that XLA, too, removes with a regular expression if it is empty.
+# A field of backend configurations. If it is empty, XLA also removes it with a regular
+# expression.
 _QUEUES = '"wait_on_operation_queues"'
 _EMPTY_QUEUES = re.compile(_QUEUES + r"[ \t\n\f\r]*:[ \t\n\f\r]*\[[ \t\n\f\r]*\][ \t\n\f\r]*,")
 _MAX_COMPACT_OPERANDS = 4
@@ -36,7 +37,7 @@ _MAX_ESSENTIAL_ELEMENTS = 500_000
 
 
 class OwnNames(dict[Any, str]):
-    """A mapping of each instruction and computation to its own name."""
+    """A mapping from each instruction and computation to its own name."""
 
     def __missing__(self, node: Instruction | Computation) -> str:
         return node.name
@@ -45,8 +46,8 @@ class OwnNames(dict[Any, str]):
 class InstructionWriter:
     """A printer of the instructions of one module.
 
-    `names` and `computation_names` are the names to print; `body` prints a called computation at an
-    indentation level.
+    `names` and `computation_names` contain the names to print; `body` prints a called computation
+    at an indentation level.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class InstructionWriter:
     # ---- the line -------------------------------------------------------------------------------
 
     def write(self, x: Instruction, *, is_root: bool, level: int) -> str:
-        """Returns `%name = shape opcode(operands), attributes`, without indent and line end."""
+        """Returns `%name = shape opcode(operands), attributes`, without indentation or line end."""
         sugared = self.sugared(x)
         parts = ["ROOT " if is_root else "", self.name(x), " = "]
         if self.options.print_result_shape:
@@ -130,7 +131,7 @@ class InstructionWriter:
         """Returns the wrapped instruction of an async operation printed with syntactic sugar.
 
         Such an operation is printed as `X-start`, `X-update` or `X-done`. Returns None for all
-        others.
+        other instructions.
         """
         if not x.op.name.startswith("async-") or not self.options.syntax_sugar_async_ops or not x.called:
             return None
@@ -172,7 +173,7 @@ class InstructionWriter:
     # ---- attributes -----------------------------------------------------------------------------
 
     def _attributes(self, op: OpDef, x: Instruction, level: int, *, skip_called: bool = False) -> list[str]:
-        """Returns the opcode's own attributes, in the order of its declaration."""
+        """Returns the opcode's own attributes, in the order in which they are declared."""
         parts = []
         for name, spec in op.attributes.items():
             forgotten = spec.kind in DROPPED_KINDS and not self.options.lossless
@@ -264,8 +265,8 @@ class InstructionWriter:
     def _undeclared_attribute(self, name: str, value: Any) -> str:
         """Returns the value of an attribute that the opcode does not declare.
 
-        It is printed as for other opcodes that declare the attribute, or as raw text if there are
-        none.
+        The value is printed as for an opcode that does declare the attribute, or as raw text if
+        there is no such opcode.
         """
         kind = next((op.attributes[name].kind for op in OPS.values() if name in op.attributes), "Text")
         if kind in CALLED_KINDS and not isinstance(value, Raw):
@@ -305,7 +306,7 @@ class InstructionWriter:
         return [f", result_accuracy={self._value_text('ResultAccuracy', value)}"]
 
     def metadata(self, text: str) -> str | None:
-        """Returns the metadata to print for a metadata text of the module, or None."""
+        """Returns the metadata to print for an instruction's metadata `text`, or None."""
         options = self.options
         if options.lossless and not options.print_metadata_only_op_name and not options.print_inline_stack_frames:
             return text
@@ -322,7 +323,7 @@ class InstructionWriter:
         return value.text if value.is_printed_by_xla else None
 
     def _inlined(self, value: Metadata) -> Metadata:
-        """Replaces the number of a stack frame by the file and line of the innermost frame."""
+        """Replaces the number of a stack frame with the file and line of the innermost frame."""
         frame = innermost_location(self.module.stack_tables, value.stack_frame_id)
         if frame is None:
             return replace(value, stack_frame_id=0)
@@ -345,9 +346,9 @@ class InstructionWriter:
 
 
 def as_written(module: Module, x: Instruction) -> Instruction:
-    """Returns an instruction with the annotations of its text.
+    """Returns an instruction with the annotations written in the source.
 
-    The parser may have replaced these, as XLA does.
+    The parser may have replaced the annotations, as XLA does.
     """
     written = module.notes.written(x)
     if written is None:
@@ -360,13 +361,13 @@ def as_written(module: Module, x: Instruction) -> Instruction:
 def is_wrapper(computation: Computation) -> bool:
     """Returns whether a computation has only parameters and a root.
 
-    Async sugar can replace such a computation.
+    The syntactic sugar for async operations can replace such a computation.
     """
     return all(x.op.name == "parameter" or x is computation.root for x in computation.instructions)
 
 
 def typed_literal_text(literal: Literal) -> str:
-    """Returns the lossless text of a `literal=` attribute: each array after its shape."""
+    """Returns the lossless text of a `literal=` attribute, with each array after its shape."""
     if not literal.shape.is_tuple:
         return f"{literal.shape.text} {literal_text(literal)}"
     pieces: list[str] = []
@@ -389,7 +390,8 @@ def typed_literal_text(literal: Literal) -> str:
 def _essential(literal: Literal) -> str:
     """Returns a constant as XLA prints it for fingerprints.
 
-    All zeros or all ones become one digit, integers are printed in full, others as `{...}`.
+    A constant of only zeros or only ones becomes one digit. Other integers are printed in full,
+    unless there are too many. All other constants become `{...}`.
     """
     if literal.elided or literal.shape.is_tuple:
         return "{...}"

@@ -13,8 +13,8 @@ __all__ = ["PrintOptions"]
 class PrintOptions:
     """The options of XLA's HloPrintOptions, with XLA's defaults except for `print_large_constants`.
 
-    With `lossless`, the default, the text keeps the order and the names of the module, and every
-    number parses back bit for bit. Without it, the text has XLA's order, names and rounding.
+    With `lossless`, the default, the output keeps the order and the names of the module, and every
+    number parses back bit for bit. Without it, the output has XLA's order, names and rounding.
 
     >>> PrintOptions.short_parsable().print_percent
     False
@@ -95,7 +95,10 @@ class PrintOptions:
 
     @classmethod
     def fingerprint(cls) -> PrintOptions:
-        """Returns the options for the form that XLA hashes as a fingerprint; it does not parse."""
+        """Returns the options for the form that XLA hashes as a fingerprint.
+
+        The result does not parse.
+        """
         return cls(
             lossless=False,
             print_large_constants=False,

@@ -32,7 +32,7 @@ __all__ = ["header_attributes", "to_text"]
 
 _LOSSLESS = PrintOptions()
 # Attributes that make XLA build the module's configuration, including the entry layout, before it
-# parses the entry; and, for each, the value with which XLA does not.
+# parses the entry. Each is paired with the one value that does not have this effect.
 _DEFAULT_LAYOUT_UNLESS = (
     ("alias_passthrough_params", False),
     ("allow_spmd_sharding_propagation_to_parameters", None),
@@ -40,8 +40,8 @@ _DEFAULT_LAYOUT_UNLESS = (
     ("replica_count", 1),
     ("num_partitions", 1),
 )
-# Limits on computations printed inside one another, whose number can grow exponentially with the
-# size of the module.
+# Limits for computations that are printed inside one another. Their number can grow exponentially
+# with the size of the module.
 _MAX_BODY_DEPTH = 100
 _MAX_BODIES = 1_000_000
 _NEW_LINE = "\n"
@@ -56,7 +56,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
     By default, parsing the text yields the same module again, in hlotool and in XLA. With
     `PrintOptions.xla_default()`, the text equals XLA's output byte for byte. Raises HlotoolError if
-    called computations, printed in full, nest too deeply.
+    called computations are printed in full and nest too deeply.
 
     >>> from hlotool.text.parse.parser import parse
     >>> print(to_text(parse("ENTRY e { ROOT p = s32[] parameter(0) }")), end="")
@@ -72,7 +72,7 @@ def to_text(module: Module, options: PrintOptions = _LOSSLESS) -> str:
 
 
 def header_attributes(module: Module, options: PrintOptions = _LOSSLESS) -> list[tuple[str, str]]:
-    """Returns the names of the attributes in a module's header, and the texts of their values.
+    """Returns the attributes of a module's header, each as its name and the text of its value.
 
     >>> from hlotool.text.parse.parser import parse
     >>> header_attributes(parse("HloModule m, replica_count=2\\nENTRY e { ROOT p = s32[] parameter(0) }"))
@@ -82,7 +82,7 @@ def header_attributes(module: Module, options: PrintOptions = _LOSSLESS) -> list
 
 
 class ModulePrinter:
-    """A printer of one module with some options."""
+    """A printer of one module with given options."""
 
     def __init__(self, module: Module, options: PrintOptions) -> None:
         self.module = module
@@ -99,8 +99,8 @@ class ModulePrinter:
         self.writer = InstructionWriter(module, options, names, computation_names, self.frames, self._nested_body)
         self.indent = "  " * options.indent_amount
         self.nested = 0
-        # Caches: texts of attribute sets by identity (or of an opcode's defaults), and of shapes in
-        # signatures.
+        # Caches of printed text: attribute sets by identity (or an opcode's defaults), and shapes
+        # in signatures.
         self.texts: dict[int | OpDef, str] = {}
         self.notes_are_current = module.notes.are_current()
         self.plans: Memo[OpDef, _AttributePlan] = Memo(_AttributePlan)
@@ -118,7 +118,7 @@ class ModulePrinter:
         return "".join(parts)
 
     def _computations(self) -> list[Computation]:
-        """Returns the computations to print, in order, without those that async sugar replaces."""
+        """Returns the computations to print, in order, except those replaced by syntactic sugar."""
         module, options = self.module, self.options
         order = module.computations if options.lossless or options.canonicalize_computations else computation_post_order(module)
         if not options.syntax_sugar_async_ops:
@@ -131,8 +131,9 @@ class ModulePrinter:
     def unchanged_span(self, computation: Computation) -> PrintedSpan | None:
         """Returns the source range of a computation's instructions, or None if it cannot be copied.
 
-        It can be copied if the instructions are printed as the source spells them. The fast path
-        has checked everything but the attributes, which are compared once for each distinct set.
+        The range can be copied if the instructions are printed as the source spells them. The fast
+        path has checked everything except the attributes, which are compared here, once for each
+        distinct set.
         """
         span, instructions = self.module.notes.spans.get(computation), computation.instructions
         if span is None or self.module.source is None or span.root is not computation.root or span.instructions != instructions:
@@ -148,9 +149,10 @@ class ModulePrinter:
     def respelled(self) -> set[int]:
         """The identities of the attribute sets that are not printed as the source spells them.
 
-        Sets with control predecessors are replaced when these are resolved, so no instruction has
-        the set that was read. Computations with attributes that follow from operands or results
-        have no spans.
+        Sets with control predecessors need no check: they are replaced when the predecessors are
+        resolved, so no instruction has the set that was read. Nor do sets of opcodes with
+        attributes that follow from operands or results: computations with such opcodes have no
+        spans.
         """
         return {
             id(attributes)
@@ -159,7 +161,7 @@ class ModulePrinter:
         }
 
     def plain_attributes(self, op: OpDef, attributes: AttributeSet) -> str:
-        """Returns everything between operands and metadata, for lossless output."""
+        """Returns the attributes between operands and metadata, for lossless output."""
         plan = self.plans[op]
         left, parts, style = len(attributes), [], self.writer.style
         for name, default, always, called, write, memo in plan.rows:
@@ -171,8 +173,8 @@ class ModulePrinter:
                 text = f"%{value.name}" if called == "Computation" else "{" + ", ".join([f"%{c.name}" for c in value]) + "}"
                 parts.append(f", {name}={text}")
             else:
-                # By identity, because equal texts of a source share one value, and values live as
-                # long as the module.
+                # Keyed by identity, because equal parts of a source share one value, and values
+                # live as long as the module.
                 written = memo.get(id(value))
                 if written is None:
                     written = memo[id(value)] = write(value, style) if value != () else "{}"
@@ -195,7 +197,7 @@ class ModulePrinter:
         return "".join(parts)
 
     def header_attributes(self) -> Iterator[tuple[str, str]]:
-        """Yields the names of the printed header attributes, in XLA's order, and their texts."""
+        """Yields the printed header attributes in XLA's order, each as its name and its text."""
         module, options = self.module, self.options
         for name, spec in MODULE_ATTRIBUTES.items():
             value = module.attributes.get(name, spec.default)
@@ -213,7 +215,8 @@ class ModulePrinter:
     def _entry_layout(self) -> ProgramShape:
         """Returns the entry layout.
 
-        With some attributes, XLA replaces its dimension orders by the default ones.
+        If the module has certain attributes, XLA replaces the dimension orders in the layout with
+        the default ones.
         """
         shape = self.module.entry.program_shape
         attributes = self.module.attributes
@@ -232,7 +235,7 @@ class ModulePrinter:
         return None if tables is None else tables.text
 
     def _recovery(self, row: Recovery) -> Recovery:
-        """Returns a row with its recovery module printed with the same options and indented."""
+        """Returns a row whose recovery module is printed with the main options and indented."""
         if row.module is None:
             return row
         try:
@@ -278,7 +281,7 @@ class ModulePrinter:
     def _nested_body(self, computation: Computation, level: int) -> str:
         """Returns the text of a called computation that is printed in full.
 
-        Raises HlotoolError if there are too many.
+        Raises HlotoolError if there are too many of them, or if they nest too deeply.
         """
         self.nested += 1
         if level > _MAX_BODY_DEPTH or self.nested > _MAX_BODIES:
@@ -309,8 +312,8 @@ class ModulePrinter:
 class _AttributePlan:
     """A plan for the lossless output of an opcode's attributes.
 
-    It has a row for each attribute: the name, the default, whether it is always printed, its kind
-    if it is a called computation, the writer, and the texts by value.
+    It has a row for each attribute: the name, the default, whether the attribute is always printed,
+    its kind if it calls computations, the writer, and the printed text of each value by identity.
     """
 
     __slots__ = ("rows",)
@@ -326,9 +329,9 @@ class _AttributePlan:
 
 
 def _as_written(module: Module, computation: Computation) -> tuple[list[Instruction], Instruction]:
-    """Returns the instructions and the root with the annotations of the text.
+    """Returns the instructions and the root with the annotations written in the source.
 
-    XLA replaces the annotations of the roots of asynchronous computations.
+    The parser replaces the annotations of the roots of asynchronous computations, as XLA does.
     """
     root = as_written(module, computation.root)
     if root is computation.root:
@@ -337,7 +340,7 @@ def _as_written(module: Module, computation: Computation) -> tuple[list[Instruct
 
 
 def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction, tuple[Instruction, str]]:
-    """Returns the get-tuple-elements to print as operand suffixes (`t#1`), with tuple and suffix.
+    """Maps each get-tuple-element to print as a suffix (`t#1`) to the tuple and the suffix.
 
     An element keeps its line if it has no users, or if it is the root, has other attributes or is a
     control predecessor.
@@ -355,7 +358,7 @@ def _compacted(order: list[Instruction], root: Instruction) -> dict[Instruction,
 def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
     """Returns the lossless text of a computation.
 
-    It is copied from the source if nothing has changed, otherwise printed line by line.
+    It is copied from the source if nothing has changed, and printed line by line otherwise.
     """
     module, signatures = printer.module, printer.signatures
     span = printer.unchanged_span(computation)
@@ -370,10 +373,10 @@ def _plain_computation(printer: ModulePrinter, computation: Computation) -> str:
 
 
 def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str:
-    """Prints the lines of a computation in one loop without options.
+    """Prints the instructions of a computation in a single loop, with the default options.
 
-    Printing whole dumps spends most of its time here. The text is the same as from
-    InstructionWriter with default options; a test compares them.
+    Printing a whole dump spends most of its time here. The output is the same as that of
+    InstructionWriter with default options; a test compares the two.
     """
     writer = printer.writer
     lines: list[str] = []
@@ -398,7 +401,7 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
         else:
             inside = marked_operands([operand.name for operand in operands])
         if attributes or op in always:
-            # All opcodes share the empty set, but some print defaults.
+            # All opcodes share the empty attribute set, but some opcodes print defaults.
             key = id(attributes) if attributes else op
             text = texts.get(key)
             if text is None:
@@ -413,8 +416,8 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
             append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}, metadata={metadata}\n")
             continue
         append(f"{start}{x.name} = {shape._text or shape.text} {op.name}({inside}){text}\n")
-    # Joined here, not with the whole module, so that the next computation can reuse the memory of
-    # the lines.
+    # The lines are joined here, not with the whole module, so that the next computation can reuse
+    # the memory of the lines.
     return "".join(lines)
 
 
@@ -422,8 +425,8 @@ def _plain_instructions(printer: ModulePrinter, computation: Computation) -> str
 def _special_ops() -> tuple[frozenset[OpDef], frozenset[OpDef]]:
     """Returns two sets of opcodes that need special treatment.
 
-    The attributes printed for the first ones depend on more than the attribute set; the second ones
-    always print some attribute.
+    The attributes printed for opcodes in the first set depend on more than the attribute set.
+    Opcodes in the second set always print at least one attribute.
     """
     special = frozenset(op for op in OPS.values() if op.name.startswith("async-") or op.operand_defaults or op.derived)
     return special, frozenset(op for op in OPS.values() if any(spec.always for spec in op.attributes.values()))

@@ -1,6 +1,7 @@
 """Stack frames as XLA prints them.
 
-Only frames that instructions use are printed, without duplicates, renumbered in order of first use.
+Only frames that instructions use are printed. Duplicates are removed, and the frames are renumbered
+in the order of their first use.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ def innermost_location(tables: StackTables | None, frame_id: int) -> tuple[str, 
 
 
 def source_line(metadata: Metadata | None, tables: StackTables | None) -> tuple[str, int]:
-    """Returns the file and line in metadata, or those of its frame in the tables.
+    """Returns the file and line in the metadata, or else those of its stack frame in the tables.
 
-    Returns `("", 0)` if it has neither.
+    Returns `("", 0)` if the metadata has neither.
     """
     if metadata is None:
         return "", 0

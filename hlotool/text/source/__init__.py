@@ -1,1 +1,1 @@
-"""Text before parsing: files, whitespace, comments, index marks, names of instruction parts."""
+"""Tools for text: reading files, whitespace and comments, index marks, and names of parts."""

@@ -12,9 +12,9 @@ __all__ = ["DerivedSource", "Piece", "edited_source"]
 
 
 class Piece(NamedTuple):
-    """A part of a derived text: its own text, and its offset in the original.
+    """A piece of a derived source: its text, and its offset in the original.
 
-    If it is copied, the original has the same characters at that offset.
+    If `is_copied` is true, the original has the same characters at that offset.
     """
 
     text: str
@@ -23,7 +23,7 @@ class Piece(NamedTuple):
 
 
 class DerivedSource(Source):
-    """A source made of new text and of pieces of another source, which keep their order.
+    """A source that combines new text and pieces of another source; the pieces keep their order.
 
     >>> source = edited_source(Source("p = equal-to(a, b)"), [Edit(4, 12, "compare")])
     >>> source.text, source.line_column(source.text.index("b"))
@@ -62,7 +62,7 @@ class DerivedSource(Source):
         k = max(0, bisect_right(self._origins, place) - 1)
         while k > 0 and not self._copied[k]:
             k -= 1
-        # The original may have characters after a piece that the text does not have.
+        # After the piece, the original may have further characters that are not in this text.
         return min(self._lows[k] + max(0, place - self._origins[k]), self._end(k))
 
     def line_start(self, line: int) -> int:
@@ -84,7 +84,7 @@ class DerivedSource(Source):
 
 
 def edited_source(original: Source, edits: Iterable[Edit]) -> DerivedSource:
-    """Returns the source after applying `edits`, which are sorted and do not overlap."""
+    """Returns the source after applying `edits`, which must be sorted and must not overlap."""
     pieces, at = [], 0
     for edit in edits:
         pieces += [Piece(original.text[at : edit.start], at), Piece(edit.text, edit.start, is_copied=False)]

@@ -21,9 +21,9 @@ from hlotool.errors import HlotoolError
 __all__ = ["MAX_BYTES", "InputError", "is_compressed", "read_beginning", "read_stream", "read_text"]
 
 MAX_BYTES = 4 << 30
-"""The largest accepted text, in bytes after decompression.
+"""The maximum size of a text file, in bytes after decompression.
 
-A larger one is probably a mistake or an attack.
+A larger file is probably a mistake or an attack.
 """
 
 _CHUNK = 1 << 20
@@ -65,7 +65,7 @@ def read_stream(stream: Readable, name: str, *, max_bytes: int = MAX_BYTES) -> s
 def is_compressed(path: str | os.PathLike[str]) -> bool:
     """Returns whether a file is compressed, judging by its first bytes.
 
-    Raises InputError if it cannot be read.
+    Raises InputError if the file cannot be read.
     """
     with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
         return file.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
@@ -74,7 +74,7 @@ def is_compressed(path: str | os.PathLike[str]) -> bool:
 def read_beginning(path: str | os.PathLike[str], size: int) -> bytes:
     """Returns the first `size` bytes of a file after decompression, or all of a shorter file.
 
-    Raises InputError if it cannot be read.
+    Raises InputError if the file cannot be read.
     """
     with _as_input_errors(os.fspath(path)), Path(path).open("rb") as file:
         reader, data = _decompressed(file), b""
@@ -98,13 +98,13 @@ def _as_input_errors(name: str) -> Iterator[None]:
     except MemoryError as error:
         raise InputError(f"cannot read '{name}': not enough memory") from error
     except ValueError as error:
-        # The name has a NUL, or characters that the file system's encoding lacks.
+        # The name contains a NUL, or characters that the file system's encoding lacks.
         raise InputError(f"cannot read {name!r}: {error}") from error
 
 
 def _decompressed(stream: Readable) -> Readable:
     head = _read_head(stream)
-    # Any, because the standard library's types require methods that reading does not call.
+    # Typed as Any, because the standard library requires methods that reading does not call.
     rejoined: Any = _Rejoined(head, stream)
     if head.startswith(_GZIP):
         return gzip.GzipFile(fileobj=rejoined)
@@ -175,7 +175,7 @@ class _ZstdReader:
         self.unread = b""
 
     def read(self, _size: int = -1, /) -> bytes:
-        """Returns the next chunk of output, of any size; empty at the end."""
+        """Returns the next chunk of output, of any size, or an empty chunk at the end."""
         while True:
             chunk = self.unread or self.stream.read(self._INPUT_CHUNK)
             self.unread = b""

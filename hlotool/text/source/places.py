@@ -1,4 +1,4 @@
-"""Names of the parts of an instruction, which diagnostics point to.
+"""Names for the parts of an instruction, so that diagnostics can point to them.
 
 `text.parse.instructions` knows the offsets of the parts while it parses; later,
 `text.locate.instruction` finds them in the text. In a module's header, the parts are attributes and

@@ -1,6 +1,6 @@
-"""Trivia: regular expressions for whitespace and comments, and the comments of a whole text.
+"""Trivia: regular expressions for whitespace and comments, and functions that find comments.
 
-The terminals WHITESPACE and COMMENT of the grammar must match the same texts.
+The grammar's terminals WHITESPACE and COMMENT must match the same characters.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _TRIVIA = re.compile(TRIVIA)
 _STRING = r"\"(?:[^\"\\]++|\\.)*+\"|'(?:[^'\\]++|\\.)*+'"
 _SOLID = rf"(?P<comment>{COMMENT})|{_STRING}"
 _COMMENT = re.compile(COMMENT)
-# The opening quote of a string, or the start of a comment, that never ends.
+# The start of an unclosed string or comment.
 _UNCLOSED = r"(?P<unclosed>[\"']|/\*)"
-# Each unclosed string or comment costs a search through the rest of the text. Comments of a text
-# with more of them are not worth the time.
+# Each unclosed string or comment costs a search through the rest of the text. After this many of
+# them, the search for comments ends, since it is no longer worth the time.
 _MOST_UNCLOSED = 16
 # Also matches everything before the token, because a search would try the alternatives at every
 # character.
@@ -46,7 +46,7 @@ def skip_trivia(text: str, start: int) -> int:
 
 
 def has_comments(text: str) -> bool:
-    """Returns whether a text has comments other than index marks.
+    """Returns whether the text has comments other than index marks.
 
     >>> has_comments("tuple(a, /*index=5*/b)"), has_comments("tuple(a, /*the sum*/b)")
     (False, True)
@@ -57,7 +57,7 @@ def has_comments(text: str) -> bool:
 def comment_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yields the start and end offsets of every comment, in order.
 
-    Skips text inside strings and raw dictionaries that looks like a comment.
+    Text inside strings and raw dictionaries is skipped, even if it looks like a comment.
 
     >>> [text[a:b] for text in ['a /* b */ "// no" // c'] for a, b in comment_spans(text)]
     ['/* b */', '// c']

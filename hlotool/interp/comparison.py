@@ -133,16 +133,27 @@ _HELD = {row.held for row in NUMBERS.values()}
 
 
 def _integers(name: str, text: str, ours: Array, theirs: Array, tolerance: Tolerance) -> Comparison:
-    a, b = plain(ours), plain(theirs)
-    differs = a != b
-    places = np.flatnonzero(differs)
-    if not len(places):
+    a, b = plain(ours).reshape(-1), plain(theirs).reshape(-1)
+    positions = np.flatnonzero(a != b)
+    if not len(positions):
         return Comparison(name, text, tolerance, elements=ours.size)
-    pairs = [(int(k), a.reshape(-1)[k].item(), b.reshape(-1)[k].item()) for k in places[: 1 << 16]]
-    pairs.sort(key=lambda pair: -abs(pair[1] - pair[2]))
-    worst = [Difference(_index(k, ours), x, y, float(abs(x - y)), abs(x - y) / abs(y) if y else float("inf"), None) for k, x, y in pairs[:WORST]]
-    greatest = max(d.relative for d in worst)
-    return Comparison(name, text, tolerance, ours.size, len(places), 0, 0, worst[0].absolute, greatest, None, tuple(worst))
+    a, b = a[positions], b[positions]
+    distances = _distances(a, b)
+    with np.errstate(divide="ignore"):
+        relative = distances / np.abs(b.astype(np.float64))
+    least = np.partition(distances, -WORST)[-WORST] if len(distances) > WORST else 0
+    candidates = np.flatnonzero(distances >= least)
+    order = candidates[np.argsort(-distances[candidates].astype(np.float64), kind="stable")][:WORST]
+    worst = [Difference(_index(int(positions[k]), ours), a[k].item(), b[k].item(), float(distances[k]), float(relative[k]), None) for k in order]
+    return Comparison(name, text, tolerance, ours.size, len(positions), 0, 0, float(distances.max()), float(relative.max()), None, tuple(worst))
+
+
+def _distances(a: Array, b: Array) -> Array:
+    """Returns `|a - b|`, which is exact for integers of the same type."""
+    if a.dtype != b.dtype:
+        return np.abs(a.astype(np.float64) - b.astype(np.float64))
+    # The difference wraps around, and unsigned, it is the distance even if it exceeds the type.
+    return np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
 
 
 @np.errstate(all="ignore")

@@ -212,3 +212,28 @@ def test_differences(kind, ours, theirs, mismatches, ulps):
     assert (found.mismatches, found.greatest_ulps) == (mismatches, ulps)
     assert found.agrees == (not mismatches)
     assert len(found.worst) == mismatches
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours", "theirs", "absolute", "relative"),
+    [
+        # The last of many differences is the largest one, and a small one has the largest ratio.
+        ("s32", [*range(1, 70_000), 100], [*range(2, 70_001), 900], 800, 800 / 900),
+        ("s32", [5, 5, 5, 5, 5, 5, 3], [100, 100, 100, 100, 100, 100, 0], 95, np.inf),
+        ("u8", [0, 255], [255, 255], 255, 1),
+        ("s8", [-128], [127], 255, 255 / 127),
+        ("s64", [-(2**63)], [2**63 - 1], 2**64, 2),
+        ("pred", [True, False], [False, False], 1, np.inf),
+    ],
+)
+def test_differences_of_integers(kind, ours, theirs, absolute, relative):
+    dtype = {"s8": np.int8, "u8": np.uint8, "s32": np.int32, "s64": np.int64, "pred": np.bool_}[kind]
+    found = compare("x", array_shape(kind, (len(ours),)), np.array(ours, dtype), np.array(theirs, dtype), tolerance_of(kind))
+    assert (found.greatest_absolute, found.greatest_relative) == (absolute, relative)
+    assert found.worst[0].absolute == absolute
+    assert [d.absolute for d in found.worst] == sorted((d.absolute for d in found.worst), reverse=True)
+
+
+def test_integers_are_compared_with_floats():
+    found = compare("x", array_shape("s32", (2,)), np.array([1, 2], np.int32), np.array([1, 2.5], np.float32), tolerance_of("s32"))
+    assert (found.mismatches, found.greatest_absolute, found.greatest_relative) == (1, 0.5, 0.2)
